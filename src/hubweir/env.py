@@ -1,0 +1,135 @@
+"""Env: everything a broker takes from the outside world, in one object that is passed in.
+
+Below the servers floor nobody reads a clock, draws a random number, starts a thread or opens a file. They are given
+an Env. `SystemEnv` (hubweir.launcher) is the real one; `hubweir.testing.simulated_env` has virtual time, a seeded
+order, files that tear and lose, and the same interface. So the code that runs in production is the code that runs in
+the simulation.
+
+Times are integer milliseconds: `now_ms` since 1970 on the wall clock, `monotonic_ms` on a clock that never runs back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Result(Protocol[T]):
+    """How an offloaded call ended: `value()` gives what it returned or raises what it raised."""
+
+    def value(self) -> T: ...
+
+
+class Timer(Protocol):
+    """A callback that has not run yet."""
+
+    def cancel(self) -> None:
+        """Make sure that the callback does not run. Calling it twice, or too late, does nothing."""
+
+
+class Clock(Protocol):
+    """Time, passed in. Durations come from the monotonic clock, stamps from the wall clock (rule R20)."""
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since 1970-01-01 UTC. May jump either way."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds of a clock that never runs back. Its zero means nothing."""
+
+
+class File(Protocol):
+    """An open file. Positions and sizes are bytes. Errors are OSError as the system raised them.
+
+    Nothing is durable before `sync` returned (and `Files.sync_folder`, when the file is new or renamed).
+    """
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes from `position`; shorter only at the end of the file."""
+
+    def write(self, position: int, buffers: Sequence[Buffer]) -> None:
+        """Write all buffers back to back from `position` on; short writes and EINTR are looped over."""
+
+    def write_and_sync(self, position: int, buffers: Sequence[Buffer]) -> None:
+        """`write`, then `sync`, in one call that runs without the interpreter lock where that exists."""
+
+    def sync(self) -> None:
+        """fdatasync. An error is final: the unsynced bytes must be taken as lost (rule R9)."""
+
+    def reserve(self, size: int) -> None:
+        """Make the file at least `size` bytes long with space really set aside; OSError ENOSPC or EDQUOT if not."""
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes."""
+
+    def size(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class FolderLock(Protocol):
+    """An exclusive lock of a folder, held until `release` or the end of the process."""
+
+    def release(self) -> None: ...
+
+
+class Files(Protocol):
+    """A folder tree. Paths are relative to its root, with `/` between parts, and made of ids that we generated."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open for reading and writing; `create` makes the file, and fails when it is there already."""
+
+    def open_to_read(self, path: str) -> File: ...
+
+    def list(self, folder: str) -> list[str]:
+        """Names in a folder, sorted; empty when the folder is absent."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def make_folder(self, path: str) -> None:
+        """Make the folder and its parents; does nothing when it is there. Durable after sync_folder of the parent."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Replace `new` by `old` at once. Durable after sync_folder."""
+
+    def remove(self, path: str) -> None: ...
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder and the files in it."""
+
+    def sync_folder(self, path: str) -> None:
+        """Make the names in this folder durable."""
+
+    def lock_folder(self, path: str) -> FolderLock:
+        """Take `path`/LOCK exclusively, or raise StoreLocked. Released by the system when the process ends."""
+
+    def free_bytes(self) -> int:
+        """Space left on the file system of the root."""
+
+
+class Env(Clock, Protocol):
+    """What a broker takes from outside. One object per process, or per simulated process."""
+
+    @property
+    def files(self) -> Files: ...
+
+    def random_bytes(self, count: int) -> bytes:
+        """Bytes fit for secrets."""
+
+    def new_id(self) -> str:
+        """A fresh id: 32 lower-case hexadecimal digits, fit for a file name."""
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run the callback on the owner's loop, after the code that runs now."""
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
+        """Run the callback on the owner's loop when `delay_ms` have passed on the monotonic clock."""
+
+    def offload(self, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
+        """Run `call` away from the loop (a pool thread), then `on_done` on the loop. Never cancelled."""
+
+    def fault(self, point: str) -> None:
+        """A named fault point (rule R28): does nothing, or raises what a test planted there."""

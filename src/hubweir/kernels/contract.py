@@ -1,0 +1,124 @@
+"""What each kernel promises: buffers in, integers out, who owns the bytes.
+
+A kernel is a function over buffers: no classes, no clock, no knowledge of hubs or links. Each exists twice, in
+`pure.py` (plain Python, the oracle) and compiled (`_amqp.pyx`, `_record.pyx`); `hubweir.kernels` exports whichever
+this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and report what is
+wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it returned. `out`
+buffers grow at their end and are left as they were when the status is an error.
+
+Tables are `array('q')` of rows of fixed width, named by the constants below.
+
+    crc32c(data, seed=0) -> int
+        CRC-32C (Castagnoli, reflected, as iSCSI) of data; seed continues an earlier value.
+
+    scan_frames(data, start, end, max_frame_size, table) -> (rows, position, status)
+        Cut data[start:end] into AMQP frames (part 2 section 2.3) and write one row each, as many as table has room
+        for. position: where the first frame not reported starts. Transfers in the usual form (descriptor 00 53 14,
+        list8 or list32, any legal width of each field) fill all columns; every other frame has F_CODE = its numeric
+        descriptor (as 00 53 XX or 80 + 8 bytes), or -1 when it has none such or its fields are not in usual form: the
+        engine then decodes it in full. A frame without a body (keep-alive) has F_CODE = EMPTY_FRAME.
+        status: SCAN_OK (ends at data's end, at a partial frame, or at a full table), SCAN_TOO_LARGE (a frame over
+        max_frame_size stands at position), SCAN_MALFORMED (size under 8, data offset under 2 or over the size).
+
+    collect_deliveries(frames, first, last, rows) -> taken
+        From frames[first:last], take the leading transfers that share channel and handle, are whole in one frame (no
+        more, not aborted, no state, not resumed), carry a delivery id, each one higher than the one before (wrapping
+        at 2**32), and write one delivery row each (as many as rows has room for). taken: how many; 0 when the first
+        frame is none such.
+
+    ingest(data, rows, first_row, last_row, resume_at, name, out, room) -> (row, resume_at, events, status)
+        Append event records (table in stored_batch.py) for the deliveries rows[first_row:last_row] to out. A delivery
+        of message format 0 is one event; of BATCH_FORMAT, each data section of its envelope is one encoded message
+        (contract "Event Hubs", publishing a batch). Sections may stand in any order, in any legal encoding; every
+        section's bounds are checked, bodies are not decoded. At most `room` bytes of records are written by a call,
+        except that the first event may be larger. A delivery is not begun unless it fits whole into what is left of
+        the room or is the first of the call; then it may stop inside, and the next call goes on with resume_at.
+        name: the partition key (UTF-8) that a batch envelope must carry to be taken, b"" for none; None: do not look.
+        row: the first row not finished. resume_at: 0, or the position in data of its next inner message. events: how
+        many were written. status: INGEST_DONE (all rows), INGEST_ROOM, INGEST_NAME (row's envelope has another key),
+        INGEST_MALFORMED (row is no legal message; a delivery that was begun in this call leaves nothing behind, but
+        what earlier calls wrote of it is the caller's to drop).
+
+    find_key(data, start, end, message_format) -> (key_start, key_length, where)
+        The partition key of one delivery: of a batch its envelope's x-opt-partition-key, else the first inner
+        message's; of a single message its own. where: KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, or KEY_MALFORMED (a key
+        that is no string, or no legal message). key_start is a position in data.
+
+    count_events(data, start, end, message_format) -> int
+        How many events ingest would make of this delivery; -1 when it is malformed.
+
+    deliver(run, batch_at, record_at, ordinal, channel, handle, delivery_id, settled, max_frame_size, max_events,
+            max_frames, max_bytes, out) -> (events, frames, batch_at, record_at, ordinal)
+        Write transfer frames for the events of a run to out, one delivery each, message format 0, delivery tag = the
+        delivery id as 4 bytes, all 11 fields of the performative on every frame's first, more=true on all but a
+        delivery's last frame. The message goes out as: its header section; its own delivery annotations; message
+        annotations; everything else in the order it came. Message annotations are the stored ones less the service's
+        names, plus x-opt-sequence-number (long), x-opt-offset (string), x-opt-enqueued-time (timestamp), and from the
+        name block x-opt-partition-key and x-opt-publisher (a publisher is both). A sender's own x-opt-partition-key
+        stays where the batch has no name block.
+        batch_at: position in run of a batch header; record_at: position in run of the next record, 0 for the batch's
+        first; ordinal: that record's place in its batch. Batches that are not events are stepped over. Stops at the
+        end of run, or before an event that would exceed max_events, max_frames or max_bytes (bytes of out written);
+        the first event of a call is always written whole (the session holds frames back if its window is smaller).
+        Returns how many events and frames, and where to go on; batch_at = len(run) at the end.
+
+    find_record(run, batch_at, ordinal) -> int
+        Position in run of that record of the batch; -1 when the batch has fewer.
+
+    find_offset(run, batch_at, offset) -> (record_at, ordinal)
+        The first record of an events batch whose first byte's offset is at least `offset`; (-1, count) when none is.
+
+    scan_batches(data, start, end, nonce, table) -> (rows, position, status)
+        Walk stored batches, one row each. Header CRC, payload CRC, magic, version, nonce and lengths are checked.
+        status: BATCHES_OK (the end, or a full table), BATCHES_PARTIAL (the last batch is cut off by end; position is
+        its start), BATCHES_DAMAGED (what stands at position is no sound batch of this log), BATCHES_NEWER (a sound
+        header with a newer version). nonce 0: a run that its owner has not completed yet, so only magic, version,
+        lengths and payload CRC are checked.
+
+    scan_records(data, batch_at, table) -> rows
+        One row per event record of the batch: where record and message start, their lengths.
+
+    open_events(data, rows, first_row, last_row, table) -> opened
+        For a client: one row per delivery of message format 0, with the service's annotations as integers and where
+        sections lie. A column is -1 where the thing is absent or of another type. opened: rows filled; it stops
+        before a delivery that is no legal message.
+"""
+
+from __future__ import annotations
+
+BATCH_FORMAT = 0x80013700
+
+# A delivery row, as the engine reports deliveries and ingest takes them.
+D_DELIVERY_ID, D_START, D_LENGTH, D_SETTLED, D_FORMAT = range(5)
+DELIVERY_WIDTH = 5
+
+# A frame row. Positions count from the start of the buffer. -1: null or absent.
+(
+    F_START, F_END, F_CHANNEL, F_TYPE, F_CODE, F_BODY, F_HANDLE, F_DELIVERY_ID, F_TAG, F_TAG_LENGTH, F_FORMAT,
+    F_SETTLED, F_MORE, F_ABORTED, F_STATE, F_PAYLOAD,
+) = range(16)  # fmt: skip
+FRAME_WIDTH = 16
+EMPTY_FRAME = -2
+SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
+
+INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED = range(4)
+KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED = range(4)
+
+# A batch row.
+(
+    B_POSITION, B_LENGTH, B_KIND, B_FLAGS, B_COUNT, B_FIRST_INDEX, B_FIRST_OFFSET, B_ENQUEUED_TIME, B_DURABLE_UPTO,
+    B_WRITER_EPOCH, B_RECORDS,
+) = range(11)  # fmt: skip
+BATCH_WIDTH = 11
+BATCHES_OK, BATCHES_PARTIAL, BATCHES_DAMAGED, BATCHES_NEWER = range(4)
+
+# A record row.
+R_RECORD, R_LENGTH, R_MESSAGE, R_MESSAGE_LENGTH = range(4)
+RECORD_WIDTH = 4
+
+# An event row of a client.
+(
+    E_SEQUENCE_NUMBER, E_OFFSET, E_ENQUEUED_TIME, E_KEY, E_KEY_LENGTH, E_PROPERTIES, E_APPLICATION_PROPERTIES, E_BODY,
+    E_BODY_LENGTH,
+) = range(9)  # fmt: skip
+EVENT_WIDTH = 9
