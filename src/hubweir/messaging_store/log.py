@@ -1,0 +1,154 @@
+"""Log: the one durable structure, as an interface. A partition is a log, a fragment is a log, the catalog is a log.
+
+A log is appended at its end, read in order, and trimmed at its front. Its records have dense indexes from 0 and byte
+offsets (table: kernels/stored_batch.py). `append` and `read` are completions: they answer later through a callback on
+the owner's loop, so that a sync or a cold read never stalls the loop, and so that a replicated engine can stand
+behind the same interface. The segment files of this folder (segment_log.py) are the first engine.
+
+One writer: whoever holds the lease. Every lease has a writer epoch, higher than all before it; an append under an
+older epoch raises LogFenced, and readers never see a batch of an older epoch behind one of a newer.
+
+Visible means below the log's watermark: synced in DURABLE mode, written in RELAXED mode. Nothing above it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from hubweir.errors import StoreError
+
+
+class Durability(IntEnum):
+    """When an append is answered, so what a power cut may take. (Programme part 2: durable, relaxed)"""
+
+    DURABLE = 1
+    RELAXED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write a log, until a higher epoch exists."""
+
+    writer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a run was put. Known at once; durable only when `on_done` says so. Ends are exclusive."""
+
+    first_index: int
+    next_index: int
+    first_offset: int
+    next_offset: int
+    enqueued_time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a log holds and shows: indexes first_index .. next_index - 1 are visible.
+
+    last_offset is the offset of the newest visible record, last_time_ms its enqueued time; -1 and None before the
+    first. Both keep their values when retention empties the log: first_index = next_index then.
+    """
+
+    first_index: int
+    next_index: int
+    first_offset: int
+    next_offset: int
+    last_offset: int
+    last_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Stored batches back to back, whole ones. Empty data: nothing visible at that position yet.
+
+    The first batch holds the index that was asked for, maybe in its middle (kernels.find_record goes there). Batches
+    may be control batches. data belongs to the log and never changes; keep it as long as you like.
+    next_index: the first index behind the run, to read on from.
+    """
+
+    data: bytes | memoryview
+    first_index: int
+    next_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An append or a read that failed. known: nothing was stored (refused); not known: stored or not (unknown)."""
+
+    error: StoreError
+    known: bool = True
+
+
+class Pending(Protocol):
+    """A read that answers later."""
+
+    def cancel(self) -> None:
+        """The callback will not be called."""
+
+
+class Log(Protocol):
+    """See the module's text. All methods are called on the owner's loop; callbacks come on it, never inside the call."""
+
+    @property
+    def log_id(self) -> str: ...
+
+    @property
+    def lease(self) -> Lease: ...
+
+    @property
+    def durability(self) -> Durability: ...
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
+        """Complete the headers of run in place and store it behind everything appended before; the log keeps run.
+
+        Whole runs only; a chain stays in one call. Enqueued time is max(now_ms, last time). Raises LogFenced,
+        LogOffline or DiskFull when it is refused at once (nothing stored, on_done not called). on_done comes in
+        append order, with Appended when the run is visible or with Refused.
+        After a crash: the run is there whole, or not at all; whole for certain once on_done said Appended in DURABLE.
+        """
+
+    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
+        """Append a control batch (kinds in record.py). It takes no index and no offset."""
+
+    def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
+        """Visible batches from the one that holds index on: at least one batch, then up to max_bytes.
+
+        Answers at once from the tail in memory (on_done is not called), or gives a Pending and answers later. An index
+        at or above the watermark gives an empty Run at once. Below the first index: reads from the first index on
+        (Run.first_index shows the jump). Refused with CorruptStore where damage was found: the bytes are never served.
+        """
+
+    def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
+        """Index of the first record whose offset is at least `offset`; next_index when there is none."""
+
+    def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
+        """Index of the first record enqueued at time_ms or later; next_index when there is none."""
+
+    def on_visible(self, callback: Callable[[], None]) -> None:
+        """Call back after every move of the watermark (one callback a log; None was set before)."""
+
+    def replay(self, index: int = 0) -> Iterator[Run]:
+        """Every visible batch from index on, blocking: for start-up only."""
+
+    def expire(self, *, now_ms: int, retention_ms: int) -> int:
+        """Drop whole segments whose newest record is older than retention; return the new first index."""
+
+    def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
+        """Store the owner's state as of the visible end (rule R11): new file, sync, rename, sync folder."""
+
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        """The newest snapshot that verifies: (index it covers up to, state); None when there is none. Blocking."""
+
+    def set_durability(self, durability: Durability) -> None:
+        """Change the mode; the next append starts a new segment, whose header names it."""
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """Write and sync what is pending, append the idle mark, sync, close. Appends from now on raise LogOffline."""
