@@ -1,0 +1,204 @@
+"""What a gateway may ask of a broker, and what comes back: frozen classes, the same in one process and over a socket.
+
+Every command is answered once, with the answer class that stands beside it or with Refusal. A broker may also push
+(ReaderClosed). Nothing here is shared by accident: wire.py carries every command and answer as bytes, and one
+conformance run sends all of them over a socket pair.
+
+A partition is named by its log id (a placement names the store; the catalog says which entity it belongs to).
+`placement_version` is the version of the catalog that the asker acted on; a broker that knows a newer placement
+answers ENTITY_MOVED. `owner` says for whom a reader is open: a process and a connection of it, so that the end of
+either frees its readers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubweir.event_hub.event_position import EventPosition
+from hubweir.messaging_store.log import Durability
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a reader: a gateway process and one of its connections."""
+
+    process: int
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The request was refused. symbol: a condition of hubweir.errors; text: for the person who reads it.
+
+    known: nothing was stored. Not known: stored or not; a gateway then detaches with a timeout, and never settles.
+    """
+
+    symbol: str
+    text: str
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartition:
+    """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash)."""
+
+    log_id: str
+    hub: str
+    partition_id: str
+    durability: Durability
+    retention_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePartition:
+    """Remove a partition's log and end its readers; does nothing when it is gone."""
+
+    log_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePartition:
+    """Set retention and durability of a partition."""
+
+    log_id: str
+    durability: Durability
+    retention_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer of a command that returns nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendEvents:
+    """Store a run of sealed batches (headers not completed) whole. The broker owns run from now on."""
+
+    log_id: str
+    placement_version: int
+    run: bytearray
+
+
+@dataclass(frozen=True, slots=True)
+class EventsAppended:
+    """The run is as durable as the hub's mode says, and visible. Ends are exclusive."""
+
+    first_sequence_number: int
+    next_sequence_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReader:
+    """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people."""
+
+    log_id: str
+    placement_version: int
+    consumer_group: str
+    position: EventPosition
+    epoch: int | None
+    name: str | None
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderOpened:
+    """reader_id is the broker's; sequence_number: of the first event that it will give."""
+
+    reader_id: int
+    sequence_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReader:
+    reader_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseOwner:
+    """Close all readers of an owner; connection -1: of the whole process."""
+
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """The next events of a reader; one outstanding a reader. Answers when there are some, or after wait_ms empty."""
+
+    reader_id: int
+    max_bytes: int
+    wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRead:
+    """Give up the outstanding read of a reader: it is answered with an empty EventsRead."""
+
+    reader_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventsRead:
+    """Whole stored batches; the events from sequence_number on are the reader's next (maybe inside the first batch).
+
+    next_sequence_number: where its next read goes on. Both are equal and run is empty when nothing came in time.
+    """
+
+    reader_id: int
+    sequence_number: int
+    next_sequence_number: int
+    run: bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class AskPartitionInfo:
+    log_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInfo:
+    """Bounds of a partition. begin is -1 while nothing was ever stored; last_offset and last sequence number -1 then."""
+
+    log_id: str
+    begin_sequence_number: int
+    last_sequence_number: int
+    last_offset: int
+    last_enqueued_time_ms: int | None
+    is_empty: bool
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskCounters:
+    """Everything this broker counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountersTaken:
+    values: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderClosed:
+    """Pushed: the broker ended a reader (its entity was deleted, another took over, its log is damaged)."""
+
+    reader_id: int
+    owner: Owner
+    symbol: str
+    text: str
+
+
+Command = (
+    CreatePartition
+    | DeletePartition
+    | ChangePartition
+    | AppendEvents
+    | OpenReader
+    | CloseReader
+    | CloseOwner
+    | ReadEvents
+    | CancelRead
+    | AskPartitionInfo
+    | AskCounters
+)
+Answer = Done | EventsAppended | ReaderOpened | EventsRead | PartitionInfo | CountersTaken | Refusal
+Push = ReaderClosed
