@@ -1,0 +1,30 @@
+"""Two measures for the long tests: a tenth of the way by default, all of it with --all.
+
+A test that repeats something takes the fixture measure and asks it how often: measure(200) is 20 kills, or 200.
+A test marked slow runs with --all only.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+SHORT_SHARE = 10  # the default run does one in so many
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="every test at full length (about an hour)")
+
+
+@pytest.fixture(scope="session")
+def measure(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Return how many of count repetitions this run does: all, or a tenth and at least one."""
+    whole: bool = request.config.getoption("--all")
+    return lambda count: count if whole else max(1, count // SHORT_SHARE)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: runs with --all"))
