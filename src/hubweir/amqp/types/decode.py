@@ -1,0 +1,228 @@
+"""Bytes of a peer to values, with a limit on everything the peer controls (part 1, section 1.6).
+
+One loop with its own stack, so that nesting costs no Python frames. Every declared size and count is held against the
+bytes that are present before anything is allocated for it, and every container must end exactly where it said.
+Whatever is wrong with the bytes is a DecodeError that names the position; no other exception leaves this module.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+from uuid import UUID
+
+from hubweir.amqp.types import format_codes as code_of
+from hubweir.amqp.types.format_codes import BY_CODE, AmqpType, Category
+from hubweir.amqp.types.read_scalar import (
+    FIXED_WIDTH,
+    READ_FIXED,
+    VARIABLE,
+    Buffer,
+    read_descriptor,
+    read_length,
+    read_variable,
+    truncated,
+)
+from hubweir.amqp.types.values import (
+    Array,
+    Byte,
+    Char,
+    Decimal32,
+    Decimal64,
+    Decimal128,
+    Described,
+    Float,
+    Int,
+    Short,
+    Symbol,
+    Timestamp,
+    UByte,
+    UInt,
+    ULong,
+    UShort,
+)
+from hubweir.errors import DecodeError
+
+# Containers and descriptors inside one another. Real peers stay below 8 (a filter inside a source inside an attach).
+MAX_DEPTH: Final = 32
+# Entries of a list, and keys of a map. Elements of an array are bounded by their bytes.
+MAX_ENTRIES: Final = 4096
+# Elements without bytes (null, true, list0 ...) in all arrays of one value together: counted over the whole value,
+# or arrays of arrays would turn 9 bytes into a thousand elements, over and over.
+MAX_ZERO_WIDTH_ELEMENTS: Final = 1024
+# Python hashes a UUID without a secret, so a peer could choose keys that all collide: this many cost under a
+# millisecond.
+MAX_UUID_KEYS: Final = 64
+
+_TOP: Final = 0
+_LIST: Final = 1
+_MAP: Final = 2
+_ARRAY: Final = 3
+_DESCRIBED: Final = 4
+
+_COMPOUND: Final = {
+    row.code: (row.width, _LIST if row.type is AmqpType.LIST else _MAP)
+    for row in BY_CODE.values()
+    if row.category is Category.COMPOUND
+}
+_ARRAY_WIDTH: Final = {code_of.ARRAY8: 1, code_of.ARRAY32: 4}
+_KEY_TYPES: Final = frozenset(
+    {type(None), bool, int, float, bytes, str, Symbol, Char, UUID, Timestamp, Float}
+    | {UByte, UShort, UInt, ULong, Byte, Short, Int, Decimal32, Decimal64, Decimal128}
+)
+
+
+def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[object, int]:
+    """Decode the one value that starts at start, and return it with the position after it.
+
+    buffer: not kept; every value is a copy. end: exclusive; the buffer's length when left out. Bytes after the value
+    are not looked at. Raises DecodeError when buffer[start:end] does not begin with one legal value within limits.
+    """
+    limit = len(buffer) if end is None else min(end, len(buffer))
+    position = start
+    stack: list[tuple[int, list[object], int, int, int, object]] = []
+    # The container being filled: what it is, its entries so far, how many are missing, where it ends (limit), the
+    # constructor its elements share (-1: each has its own), and its descriptor or element type.
+    kind = _TOP
+    items: list[object] = []
+    missing = 1
+    shared_code = -1
+    extra: object = None
+    zero_width_left = MAX_ZERO_WIDTH_ELEMENTS
+    while True:
+        if shared_code >= 0:
+            code = shared_code
+        elif position < limit:
+            code = buffer[position]
+            position += 1
+        else:
+            truncated(position)
+        width = FIXED_WIDTH[code]
+        if width >= 0:
+            after = position + width
+            if after > limit:
+                truncated(position)
+            value = READ_FIXED[code](buffer, position)
+            position = after
+        elif code in VARIABLE:
+            value, position = read_variable(buffer, code, position, limit)
+        else:
+            # A container: the one around it waits on the stack until this one is complete.
+            if len(stack) == MAX_DEPTH:
+                raise DecodeError(f"values nest deeper than {MAX_DEPTH} at byte {position}")
+            stack.append((kind, items, missing, shared_code, limit, extra))
+            items, shared_code, extra = [], -1, None
+            if code == code_of.DESCRIBED:
+                extra, position = read_descriptor(buffer, position, limit)
+                kind, missing = _DESCRIBED, 1
+            elif code in _COMPOUND:
+                kind, missing, position, limit = _open_compound(buffer, code, position, limit)
+            elif code in _ARRAY_WIDTH:
+                kind = _ARRAY
+                missing, shared_code, extra, position, limit = _open_array(buffer, code, position, limit)
+                if missing and FIXED_WIDTH[shared_code] == 0:
+                    zero_width_left -= missing
+                    if zero_width_left < 0:
+                        raise DecodeError(
+                            f"more than {MAX_ZERO_WIDTH_ELEMENTS} array elements without bytes at byte {position}"
+                        )
+            else:
+                raise DecodeError(f"no type has the constructor {code:#04x} at byte {position - 1}")
+            if missing:
+                continue
+            value = _build(kind, items, extra, position, limit)
+            kind, items, missing, shared_code, limit, extra = stack.pop()
+        while True:
+            items.append(value)
+            missing -= 1
+            if missing:
+                break
+            if kind == _TOP:
+                return value, position
+            value = _build(kind, items, extra, position, limit)
+            kind, items, missing, shared_code, limit, extra = stack.pop()
+
+
+def decode_all(buffer: Buffer, start: int = 0, end: int | None = None) -> list[object]:
+    """Decode values back to back until end; DecodeError when the last one does not end there."""
+    limit = len(buffer) if end is None else end
+    values = []
+    position = start
+    while position < limit:
+        value, position = decode(buffer, position, limit)
+        values.append(value)
+    return values
+
+
+def _open_compound(buffer: Buffer, code: int, position: int, limit: int) -> tuple[int, int, int, int]:
+    """The head of a list or map: kind, how many entries follow, where they start and where they must end."""
+    width, kind = _COMPOUND[code]
+    size, position = read_length(buffer, width, position, limit)
+    end = position + size
+    if end > limit:
+        truncated(position)
+    count, position = read_length(buffer, width, position, end)
+    if count > end - position:
+        raise DecodeError(f"{count} entries cannot stand in {end - position} bytes at byte {position}")
+    if kind == _MAP and count % 2:
+        raise DecodeError(f"a map has an odd number of entries, {count}, at byte {position}")
+    if count > (MAX_ENTRIES if kind == _LIST else 2 * MAX_ENTRIES):
+        raise DecodeError(f"more than {MAX_ENTRIES} entries in a list or map at byte {position}")
+    return kind, count, position, end
+
+
+def _open_array(buffer: Buffer, code: int, position: int, limit: int) -> tuple[int, int, object, int, int]:
+    """The head of an array: element count, their constructor, (type, descriptors), where they start and must end."""
+    width = _ARRAY_WIDTH[code]
+    size, position = read_length(buffer, width, position, limit)
+    end = position + size
+    if end > limit:
+        truncated(position)
+    count, position = read_length(buffer, width, position, end)
+    if count == 0 and position == end:
+        # Some encoders leave the constructor of an empty array out.
+        return 0, code_of.NULL, (AmqpType.NULL, ()), position, end
+    descriptors: list[object] = []
+    while True:
+        if position >= end:
+            truncated(position)
+        element_code = buffer[position]
+        position += 1
+        if element_code != code_of.DESCRIBED:
+            break
+        if len(descriptors) == MAX_DEPTH:
+            raise DecodeError(f"values nest deeper than {MAX_DEPTH} at byte {position}")
+        descriptor, position = read_descriptor(buffer, position, end)
+        descriptors.append(descriptor)
+    row = BY_CODE.get(element_code)
+    if row is None:
+        raise DecodeError(f"no type has the constructor {element_code:#04x} at byte {position - 1}")
+    if row.width * count > end - position:
+        raise DecodeError(f"{count} elements cannot stand in {end - position} bytes at byte {position}")
+    return count, element_code, (row.type, tuple(descriptors)), position, end
+
+
+def _build(kind: int, items: list[object], extra: object, position: int, limit: int) -> object:
+    """The value of a container whose entries are complete."""
+    if kind == _DESCRIBED:
+        return Described(extra, items[0])
+    if position != limit:
+        raise DecodeError(f"a container ends at byte {position} where its size says {limit}")
+    if kind == _LIST:
+        return items
+    if kind == _MAP:
+        return _build_map(items, position)
+    element_type, descriptors = cast(tuple[AmqpType, tuple[object, ...]], extra)
+    return Array(element_type, tuple(items), descriptors)
+
+
+def _build_map(items: list[object], position: int) -> dict[object, object]:
+    keys = items[0::2]
+    types = set(map(type, keys))
+    if not types <= _KEY_TYPES:
+        raise DecodeError(f"a key of the map that ends at byte {position} is not a scalar")
+    if UUID in types and len(keys) > MAX_UUID_KEYS:
+        raise DecodeError(f"more than {MAX_UUID_KEYS} keys, of type uuid, in the map that ends at byte {position}")
+    built = dict(zip(keys, items[1::2], strict=True))
+    if len(built) != len(keys):
+        raise DecodeError(f"a key stands twice in the map that ends at byte {position}")
+    return built
