@@ -1,0 +1,182 @@
+"""Everything the engine can report, one frozen class each.
+
+Endpoint.receive_data, receive_eof and on_time return lists of these, in the order in which the peer's frames came. The
+engine has already done what the protocol demands by then: answered begin with begin, detach with detach, end with end,
+close with close, echo with flow. What is left to the caller stands at each class.
+
+One thing is gathered: all deliveries of one link in one read are one DeliveriesReceived, placed where the first of
+them came, as long as nothing but deliveries of other links stands between them.
+
+An end takes everything inside it along: after SessionEnded no event names a link of that session, and after Closed no
+event comes at all.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.outcome import DeliveryState
+from hubweir.amqp.transport.performatives import Open
+
+if TYPE_CHECKING:  # the engine's objects report these events: the imports would go round
+    from hubweir.amqp.transport.link import Link
+    from hubweir.amqp.transport.receiver_link import ReceiverLink
+    from hubweir.amqp.transport.sender_link import SenderLink
+    from hubweir.amqp.transport.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class SaslInitiated:
+    """Server: the peer chose a mechanism. Call Endpoint.answer_sasl; until then its further bytes wait.
+
+    response: the initial response as it came, b"" when absent. hostname: what the peer wants to reach, without
+    anything from the first "/" on, or None.
+    """
+
+    mechanism: str
+    response: bytes
+    hostname: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SaslFinished:
+    """Client: the server's outcome. 0 is success and the conversation goes on by itself; else Closed follows."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The peer's open came. On the server ours has been sent in answer."""
+
+    open: Open
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBegun:
+    """A session is mapped on both sides. On the server the answer has been sent."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """A session is over with all its links. error: the peer's, or the one that a fault of the peer made us send."""
+
+    session: Session
+    error: AmqpError | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkAttached:
+    """Server: the peer asks for a link; call accept or refuse on it, now or later. Client: our attach was accepted.
+
+    On the server link is a ReceiverLink when the peer wants to send, a SenderLink when it wants to receive. Deliveries
+    may come before it is accepted.
+    """
+
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRefused:
+    """Client: our attach was answered with a null terminus and a detach. error: the reason the peer gave, if any."""
+
+    link: Link
+    error: AmqpError | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDetached:
+    """A link is over: the peer detached it, or a fault of the peer made us do so. Nothing of it may be sent any more.
+
+    error: the reason, the peer's or ours. closed: False when the peer only suspended the link; we forget it either way.
+    """
+
+    link: Link
+    error: AmqpError | None
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveriesReceived:
+    """Whole deliveries of one link, in order. The host settles those whose D_SETTLED is 0, by id, with link.settle.
+
+    rows: delivery rows as hubweir.kernels.contract draws them (DELIVERY_WIDTH integers each), count of them. Their
+    D_START are positions in data. data is the driver's receive buffer or one of the engine's: it holds until the
+    caller has handled the events of this call, not longer. rows belongs to the host.
+    """
+
+    link: ReceiverLink
+    data: memoryview
+    rows: array[int]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OversizeReceived:
+    """A delivery over the link's max_message_size came to its end; its bytes were thrown away as they came.
+
+    The link stays usable. size: bytes of the whole payload. settled: the sender wants no outcome; else reject it.
+    """
+
+    link: ReceiverLink
+    delivery_id: int
+    size: int
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreditGranted:
+    """The receiver of one of our sender links wrote a flow, or a session window opened: link.credit, link.drain and
+    link.sendable are new. When link.drain is set and nothing is left to send, call link.drained().
+    """
+
+    link: SenderLink
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The receiver's word about deliveries first_id to last_id (both included) that we sent unsettled on link.
+
+    outcome: None when it gave none. settled: False when the receiver waits for us to settle too; the engine has.
+    """
+
+    link: SenderLink
+    first_id: int
+    last_id: int
+    outcome: DeliveryState | None
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The connection is over; the last event. Write what data_to_send still holds, then close the transport.
+
+    error: the peer's, or the one that we sent it, or what was wrong before either could be. by_peer: whose step it
+    was. clean: the peer's close frame came.
+    """
+
+    error: AmqpError | None
+    by_peer: bool
+    clean: bool
+
+
+Event = (
+    SaslInitiated
+    | SaslFinished
+    | Opened
+    | SessionBegun
+    | SessionEnded
+    | LinkAttached
+    | LinkRefused
+    | LinkDetached
+    | DeliveriesReceived
+    | OversizeReceived
+    | CreditGranted
+    | Settled
+    | Closed
+)
