@@ -1,0 +1,7 @@
+"""Event hubs: events put in partitions and read in order by consumer groups. Floor: domain.
+
+Start with partition.py, one partition on one log; then open_run.py, how a loop turn's events become a run, and
+event_position.py, where a reader starts. Which partition an event goes to is event_hub.py over partition_key.py; who
+reads is consumer_group.py. Where partitions run is broker/hosted_partitions.py. The pages are docs/event_hub.md,
+docs/partition.md and docs/consumer_group.md.
+"""

@@ -1,0 +1,127 @@
+"""What the operator may set on each kind of entity, with ranges and defaults: frozen values, checked when made.
+
+Every description is legal once it exists: `check_…` functions raise ServiceError with the entity, the range and the
+way out, and the catalog holds only what passed them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.messaging_store.log import Durability
+from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.secret import Secret
+
+PARTITIONS_MIN, PARTITIONS_MAX = 1, 32
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+RETENTION_MIN_MS, RETENTION_MAX_MS, RETENTION_DEFAULT_MS = HOUR_MS, 90 * DAY_MS, DAY_MS
+# Of any publication: one event, or one batch envelope. Powers of two.
+MESSAGE_SIZE_LIMIT_BYTES = 1_048_576
+GROUPS_PER_HUB_MAX = 1_000
+RULES_PER_LEVEL_MAX = 12
+
+
+class EntityStatus(IntEnum):
+    """Where an entity is in its life. Kept in the catalog: never change a number."""
+
+    CREATING = 1  # intent written: partitions are being made; not yet served
+    ACTIVE = 2
+    DELETING = 3  # intent written: partitions are being removed; not served any more
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRuleDescription:
+    """A named pair of keys and what they allow, on the namespace or on one hub. secondary may be an empty Secret."""
+
+    name: str
+    rights: Rights
+    primary: Secret
+    secondary: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class EventHubDescription:
+    """One event hub. partition_count never changes: the hash of a key depends on it. `$Default` is always a group."""
+
+    name: str
+    partition_count: int
+    retention_ms: int = RETENTION_DEFAULT_MS
+    durability: Durability = Durability.DURABLE
+    consumer_groups: tuple[str, ...] = (DEFAULT_GROUP,)
+    created_at_ms: int = 0
+    status: EntityStatus = EntityStatus.ACTIVE
+    rules: tuple[AuthorizationRuleDescription, ...] = ()
+
+    @property
+    def partition_ids(self) -> tuple[str, ...]:
+        """`"0"`, `"1"`, … in order."""
+        return tuple(str(number) for number in range(self.partition_count))
+
+    def find_group(self, name: str) -> str | None:
+        """The consumer group as it was created, whatever the case of name; None when there is none."""
+        folded = name.lower()
+        return next((group for group in self.consumer_groups if group.lower() == folded), None)
+
+    def has_partition(self, partition_id: str) -> bool:
+        """True for the decimal text of 0 … count - 1; not for `01`, `+1` or digits of other scripts."""
+        return partition_id in self.partition_ids
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceDescription:
+    """The namespace itself: its name, and the rules that hold for all of its entities."""
+
+    name: str
+    rules: tuple[AuthorizationRuleDescription, ...] = ()
+    created_at_ms: int = 0
+
+
+def check_event_hub(description: EventHubDescription) -> EventHubDescription:
+    """The description with its groups in order ($Default first), when all of it is legal.
+
+    Raises ServiceError ARGUMENT_OUT_OF_RANGE with the hub, the value and the range.
+    """
+    hub = check_hub_name(description.name)
+    check_partition_count(hub, description.partition_count)
+    check_retention(hub, description.retention_ms)
+    return EventHubDescription(
+        name=hub,
+        partition_count=description.partition_count,
+        retention_ms=description.retention_ms,
+        durability=Durability(description.durability),
+        consumer_groups=check_groups(hub, description.consumer_groups),
+        created_at_ms=description.created_at_ms,
+        status=description.status,
+        rules=description.rules,
+    )
+
+
+def check_partition_count(hub: str, count: int) -> None:
+    if not PARTITIONS_MIN <= count <= PARTITIONS_MAX:
+        raise _out_of_range(hub, f"partition_count is {count}; {PARTITIONS_MIN} to {PARTITIONS_MAX} are allowed")
+
+
+def check_retention(hub: str, retention_ms: int) -> None:
+    if not RETENTION_MIN_MS <= retention_ms <= RETENTION_MAX_MS:
+        raise _out_of_range(
+            hub,
+            f"retention_ms is {retention_ms}; {RETENTION_MIN_MS} (1 hour) to {RETENTION_MAX_MS} (90 days) are allowed",
+        )
+
+
+def check_groups(hub: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """`$Default`, then the others as given, each once whatever its case."""
+    groups = {DEFAULT_GROUP.lower(): DEFAULT_GROUP}
+    for name in names:
+        groups.setdefault(name.lower(), check_group_name(name))
+    if len(groups) > GROUPS_PER_HUB_MAX:
+        raise _out_of_range(hub, f"{len(groups)} consumer groups; at most {GROUPS_PER_HUB_MAX} are allowed")
+    return tuple(groups.values())
+
+
+def _out_of_range(hub: str, what: str) -> ServiceError:
+    return ServiceError(ARGUMENT_OUT_OF_RANGE, f"Event hub '{hub}': {what}.")

@@ -1,0 +1,76 @@
+"""Which names are legal for a namespace, an event hub, a consumer group, an authorization rule, a publisher.
+
+Names are for people and addresses; no file or folder is ever named by one. Comparison ignores case, and what was
+created keeps its spelling. Only ASCII: two names that look alike must be alike. (Event Hubs quotas and naming rules)
+"""
+
+from __future__ import annotations
+
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+
+DEFAULT_GROUP = "$Default"
+
+HUB_NAME_LIMIT = 256
+GROUP_NAME_LIMIT = 50
+NAMESPACE_NAME_LIMIT = 50
+RULE_NAME_LIMIT = 256
+PUBLISHER_NAME_LIMIT = 128  # a publisher's name is its partition key
+
+_ALPHANUMERIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_INNER = _ALPHANUMERIC | frozenset(".-_")
+# Address segments with a meaning of their own; a hub so named could not be told from what stands under another hub.
+_RESERVED = frozenset(("consumergroups", "partitions", "publishers", "subscriptions"))
+
+
+def check_hub_name(name: str) -> str:
+    """The name, when it is legal: 1 to 256 of letters, digits, `.`, `-`, `_` and `/` between segments.
+
+    Every segment starts and ends with a letter or digit. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
+    """
+    _check_length("event hub", name, HUB_NAME_LIMIT)
+    for segment in name.split("/"):
+        _check_word("event hub", name, segment, inner=_INNER)
+        if segment.lower() in _RESERVED:
+            raise _illegal("event hub", name, f"{segment!r} has a meaning of its own in addresses")
+    return name
+
+
+def check_group_name(name: str) -> str:
+    """The name, when it is legal: `$Default` in any case, or 1 to 50 letters, digits, `.`, `-`, `_`."""
+    if name.lower() == DEFAULT_GROUP.lower():
+        return DEFAULT_GROUP
+    _check_length("consumer group", name, GROUP_NAME_LIMIT)
+    _check_word("consumer group", name, name, inner=_INNER)
+    return name
+
+
+def check_namespace_name(name: str) -> str:
+    """The name, when it is legal: 1 to 50 letters, digits and inner hyphens."""
+    _check_length("namespace", name, NAMESPACE_NAME_LIMIT)
+    _check_word("namespace", name, name, inner=_ALPHANUMERIC | frozenset("-"))
+    return name
+
+
+def check_rule_name(name: str) -> str:
+    """The name, when it is legal: 1 to 256 printable ASCII characters, spaces inside; no control characters."""
+    _check_length("authorization rule", name, RULE_NAME_LIMIT)
+    if not (name.isascii() and name.isprintable()) or name != name.strip():
+        raise _illegal("authorization rule", name, "use printable ASCII characters")
+    return name
+
+
+def _check_length(kind: str, name: str, limit: int) -> None:
+    if not 1 <= len(name) <= limit:
+        raise _illegal(kind, name, f"it has {len(name)} characters; 1 to {limit} are allowed")
+
+
+def _check_word(kind: str, name: str, word: str, *, inner: frozenset[str]) -> None:
+    if not word or word[0] not in _ALPHANUMERIC or word[-1] not in _ALPHANUMERIC:
+        raise _illegal(kind, name, "it must start and end with an ASCII letter or digit")
+    if not inner.issuperset(word):
+        allowed = "".join(sorted(inner - _ALPHANUMERIC))
+        raise _illegal(kind, name, f"use ASCII letters, digits and {allowed}")
+
+
+def _illegal(kind: str, name: str, why: str) -> ServiceError:
+    return ServiceError(ARGUMENT_OUT_OF_RANGE, f"{name[:64]!r} is not a legal name of a {kind}: {why}.")
