@@ -2,7 +2,7 @@
 
 Everything else about the package stands in pyproject.toml. Each kernel has a twin in plain Python
 (hubweir/kernels/pure.py), so every missing thing here costs speed only: no Cython or no kernel source means
-no extension modules, and a compiler that is missing or fails skips the module (optional=True). Mistakes in the
+no extension modules, and a compiler that is missing or fails skips the module (optional). Mistakes in the
 .pyx files themselves are not forgiven.
 """
 
@@ -28,14 +28,15 @@ def kernel_modules() -> list[Extension]:
     except ImportError:
         print("hubweir: Cython is not installed; the kernels run as plain Python", file=sys.stderr)
         return []
-    modules = [
-        Extension(f"hubweir.kernels.{name}", [path], extra_compile_args=OPTIMISE, optional=True)
-        for name, path in present.items()
-    ]
-    result: list[Extension] = cythonize(
-        modules, build_dir="build", include_path=["src"], compiler_directives={"language_level": "3"}
+    modules: list[Extension] = cythonize(
+        [Extension(f"hubweir.kernels.{name}", [path], extra_compile_args=OPTIMISE) for name, path in present.items()],
+        build_dir="build",
+        include_path=["src"],
+        compiler_directives={"language_level": "3"},
     )
-    return result
+    for module in modules:
+        module.optional = True  # cythonize makes new Extension objects and forgets this argument
+    return modules
 
 
 setup(ext_modules=kernel_modules())

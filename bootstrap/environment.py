@@ -30,6 +30,7 @@ Command = Sequence[str | Path]
 DEMO, TEST = "demo.txt", "test.txt"
 KERNEL_SOURCES = ("setup.py", "src/hubweir/kernels/*.pyx", "src/hubweir/kernels/*.pxd")
 COMPILED = "compiled"
+SEE_LOG = "see .hubweir/log"
 NO_PIP = """this Python ({python}) has neither pip nor ensurepip, so nothing can be installed with it.
 Install one of them and call ./run again:
   Debian, Ubuntu   apt install python3-venv
@@ -161,7 +162,8 @@ class Environment:
     def install(self, requirements: str, *options: str) -> None:
         """Install one requirements file, with uv, or else with pip. Every file is checked against its hash."""
         pins = self.root / "requirements" / requirements
-        title = f"installing {sum('==' in line for line in pins.read_text().splitlines())} packages ({requirements})"
+        count = sum("==" in line for line in pins.read_text().splitlines())
+        title = f"installing {count} package{'s' if count > 1 else ''} ({requirements})"
         arguments: Command = [*options, "--require-hashes", "-r", pins]
         uv = self.uv()
         done = False
@@ -197,7 +199,7 @@ class Environment:
             say(f"no {missing}: Qpid Proton cannot be built, so its conformance tests are skipped")
         else:
             try:
-                self.install("proton.txt", "--no-build-isolation")
+                self.install("proton.txt", "--no-build-isolation", "--no-deps")
             except (StepFailed, NotReady) as error:
                 say(f"{error}\nhubweir: without Qpid Proton its conformance tests are skipped")
         self.remember(proton_tried=f"{tried} {missing_for_compiling()}")
@@ -205,43 +207,53 @@ class Environment:
     def build_kernels(self) -> None:
         """Compile the kernels into src/, or leave the plain-Python twins alone on the path and remember why."""
         key = self.kernel_key()
+        sources = sorted(path.stem for path in (self.root / "src" / "hubweir" / "kernels").glob("*.pyx"))
         outcome = "not compiled: their sources are not here"
-        old = self.extension_modules()
+        for path in self.extension_modules():  # compiled from other sources: worse than none
+            path.unlink(missing_ok=True)
         if missing := missing_for_compiling():
             outcome = f"not compiled: no {missing}"
-        elif any((self.root / "src" / "hubweir" / "kernels").glob("*.pyx")):
-            command: Command = [self.python, "setup.py", "build_ext", "--inplace", "--force"]
+        elif sources:
+            place = self.folder / "build"
+            shutil.rmtree(place, ignore_errors=True)  # or setuptools would copy an old module in a failed one's place
+            folders: Command = ["--build-lib", place, "--build-temp", place]
+            command: Command = [self.python, "setup.py", "build_ext", "--inplace", "--force", *folders]
             try:
                 self.step("compiling the kernels", command)
-                fresh = {path for path in self.extension_modules() if path not in old or is_newer(path, self.python)}
-                outcome = COMPILED if fresh else "not compiled: the compiler failed, see .hubweir/log"
+                built = sorted(path.name.split(".")[0] for path in self.extension_modules())
+                outcome = COMPILED if built == sources else f"not compiled: the compiler failed, {SEE_LOG}"
             except StepFailed as error:
                 say(str(error))
-                outcome = "not compiled: their sources have a mistake, see .hubweir/log"
-        if outcome != COMPILED:
-            for path in old:  # compiled from other sources: worse than none
-                path.unlink(missing_ok=True)
+                outcome = f"not compiled: their sources have a mistake, {SEE_LOG}"
         self.remember(kernels=outcome, kernel_sources=key)
 
     def step(self, title: str, command: Command) -> None:
         name = title.split("(")[0].strip().replace(" ", "-").replace(",", "")
-        environ = self.environ | pip_settings.for_uv(self.settings, self.environ)
+        environ = self.environ | pip_settings.for_uv(self.settings, self.environ) | compiler_variable()
         step(title, command, log=self.home / "log" / f"{name}.txt", environ=environ, cwd=self.root)
 
 
-def is_newer(path: Path, than: Path) -> bool:
-    return path.stat().st_mtime >= than.stat().st_mtime
+def compiler() -> str:
+    """Return the C compiler to call: the one Python was built with, or any other that is here, or an empty text."""
+    wanted = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    return next((name for name in (wanted, "cc", "gcc", "clang") if shutil.which(name)), "")
+
+
+def compiler_variable() -> dict[str, str]:
+    """Return CC for setuptools when the compiler that it would call is not here but another one is."""
+    found = compiler()
+    own = (sysconfig.get_config_var("CC") or "").split()[:1]
+    return {"CC": found} if found and [found] != own and "CC" not in os.environ else {}
 
 
 def missing_for_compiling() -> str:
     """Return what a C extension lacks on this machine, or an empty text."""
     if os.name == "nt":
         return ""  # setuptools finds the compiler itself, or fails and the twins serve
-    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
-    if shutil.which(compiler) is None:
-        return f"C compiler ({compiler})"
+    if not compiler():
+        return "C compiler"
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
-        return "Python.h (on Debian and Ubuntu: python3-dev)"
+        return "Python.h (Debian, Ubuntu: apt install python3-dev)"
     return ""
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bootstrap.environment import COMPILED, DEMO, TEST, Environment, NotReady
+from bootstrap.environment import COMPILED, DEMO, SEE_LOG, TEST, Environment, NotReady
 from bootstrap.steps import say
 
 VERBS = ("demo", "test", "bench", "serve", "hubweir", "python", "conformance", "data")
@@ -75,7 +75,7 @@ def test(rest: list[str], env: Environment) -> int:
             if status := subprocess.call([env.python, "-m", *check], cwd=env.root):
                 say(f"{' '.join(check)} found something; the tests did not run (./run test PATH runs them alone)")
                 return status
-        if env.state.get("kernels", "").endswith("see .hubweir/log"):
+        if env.state.get("kernels", "").endswith(SEE_LOG):
             say("a C compiler is here and the kernels did not build; the tests did not run")
             return 1
         print(f"── pytest{' --all' if whole else ''}", flush=True)
