@@ -34,10 +34,12 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         except that the first event may be larger. A delivery is not begun unless it fits whole into what is left of
         the room or is the first of the call; then it may stop inside, and the next call goes on with resume_at.
         name: the partition key (UTF-8) that a batch envelope must carry to be taken, b"" for none; None: do not look.
+        A single message is taken under b"" whatever its own key, and under another name when its own key is that.
+        An absent, a null and an empty key are the same: none. A message format that is neither is malformed.
         row: the first row not finished. resume_at: 0, or the position in data of its next inner message. events: how
         many were written. status: INGEST_DONE (all rows), INGEST_ROOM, INGEST_NAME (row's envelope has another key),
-        INGEST_MALFORMED (row is no legal message; a delivery that was begun in this call leaves nothing behind, but
-        what earlier calls wrote of it is the caller's to drop).
+        INGEST_MALFORMED (row is no legal message, or its key is no string; a delivery that was begun in this call
+        leaves nothing behind, but what earlier calls wrote of it is the caller's to drop).
 
     find_key(data, start, end, message_format) -> (key_start, key_length, where)
         The partition key of one delivery: of a batch its envelope's x-opt-partition-key, else the first inner
@@ -80,8 +82,9 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 
     open_events(data, rows, first_row, last_row, table) -> opened
         For a client: one row per delivery of message format 0, with the service's annotations as integers and where
-        sections lie. A column is -1 where the thing is absent or of another type. opened: rows filled; it stops
-        before a delivery that is no legal message.
+        sections lie. A column is -1 where the thing is absent or of another type. E_BODY and E_BODY_LENGTH are the
+        bytes inside a body that is one data section; of any other body E_BODY is where its first section starts and
+        E_BODY_LENGTH is -1. opened: rows filled; it stops before a delivery that is no legal message.
 """
 
 from __future__ import annotations
@@ -104,7 +107,7 @@ SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED = range(4)
 KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED = range(4)
 
-# A batch row.
+# A batch row. B_RECORDS: position in data of its first record. Numbers of 64 bits stand as two's complement.
 (
     B_POSITION, B_LENGTH, B_KIND, B_FLAGS, B_COUNT, B_FIRST_INDEX, B_FIRST_OFFSET, B_ENQUEUED_TIME, B_DURABLE_UPTO,
     B_WRITER_EPOCH, B_RECORDS,

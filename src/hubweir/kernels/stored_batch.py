@@ -25,7 +25,7 @@ Header, completed by the owner of the log (zero before):
 |-------:|-----:|-----------------|---------|
 |     28 |    4 | writer_epoch    | epoch of the writer that appended it |
 |     32 |    8 | nonce           | the log's secret; recovery takes no header without it |
-|     40 |    8 | first_index     | index of the first record (for events: its sequence number); control: the next index |
+|     40 |    8 | first_index     | index of the first record (events: its sequence number); control: the next index |
 |     48 |    8 | first_offset    | logical count of record bytes before the first record |
 |     56 |    8 | enqueued_time   | signed, ms since 1970; never less than the batch before |
 |     64 |    8 | durable_upto    | every index below this was durable when the batch was written |

@@ -1,0 +1,56 @@
+"""Kernels: the loops that run once an event, as functions over buffers. Floor: codec.
+
+contract.py says what each promises; stored_batch.py is the one format on disk. Each kernel exists compiled
+(`_amqp.pyx`, `_record.pyx`) and in plain Python (pure.py). Import them from here: this page picks the compiled ones
+where they were built, and the twins otherwise. HUBWEIR_KERNELS=pure in the environment asks for the twins,
+HUBWEIR_KERNELS=compiled refuses to run without the compiled ones. which() says what this process has.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from hubweir.kernels import pure
+
+_WANTED = os.environ.get("HUBWEIR_KERNELS", "")
+_RUNNING: Literal["compiled", "pure"] = "pure"
+
+collect_deliveries = pure.collect_deliveries
+count_events = pure.count_events
+crc32c = pure.crc32c
+deliver = pure.deliver
+find_key = pure.find_key
+find_offset = pure.find_offset
+find_record = pure.find_record
+ingest = pure.ingest
+open_events = pure.open_events
+scan_batches = pure.scan_batches
+scan_frames = pure.scan_frames
+scan_records = pure.scan_records
+
+if _WANTED != "pure":
+    try:
+        from hubweir.kernels import _amqp, _record
+    except ImportError:
+        if _WANTED == "compiled":
+            raise
+    else:
+        _RUNNING = "compiled"
+        collect_deliveries = _amqp.collect_deliveries
+        count_events = _record.count_events
+        crc32c = _record.crc32c
+        deliver = _amqp.deliver
+        find_key = _record.find_key
+        find_offset = _record.find_offset
+        find_record = _record.find_record
+        ingest = _record.ingest
+        open_events = _record.open_events
+        scan_batches = _record.scan_batches
+        scan_frames = _amqp.scan_frames
+        scan_records = _record.scan_records
+
+
+def which() -> Literal["compiled", "pure"]:
+    """Which twins this process runs."""
+    return _RUNNING
