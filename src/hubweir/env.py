@@ -14,14 +14,15 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 Buffer = bytes | bytearray | memoryview
 
 
-class Result(Protocol[T]):
+class Result(Protocol[T_co]):
     """How an offloaded call ended: `value()` gives what it returned or raises what it raised."""
 
-    def value(self) -> T: ...
+    def value(self) -> T_co: ...
 
 
 class Timer(Protocol):
