@@ -25,7 +25,7 @@ CALLS_OF_THE_WORLD = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", 
 LONGEST = 350
 ENTRY_POINTS = {"hubweir", "hubweir.__main__", "hubweir.cli.main"}
 # Who starts tasks also ends them: each line is a module that awaits or cancels every task it creates.
-SUPERVISORS = {"hubweir/env.py"}
+SUPERVISORS = {"hubweir/drivers/tasks.py"}
 
 
 def production(source: Path) -> Iterator[tuple[str, ast.Module]]:
