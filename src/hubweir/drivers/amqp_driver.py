@@ -1,0 +1,257 @@
+"""Carries bytes between one transport and one AMQP Endpoint, in either role; decides nothing.
+
+A *turn* is what one wake-up of the loop brings: bytes are received, the endpoint reports events, the host handles
+them, and at its end everything that the endpoint wants to send goes out with one write. Who changes an endpoint
+outside of a turn (an append became durable, a read came back) calls `wake()`: all wake-ups of one loop turn share one
+flush.
+
+One receive buffer serves all connections of a loop, so rows of a delivery event point into bytes that the next read
+overwrites: a host copies what it keeps before it returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, cast
+
+from hubweir.drivers.monotonic import monotonic_ms
+
+if TYPE_CHECKING:
+    from hubweir.amqp.endpoint import Endpoint
+    from hubweir.amqp.transport.events import Event
+
+logger = logging.getLogger(__name__)
+
+RECEIVE_BUFFER_BYTES = 256 * 1024
+# Above the high mark the host stops producing; below the low one it goes on. Four runs of 64 KiB and one.
+WRITE_HIGH_BYTES = 256 * 1024
+WRITE_LOW_BYTES = 64 * 1024
+# A peer that does not read our close gets this long before its connection is dropped.
+CLOSE_GRACE_MS = 5_000
+
+
+class DriverHost(Protocol):
+    """Who holds the endpoint: the gateway's connection host, or a client. Called on the loop only.
+
+    Order: on_connected, then any number of turns (on_event…, on_turn_end), on_closed once and last.
+    """
+
+    def on_connected(self, driver: AmqpDriver) -> None:
+        """The transport is up. Keep the driver: wake, pause_reading, abort."""
+
+    def on_event(self, event: Event) -> None:
+        """One event of the endpoint. Delivery rows are valid only until this returns."""
+
+    def on_turn_end(self) -> None:
+        """All events of a turn were given: last call before the bytes go out (settle ranges, top up credit)."""
+
+    def on_writing_paused(self) -> None:
+        """The transport holds WRITE_HIGH_BYTES or more: stop producing for this peer."""
+
+    def on_writable(self) -> None:
+        """The transport drained below WRITE_LOW_BYTES: produce again. The driver flushes when this returns."""
+
+    def on_closed(self) -> None:
+        """The transport is gone. The endpoint has reported Closed before, in whatever way it ended."""
+
+
+class ReceiveBuffer:
+    """The receive buffer of one loop, lent to one connection at a time, for the length of one read."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, size: int = RECEIVE_BUFFER_BYTES) -> None:
+        self.view = memoryview(bytearray(size))
+
+
+class AmqpDriver(asyncio.BufferedProtocol):
+    """See the module's text. `asyncio.BufferedProtocol` for TCP, TLS and Unix sockets, on asyncio and uvloop."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        host: DriverHost,
+        buffer: ReceiveBuffer,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self._host = host
+        self._buffer = buffer.view
+        self._loop = loop or asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._in_turn = False
+        self._flush_is_due = False
+        self._writing_paused = False
+        self._reading_paused = False
+        self._closing = False
+
+    # What hosts call
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The transport, for its `get_extra_info`; None before and after the connection."""
+        return self._transport
+
+    @property
+    def writing_paused(self) -> bool:
+        """True between on_writing_paused and on_writable."""
+        return self._writing_paused
+
+    def wake(self) -> None:
+        """The endpoint has something to send: flush once, before this turn of the loop ends."""
+        if not self._in_turn and not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self._flush_when_due)
+
+    def pause_reading(self) -> None:
+        """Take no more bytes from the peer until resume_reading; what was read already is still handled."""
+        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Undo pause_reading; does nothing when reading goes on."""
+        if self._reading_paused:
+            self._reading_paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Drop the connection now, unsent bytes and all."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def receive(self, data: bytes) -> None:
+        """Handle bytes that somebody else read from this transport (the port switch, which looked at the first)."""
+        self._receive(memoryview(data))
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
+        self._turn(self._connected)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._receive(self._buffer[:nbytes])
+
+    def eof_received(self) -> bool:
+        self._turn(self._ended)
+        return False
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+        self._host.on_writing_paused()
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._turn(self._host.on_writable)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self.endpoint.is_closed:
+            self._turn(self._ended)
+        self._transport = None
+        self._host.on_closed()
+
+    # One turn
+
+    def _receive(self, data: memoryview) -> None:
+        if self._closing:
+            return  # our close is on its way; what still comes does not matter (part 2 section 2.4.3)
+        self._turn(lambda: self._give(self.endpoint.receive_data(data, monotonic_ms())))
+
+    def _connected(self) -> None:
+        self._host.on_connected(self)
+
+    def _ended(self) -> None:
+        self._give(self.endpoint.receive_eof(monotonic_ms()))
+
+    def _timed(self) -> None:
+        self._give(self.endpoint.on_time(monotonic_ms()))
+
+    def _give(self, events: list[Event]) -> None:
+        for event in events:
+            self._host.on_event(event)
+        self._host.on_turn_end()
+
+    def _turn(self, step: Callable[[], None]) -> None:
+        """Run a step of this connection, then flush. A fault of ours ends this connection, loudly, and no other."""
+        if self._in_turn:
+            step()
+            return
+        self._in_turn = True
+        try:
+            step()
+            self._flush()
+        except Exception:
+            logger.exception("a fault of the service ends the connection of %s", self._peer())
+            self._closing = True
+            self.abort()
+        finally:
+            self._in_turn = False
+
+    def _flush_when_due(self) -> None:
+        self._flush_is_due = False
+        self._turn(_nothing)
+
+    def _flush(self) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        buffers = self.endpoint.data_to_send()
+        if buffers and not transport.is_closing():
+            if len(buffers) == 1:
+                transport.write(buffers[0])
+            else:
+                transport.writelines(buffers)
+        if self.endpoint.is_closed:
+            self._close(transport)
+        else:
+            self._set_timer()
+
+    def _close(self, transport: asyncio.Transport) -> None:
+        """Close once what was written is out, or when the peer has not taken it in time."""
+        if self._closing:
+            return
+        self._closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(CLOSE_GRACE_MS / 1000, self.abort)
+        self.resume_reading()  # a paused TLS transport could not see the peer's end
+        transport.close()
+
+    def _set_timer(self) -> None:
+        """Keep one timer, not later than the endpoint's deadline. It may ring early: moving it each read costs more."""
+        deadline_ms = self.endpoint.next_deadline_ms()
+        if deadline_ms is None or self._closing or (self._timer is not None and self._timer_ms <= deadline_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = deadline_ms
+        self._timer = self._loop.call_later(max(0, deadline_ms - monotonic_ms()) / 1000, self._rang)
+
+    def _rang(self) -> None:
+        self._timer = None
+        if not self._closing:
+            deadline_ms = self.endpoint.next_deadline_ms()
+            self._turn(self._timed if deadline_ms is not None and deadline_ms <= monotonic_ms() else _nothing)
+
+    def _peer(self) -> str:
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return str(name or "a closed socket")
+
+
+def _nothing() -> None:
+    """A turn that only flushes."""

@@ -1,0 +1,73 @@
+"""The real Env: the clock of the machine, its randomness, files handed in, a running loop and a pool of threads."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from hubweir.drivers.monotonic import monotonic_ms
+from hubweir.drivers.offload_pool import THREADS, OffloadPool
+from hubweir.env import Files, Result, Timer
+
+T = TypeVar("T")
+
+
+def _no_fault(point: str) -> None:
+    """Nothing is planted in production."""
+
+
+class SystemEnv:
+    """`hubweir.env.Env` on the asyncio or uvloop loop that runs now. One object a process and loop."""
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        threads: int = THREADS,
+        on_fault_point: Callable[[str], None] = _no_fault,
+    ) -> None:
+        """files: rooted where the owner keeps its data. Without a loop it must be made inside a running one."""
+        self._files = files
+        self._loop = loop or asyncio.get_running_loop()
+        self._pool = OffloadPool(self._loop, threads=threads)
+        self._on_fault_point = on_fault_point
+
+    @property
+    def files(self) -> Files:
+        return self._files
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        return monotonic_ms()
+
+    def random_bytes(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
+
+    def new_id(self) -> str:
+        return secrets.token_hex(16)
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self._loop.call_soon(callback)
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
+        return self._loop.call_later(max(0, delay_ms) / 1000, callback)
+
+    def offload(self, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
+        self._pool.submit(call, on_done)
+
+    def fault(self, point: str) -> None:
+        self._on_fault_point(point)
+
+    def close(self) -> None:
+        """End the threads; blocks until the calls under way are done. The loop must still run for completions."""
+        self._pool.close()
