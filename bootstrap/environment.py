@@ -56,6 +56,7 @@ class Environment:
         self.environ = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         self.environ.pop("PYTHONPATH", None)
         self.state = self.read_state()
+        self.uv_missing = False  # tried and could not be had
 
     # What is there
 
@@ -144,6 +145,8 @@ class Environment:
         own = self.home / "uv" / "bin" / ("uv.exe" if os.name == "nt" else "uv")
         if found := shutil.which("uv") or (own.exists() and str(own)):
             return found
+        if self.uv_missing:
+            return None
         has_pip = importlib.util.find_spec("pip") is not None
         if not has_pip and importlib.util.find_spec("ensurepip") is None:
             raise NotReady(NO_PIP.format(python=sys.executable))
@@ -157,7 +160,8 @@ class Environment:
             self.step("fetching uv, the installer", [*fetch, "--require-hashes", "-r", pins])
         except StepFailed as error:
             say(f"{error}\nhubweir: going on with pip instead of uv")
-        return str(own) if own.exists() else None
+        self.uv_missing = not own.exists()
+        return None if self.uv_missing else str(own)
 
     def install(self, requirements: str, *options: str) -> None:
         """Install one requirements file, with uv, or else with pip. Every file is checked against its hash."""
