@@ -93,8 +93,9 @@ def encode_composite_into(out: bytearray, value: Composite) -> None:
         if entry is not None:
             try:
                 field.type.write(body, entry)
-            except EncodeError as error:
-                raise EncodeError(f"{value.NAME} field {field.name}: {error}") from None
+            except (EncodeError, AttributeError, TypeError) as error:
+                # The last two: our own code put a value of the wrong Python type there.
+                raise EncodeError(f"{value.NAME} field {field.name}: {error}") from error
         elif field.mandatory:
             raise EncodeError(f"{value.NAME} field {field.name} is mandatory and missing")
         else:

@@ -85,12 +85,19 @@ def _read_fields(value: Any) -> Any:
     return value
 
 
-def _write_fields(out: bytearray, value: dict[str, object]) -> None:
-    encode_into(out, {Symbol(key): entry for key, entry in value.items()})
+def _write_symbol_map(out: bytearray, value: dict[object, object]) -> None:
+    # Our own code may name a key by a plain str.
+    encode_into(out, {Symbol(key) if type(key) is str else key: entry for key, entry in value.items()})
 
 
 def _read_annotations(value: Any) -> Any:
     if type(value) is not dict or any(type(key) is not Symbol and type(key) is not ULong for key in value):
+        raise WrongType
+    return value
+
+
+def _read_application_properties(value: Any) -> Any:
+    if type(value) is not dict or any(type(key) is not str for key in value):
         raise WrongType
     return value
 
@@ -130,8 +137,9 @@ SYMBOL: Final = _of_type("symbol", Symbol, write_symbol)
 BINARY: Final = _of_type("binary", bytes, write_binary)
 TIMESTAMP: Final = _of_type("timestamp", Timestamp, write_timestamp)
 MAP: Final = _of_type("map", dict, encode_into)
-FIELDS: Final = FieldType("map with symbol keys", _read_fields, _write_fields)
-ANNOTATIONS: Final = FieldType("map with symbol or ulong keys", _read_annotations, encode_into)
+FIELDS: Final = FieldType("map with symbol keys", _read_fields, _write_symbol_map)
+ANNOTATIONS: Final = FieldType("map with symbol or ulong keys", _read_annotations, _write_symbol_map)
+APPLICATION_PROPERTIES: Final = FieldType("map with string keys", _read_application_properties, encode_into)
 SYMBOLS: Final = FieldType("symbol or array of symbol", _read_symbols, _write_symbols)
 MESSAGE_ID: Final = FieldType("ulong, uuid, binary or string", _read_message_id, _write_message_id)
 ANY: Final = FieldType("any", lambda value: value, encode_into)
