@@ -1,0 +1,136 @@
+"""Calls run on threads, completions on the loop, many completions a wake-up."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from hubweir.drivers.offload_pool import CallResult, OffloadPool
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+def test_a_call_runs_on_a_thread_and_its_completion_on_the_loop(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        pool = OffloadPool(loop, threads=2)
+        ended: asyncio.Future[tuple[int, int]] = loop.create_future()
+        here = threading.get_ident()
+
+        def on_done(result: CallResult[int]) -> None:
+            ended.set_result((result.value(), threading.get_ident()))
+
+        pool.submit(threading.get_ident, on_done)
+        there, completed_in = await ended
+        assert there != here
+        assert completed_in == here
+        pool.close()
+
+    run(scenario())
+
+
+def test_what_a_call_raised_is_raised_by_its_result(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        pool = OffloadPool(loop, threads=1)
+        ended: asyncio.Future[CallResult[None]] = loop.create_future()
+
+        def fails() -> None:
+            raise OSError(5, "planted")
+
+        pool.submit(fails, ended.set_result)
+        with pytest.raises(OSError, match="planted"):
+            (await ended).value()
+        pool.close()
+
+    run(scenario())
+
+
+def test_more_calls_than_threads_all_run_and_none_twice(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        pool = OffloadPool(loop, threads=3)
+        seen: list[int] = []
+        all_done = asyncio.Event()
+
+        def call(number: int) -> Callable[[], int]:
+            return lambda: number
+
+        def on_done(result: CallResult[int]) -> None:
+            seen.append(result.value())
+            if len(seen) == 500:
+                all_done.set()
+
+        for number in range(500):
+            pool.submit(call(number), on_done)
+        await all_done.wait()
+        assert sorted(seen) == list(range(500))
+        assert len([thread for thread in threading.enumerate() if thread.name.startswith("hubweir-offload")]) <= 3
+        pool.close()
+
+    run(scenario())
+
+
+def test_completions_of_one_busy_turn_come_with_one_wake_up() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        pool = OffloadPool(loop, threads=4)
+        wake_ups = 0
+        plain = loop.call_soon_threadsafe
+
+        def counted(*arguments: Any, **named: Any) -> asyncio.Handle:
+            nonlocal wake_ups
+            wake_ups += 1
+            return plain(*arguments, **named)
+
+        loop.call_soon_threadsafe = counted  # type: ignore[method-assign]
+        done: list[int] = []
+        last = threading.Event()
+        finished = threading.Barrier(5)
+
+        def call() -> int:
+            finished.wait(10)
+            return 1
+
+        for _ in range(4):
+            pool.submit(call, lambda result: done.append(result.value()))
+        finished.wait(10)
+        # The loop stays busy until every thread has reported: closing joins the threads.
+        pool.close()
+        last.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert done == [1, 1, 1, 1]
+        assert wake_ups == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_completion_that_fails_does_not_take_the_others_with_it(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        pool = OffloadPool(loop, threads=1)
+        ended: asyncio.Future[CallResult[int]] = loop.create_future()
+
+        def fails(result: CallResult[int]) -> None:
+            raise ValueError("planted")
+
+        pool.submit(lambda: 1, fails)
+        pool.submit(lambda: 2, ended.set_result)
+        assert (await ended).value() == 2
+        pool.close()
+
+    run(scenario())
+    assert "a completion failed" in caplog.text
+
+
+def test_a_closed_pool_takes_no_more_calls(run: Run) -> None:
+    async def scenario() -> None:
+        pool = OffloadPool(asyncio.get_running_loop(), threads=1)
+        pool.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            pool.submit(lambda: None, lambda result: None)
+
+    run(scenario())

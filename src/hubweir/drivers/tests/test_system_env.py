@@ -1,0 +1,63 @@
+"""The real Env on a real loop."""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+from hubweir.drivers.system_env import SystemEnv
+from hubweir.env import Env, Files, Result
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+NO_FILES = cast(Files, None)
+
+
+def test_it_is_an_env_with_time_and_ids(run: Run) -> None:
+    async def scenario() -> None:
+        env: Env = SystemEnv(NO_FILES)
+        assert env.now_ms() > 1_700_000_000_000
+        assert env.monotonic_ms() <= env.monotonic_ms()
+        assert re.fullmatch("[0-9a-f]{32}", env.new_id())
+        assert env.new_id() != env.new_id()
+        assert len(env.random_bytes(8)) == 8
+        env.fault("nothing.planted")
+
+    run(scenario())
+
+
+def test_callbacks_run_later_in_order_and_a_cancelled_timer_does_not(run: Run) -> None:
+    async def scenario() -> None:
+        env = SystemEnv(NO_FILES)
+        seen: list[str] = []
+        ended = asyncio.Event()
+        env.call_later(30, ended.set)
+        env.call_later(10, lambda: seen.append("timer"))
+        cancelled = env.call_later(5, lambda: seen.append("cancelled"))
+        cancelled.cancel()
+        env.call_soon(lambda: seen.append("soon"))
+        assert seen == []
+        await ended.wait()
+        assert seen == ["soon", "timer"]
+
+    run(scenario())
+
+
+def test_an_offloaded_call_answers_on_the_loop(run: Run) -> None:
+    async def scenario() -> None:
+        env = SystemEnv(NO_FILES, threads=1)
+        ended: asyncio.Future[Result[bytes]] = asyncio.get_running_loop().create_future()
+        env.offload(lambda: b"read", ended.set_result)
+        assert (await ended).value() == b"read"
+        env.close()
+
+    run(scenario())
+
+
+def test_a_planted_fault_is_raised_at_its_point(run: Run) -> None:
+    async def scenario() -> None:
+        points: list[str] = []
+        env = SystemEnv(NO_FILES, on_fault_point=points.append)
+        env.fault("log.before_sync")
+        assert points == ["log.before_sync"]
+
+    run(scenario())
