@@ -28,6 +28,14 @@ Command = Sequence[str | Path]
 
 # What each verb needs installed. test.txt holds everything of demo.txt, in the same versions.
 DEMO, TEST = "demo.txt", "test.txt"
+# Settings about where a person's own packages go have no say about ours.
+NOT_OURS = ("PYTHONPATH", "PYTHONHOME", "UV_SYSTEM_PYTHON", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX")
+INSTALLERS = {
+    "UV_PYTHON_DOWNLOADS": "never",  # the Python that called ./run is the one that is used
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_USER": "0",
+    "PIP_REQUIRE_VIRTUALENV": "0",
+}
 KERNEL_SOURCES = ("setup.py", "src/hubweir/kernels/*.pyx", "src/hubweir/kernels/*.pxd")
 COMPILED = "compiled"
 SEE_LOG = "see .hubweir/log"
@@ -53,8 +61,7 @@ class Environment:
         self.binaries = self.folder / ("Scripts" if os.name == "nt" else "bin")
         self.python = self.binaries / ("python.exe" if os.name == "nt" else "python")
         self.settings = pip_settings.read(os.environ)
-        self.environ = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        self.environ.pop("PYTHONPATH", None)
+        self.environ = {name: value for name, value in os.environ.items() if name not in NOT_OURS} | INSTALLERS
         self.state = self.read_state()
         self.uv_missing = False  # tried and could not be had
 
