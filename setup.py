@@ -1,4 +1,4 @@
-"""Builds the two compiled kernels when it can; the package works without them.
+"""Builds the compiled kernels when it can; the package works without them.
 
 Everything else about the package stands in pyproject.toml. Each kernel has a twin in plain Python
 (hubweir/kernels/pure.py), so every missing thing here costs speed only: no Cython or no kernel source means
@@ -12,16 +12,14 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 ROOT = Path(__file__).resolve().parent
-KERNELS = ("_amqp", "_record")
 # No -march: a wheel must run on other machines than its builder's. Faster instructions are chosen at run time.
 OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3"]
 
 
 def kernel_modules() -> list[Extension]:
     """Return the extension modules whose source is here, translated to C under build/."""
-    sources = {name: f"src/hubweir/kernels/{name}.pyx" for name in KERNELS}
-    present = {name: path for name, path in sources.items() if (ROOT / path).exists()}
-    if not present:
+    sources = sorted(path.relative_to(ROOT) for path in ROOT.glob("src/hubweir/kernels/_*.pyx"))
+    if not sources:
         return []
     try:
         from Cython.Build import cythonize
@@ -29,7 +27,7 @@ def kernel_modules() -> list[Extension]:
         print("hubweir: Cython is not installed; the kernels run as plain Python", file=sys.stderr)
         return []
     modules: list[Extension] = cythonize(
-        [Extension(f"hubweir.kernels.{name}", [path], extra_compile_args=OPTIMISE) for name, path in present.items()],
+        [Extension(f"hubweir.kernels.{path.stem}", [path.as_posix()], extra_compile_args=OPTIMISE) for path in sources],
         build_dir="build",
         include_path=["src"],
         compiler_directives={"language_level": "3"},
