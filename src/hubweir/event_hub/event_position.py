@@ -77,6 +77,18 @@ def parse_selector(text: str) -> EventPosition:
     return _position(kind, _unquoted(value[inclusive:].strip(" "), text), inclusive, text)
 
 
+def selector_of(position: EventPosition) -> str:
+    """The filter text for a position: what a client sends, and what parse_selector reads back as the same position."""
+    name, value = {
+        PositionKind.EARLIEST: ("x-opt-offset", "-1"),
+        PositionKind.LATEST: ("x-opt-offset", "@latest"),
+        PositionKind.OFFSET: ("x-opt-offset", str(position.value)),
+        PositionKind.SEQUENCE_NUMBER: ("x-opt-sequence-number", str(position.value)),
+        PositionKind.ENQUEUED_TIME: ("x-opt-enqueued-time", str(position.value)),
+    }[position.kind]
+    return f"{_PREFIX}{name} {'>=' if position.inclusive else '>'} '{value}'"
+
+
 def _position(kind: PositionKind, value: str, inclusive: bool, text: str) -> EventPosition:
     if kind is PositionKind.OFFSET:
         if value.lower() == "@latest":
