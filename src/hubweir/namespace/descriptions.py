@@ -12,6 +12,7 @@ from enum import IntEnum
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
+from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 
@@ -63,8 +64,8 @@ class EventHubDescription:
 
     def find_group(self, name: str) -> str | None:
         """The consumer group as it was created, whatever the case of name; None when there is none."""
-        folded = name.lower()
-        return next((group for group in self.consumer_groups if group.lower() == folded), None)
+        folded = fold(name)
+        return next((group for group in self.consumer_groups if fold(group) == folded), None)
 
     def has_partition(self, partition_id: str) -> bool:
         """True for the decimal text of 0 … count - 1; not for `01`, `+1` or digits of other scripts."""
@@ -115,9 +116,9 @@ def check_retention(hub: str, retention_ms: int) -> None:
 
 def check_groups(hub: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """`$Default`, then the others as given, each once whatever its case."""
-    groups = {DEFAULT_GROUP.lower(): DEFAULT_GROUP}
+    groups = {fold(DEFAULT_GROUP): DEFAULT_GROUP}
     for name in names:
-        groups.setdefault(name.lower(), check_group_name(name))
+        groups.setdefault(fold(name), check_group_name(name))
     if len(groups) > GROUPS_PER_HUB_MAX:
         raise _out_of_range(hub, f"{len(groups)} consumer groups; at most {GROUPS_PER_HUB_MAX} are allowed")
     return tuple(groups.values())

@@ -45,9 +45,14 @@ def timestamp(time_ms: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def printable(text: str, limit: int = 256) -> str:
+    """A peer's text, fit for a description and a log line: cut at limit, anything unprintable as `?`."""
+    return "".join(character if character.isprintable() else "?" for character in text[:limit])
+
+
 def entity_uri(host: str, path: str) -> str:
-    """How descriptions name a resource: `sb://host/path`, in lower case."""
-    return f"sb://{host}/{path}".lower()
+    """How descriptions name a resource: `sb://host/path`, in lower case. path may be anything a peer wrote."""
+    return f"sb://{host}/{printable(path)}".lower()
 
 
 def entity_not_found(uri: str) -> str:
@@ -59,9 +64,8 @@ def entity_not_found(uri: str) -> str:
 
 
 def invalid_partition(partition_id: str, *, hub: str, partition_count: int) -> str:
-    return (
-        f"{INVALID_PARTITION}: '{partition_id[:64]}'. The event hub '{hub}' has partitions 0 to {partition_count - 1}."
-    )
+    asked = printable(partition_id, 64)
+    return f"{INVALID_PARTITION}: '{asked}'. The event hub '{hub}' has partitions 0 to {partition_count - 1}."
 
 
 def unauthorized(right: str, uri: str) -> str:

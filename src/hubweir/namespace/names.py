@@ -7,6 +7,7 @@ created keeps its spelling. Only ASCII: two names that look alike must be alike.
 from __future__ import annotations
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.namespace.resource_path import fold
 
 DEFAULT_GROUP = "$Default"
 
@@ -17,27 +18,29 @@ RULE_NAME_LIMIT = 256
 PUBLISHER_NAME_LIMIT = 128  # a publisher's name is its partition key
 
 _ALPHANUMERIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-_INNER = _ALPHANUMERIC | frozenset(".-_")
+_INNER = _ALPHANUMERIC | frozenset(".-_~")
 # Address segments with a meaning of their own; a hub so named could not be told from what stands under another hub.
 _RESERVED = frozenset(("consumergroups", "partitions", "publishers", "subscriptions"))
 
 
 def check_hub_name(name: str) -> str:
-    """The name, when it is legal: 1 to 256 of letters, digits, `.`, `-`, `_` and `/` between segments.
+    """The name, when it is legal: 1 to 256 of letters, digits, `.`, `-`, `_`, `~`, and `/` between segments.
 
-    Every segment starts and ends with a letter or digit. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
+    It starts and ends with a letter or digit. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
     """
     _check_length("event hub", name, HUB_NAME_LIMIT)
+    _check_word("event hub", name, name, inner=_INNER | {"/"})
     for segment in name.split("/"):
-        _check_word("event hub", name, segment, inner=_INNER)
-        if segment.lower() in _RESERVED:
+        if segment in ("", ".", ".."):
+            raise _illegal("event hub", name, "a segment between slashes is empty, . or ..")
+        if fold(segment) in _RESERVED:
             raise _illegal("event hub", name, f"{segment!r} has a meaning of its own in addresses")
     return name
 
 
 def check_group_name(name: str) -> str:
-    """The name, when it is legal: `$Default` in any case, or 1 to 50 letters, digits, `.`, `-`, `_`."""
-    if name.lower() == DEFAULT_GROUP.lower():
+    """The name, when it is legal: `$Default` in any case, or 1 to 50 letters, digits, `.`, `-`, `_`, `~`."""
+    if fold(name) == fold(DEFAULT_GROUP):
         return DEFAULT_GROUP
     _check_length("consumer group", name, GROUP_NAME_LIMIT)
     _check_word("consumer group", name, name, inner=_INNER)

@@ -1,0 +1,188 @@
+"""The open run: what one process has taken for ONE partition in this turn of its loop, as stored batches.
+
+A batch is sealed when the next event has another name (partition key of its envelope, or publisher), at 64 KiB of
+records, and when the run is taken at the end of the turn; so the order in the run is the order of arrival. A delivery
+too large for one batch becomes a chain: several batches, all but the last flagged *continues*, stored whole or not at
+all. Nothing here is durable; the run is given to the partition's log.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from hubweir.errors import KernelRefusal
+from hubweir.event_hub.partition_key import is_legal_key
+from hubweir.kernels import find_key, ingest
+from hubweir.kernels.contract import (
+    D_FORMAT,
+    D_LENGTH,
+    D_START,
+    DELIVERY_WIDTH,
+    INGEST_MALFORMED,
+    INGEST_NAME,
+    INGEST_ROOM,
+    KEY_ENVELOPE,
+    KEY_MALFORMED,
+)
+from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, RECORD_HEADER_SIZE
+from hubweir.messaging_store.record import begin_batch, seal_batch
+
+Readable = bytes | bytearray | memoryview
+
+
+class AddStatus(IntEnum):
+    """How an add ended."""
+
+    DONE = 0  # all rows are in the run
+    MALFORMED = 1  # Added.row is no legal message; nothing of it is in the run
+    KEY_TOO_LONG = 2  # Added.row has a partition key over the limit; nothing of it is in the run
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """row: the first row that is not in the run. events: how many events the rows before it gave."""
+
+    row: int
+    status: AddStatus
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The batch at the end of the run, not yet sealed. start: of its header; records: of its first record."""
+
+    start: int
+    records: int
+    name: bytes
+    is_publisher: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """The end of the run before a delivery: what to go back to when a later part of it proves malformed."""
+
+    size: int
+    events: int
+    batch: _Batch
+
+
+class OpenRun:
+    """Open batches of one partition. Take the run, and the object is empty and ready again."""
+
+    def __init__(self) -> None:
+        self._out = bytearray()
+        self._batch: _Batch | None = None
+        self.events = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the run so far, headers included."""
+        return len(self._out)
+
+    def add(
+        self, data: Readable, rows: array[int], first_row: int, last_row: int, *, publisher: bytes | None = None
+    ) -> Added:
+        """Take the deliveries rows[first_row:last_row] (delivery rows of kernels.contract; positions in data).
+
+        publisher: UTF-8 name of the link's publisher, which is then the key of every event; None: no publisher link.
+        Stops at the first row that is no legal message or has too long a key: the rows before it are in the run,
+        nothing of it is, and the caller may go on with the row behind it. data is not kept.
+        """
+        row, status, events_before = first_row, AddStatus.DONE, self.events
+        while row < last_row and status is AddStatus.DONE:
+            mark = _Mark(len(self._out), self.events, self._batch_for(publisher, rows, row))
+            row, resume_at, ended = self._ingest(mark.batch, data, rows, row, last_row, 0)
+            if resume_at:
+                # Only the first delivery of a call stops inside, so mark is its start.
+                row, status = self._take_chain(mark, data, rows, row, resume_at)
+            elif ended == INGEST_MALFORMED:
+                status = AddStatus.MALFORMED
+            elif ended == INGEST_NAME:
+                status = self._change_name(mark.batch.name, data, rows, row)
+            elif ended == INGEST_ROOM:
+                self._seal()
+        return Added(row, status, self.events - events_before)
+
+    def take(self) -> bytearray:
+        """The sealed run, the caller's from now on; empty when nothing was added."""
+        self._seal()
+        run, self._out, self.events = self._out, bytearray(), 0
+        return run
+
+    def _ingest(
+        self, batch: _Batch, data: Readable, rows: array[int], row: int, last_row: int, resume_at: int
+    ) -> tuple[int, int, int]:
+        """Append what the batch has room for; return (first row not finished, where it goes on or 0, status)."""
+        room = BATCH_RECORDS_LIMIT - (len(self._out) - batch.records)
+        name = None if batch.is_publisher else batch.name
+        row, resume_at, events, status = ingest(data, rows, row, last_row, resume_at, name, self._out, room)
+        self._batch = replace(batch, count=batch.count + events)
+        self.events += events
+        return row, resume_at, status
+
+    def _take_chain(
+        self, mark: _Mark, data: Readable, rows: array[int], row: int, resume_at: int
+    ) -> tuple[int, AddStatus]:
+        """Take the rest of a delivery that did not fit into one batch: all of it, or back to mark.
+
+        Returns the row to go on with, or the row itself when it is malformed.
+        """
+        next_row = row
+        while resume_at:
+            self._seal(continues=True)
+            batch = self._begin(mark.batch.name, is_publisher=mark.batch.is_publisher)
+            next_row, resume_at, status = self._ingest(batch, data, rows, row, row + 1, resume_at)
+            if status == INGEST_MALFORMED:
+                del self._out[mark.size :]
+                self._batch, self.events = mark.batch, mark.events
+                return row, AddStatus.MALFORMED
+        return next_row, AddStatus.DONE
+
+    def _batch_for(self, publisher: bytes | None, rows: array[int], row: int) -> _Batch:
+        """The batch that the delivery `row` may go to: the open one when publisher and size allow, else a new one."""
+        batch, is_publisher, name = self._batch, publisher is not None, publisher or b""
+        if batch is not None and batch.is_publisher == is_publisher and (not is_publisher or batch.name == name):
+            # A batch that holds others must not grow over the limit by one event, or begin a chain for it.
+            if self._has_room(batch, rows[row * DELIVERY_WIDTH + D_LENGTH] + RECORD_HEADER_SIZE):
+                return batch
+            name = batch.name
+        self._seal()
+        return self._begin(name, is_publisher=is_publisher)
+
+    def _has_room(self, batch: _Batch, size: int) -> bool:
+        return batch.count == 0 or len(self._out) - batch.records + size <= BATCH_RECORDS_LIMIT
+
+    def _change_name(self, name: bytes, data: Readable, rows: array[int], row: int) -> AddStatus:
+        """Begin a batch for the key of the delivery `row`, which the open batch (of that name) may not hold."""
+        at = row * DELIVERY_WIDTH
+        start, length = rows[at + D_START], rows[at + D_LENGTH]
+        key_start, key_length, where = find_key(data, start, start + length, rows[at + D_FORMAT])
+        if where == KEY_MALFORMED:
+            return AddStatus.MALFORMED
+        # The key of a single message stays in its own annotations; only an envelope's names a batch.
+        key = bytes(data[key_start : key_start + key_length]) if where == KEY_ENVELOPE else b""
+        if not is_legal_key(key):
+            return AddStatus.KEY_TOO_LONG
+        if key == name:
+            raise KernelRefusal(f"ingest and find_key disagree about the key of delivery row {row}")
+        self._seal()
+        self._begin(key, is_publisher=False)
+        return AddStatus.DONE
+
+    def _begin(self, name: bytes, *, is_publisher: bool) -> _Batch:
+        start = begin_batch(self._out, name=name, name_is_publisher=is_publisher)
+        self._batch = _Batch(start, len(self._out), name, is_publisher, count=0)
+        return self._batch
+
+    def _seal(self, *, continues: bool = False) -> None:
+        """Close the open batch; one without events leaves nothing behind."""
+        batch, self._batch = self._batch, None
+        if batch is None:
+            return
+        if batch.count == 0:
+            del self._out[batch.start :]
+        else:
+            seal_batch(self._out, batch.start, count=batch.count, continues=continues)
