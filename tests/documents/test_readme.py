@@ -9,6 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 
 from bootstrap.verbs import VERBS
@@ -54,10 +55,10 @@ def command_line_objection(words: list[str], verb: str) -> str:
     if verb not in ("hubweir", "serve"):
         return ""
     try:
-        command = importlib.import_module("hubweir.cli.main").main
+        module = importlib.import_module("hubweir.cli.main")
     except ModuleNotFoundError as error:
         return f"the command line cannot be loaded: {error}"
-    click = importlib.import_module("click")
+    command: click.Command = next(value for value in vars(module).values() if isinstance(value, click.Group))
     context = click.Context(command)
     for position, word in enumerate(words):
         if word.startswith("-"):
@@ -68,7 +69,10 @@ def command_line_objection(words: list[str], verb: str) -> str:
             if word.split("=")[0] not in known:
                 return f"{' '.join(words[:position])} has no option {word}"
         elif isinstance(command, click.Group):
-            below = command.get_command(context, word)
+            try:
+                below = command.get_command(context, word)
+            except ModuleNotFoundError as error:
+                return f"hubweir {word} cannot be loaded: {error}"
             if below is None:
                 return f"hubweir has no command {' '.join(words[: position + 1])}"
             command = below
