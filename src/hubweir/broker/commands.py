@@ -156,7 +156,7 @@ class AskPartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """Bounds of a partition. begin is -1 while nothing was ever stored; last_offset and last sequence number -1 then."""
+    """Bounds of a partition. begin, last_offset and last sequence number are -1 while nothing was ever stored."""
 
     log_id: str
     begin_sequence_number: int

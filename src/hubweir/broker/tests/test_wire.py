@@ -1,0 +1,177 @@
+"""Everything that crosses the seam has a form in bytes and comes back the same."""
+
+import typing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hubweir.broker import commands
+from hubweir.broker.commands import (
+    AppendEvents,
+    AskCounters,
+    CloseReader,
+    CountersTaken,
+    CreatePartition,
+    Done,
+    EventsRead,
+    OpenReader,
+    Owner,
+    PartitionInfo,
+    ReaderClosed,
+    Refusal,
+)
+from hubweir.broker.wire import (
+    ANSWERS,
+    COMMANDS,
+    FRAME_HEAD,
+    FRAME_LIMIT_BYTES,
+    NUMBERS,
+    PUSHES,
+    decode_answer,
+    decode_command,
+    encode_frame,
+)
+from hubweir.errors import DecodeError, EncodeError
+from hubweir.event_hub.event_position import EventPosition, PositionKind
+from hubweir.messaging_store.log import Durability
+
+LONGS = st.integers(-(2**63), 2**63 - 1)
+VALUES: dict[Any, st.SearchStrategy[Any]] = {
+    int: LONGS,
+    str: st.text(max_size=40),
+    bool: st.booleans(),
+    int | None: st.none() | LONGS,
+    str | None: st.none() | st.text(max_size=40),
+    Durability: st.sampled_from(Durability),
+    EventPosition: st.builds(EventPosition, st.sampled_from(PositionKind), LONGS, st.booleans()),
+    Owner: st.builds(Owner, LONGS, LONGS),
+    dict[str, int]: st.dictionaries(st.text(max_size=10), LONGS, max_size=5),
+    bytearray: st.binary(max_size=300).map(bytearray),
+    bytes | memoryview: st.binary(max_size=300),
+}
+
+
+def any_of(made: type) -> st.SearchStrategy[Any]:
+    hints = typing.get_type_hints(made)
+    return st.builds(made, **{name: VALUES[annotation] for name, annotation in hints.items()})
+
+
+def joined(request_id: int, message: Any) -> memoryview:
+    return memoryview(b"".join(encode_frame(request_id, message)))
+
+
+def there_and_back(request_id: int, message: Any) -> tuple[int, Any]:
+    frame = joined(request_id, message)
+    return decode_command(frame) if type(message) in COMMANDS else decode_answer(frame)
+
+
+def test_every_class_of_the_seam_has_a_number_of_its_own() -> None:
+    unions = {made for union in (commands.Command, commands.Answer) for made in typing.get_args(union)}
+    assert unions | {commands.Push} == COMMANDS | ANSWERS | PUSHES == set(NUMBERS)
+    assert len(set(NUMBERS.values())) == len(NUMBERS)
+
+
+@pytest.mark.parametrize("made", sorted(NUMBERS, key=NUMBERS.__getitem__), ids=lambda made: made.__name__)
+@given(data=st.data())
+def test_every_message_comes_back_as_it_went(made: type, data: st.DataObject) -> None:
+    message = data.draw(any_of(made))
+    request_id = 0 if made in PUSHES else data.draw(st.integers(1, 2**64 - 1))
+    assert there_and_back(request_id, message) == (request_id, message)
+
+
+def test_types_come_back_too_and_runs_are_owned_where_they_are_written_to() -> None:
+    _, created = there_and_back(1, CreatePartition("log", "hub", "0", Durability.RELAXED, 5))
+    assert type(created.durability) is Durability
+    run = bytearray(b"run")
+    frame = joined(1, AppendEvents("log", 0, run))
+    _, append = decode_command(frame)
+    assert type(append) is AppendEvents and type(append.run) is bytearray and append.run is not run
+
+
+def test_a_run_is_sent_from_where_it_lies_and_read_from_where_it_arrived() -> None:
+    run = memoryview(b"x" * 1000)
+    buffers = encode_frame(7, EventsRead(1, 2, 3, run))
+    assert buffers[1] is run
+    frame = memoryview(b"".join(buffers))
+    _, answer = decode_answer(frame)
+    assert isinstance(answer, EventsRead) and isinstance(answer.run, memoryview)
+    assert answer.run.obj is frame.obj
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        OpenReader("log", 3, "$Default", EventPosition(PositionKind.OFFSET, 5, True), None, "me", Owner(1, 2)),
+        AppendEvents("log", 3, bytearray(b"run")),
+        CountersTaken({"a": 1}),
+        PartitionInfo("log", -1, -1, -1, None, True, 0),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_every_truncation_and_every_byte_more_is_refused(message: Any) -> None:
+    decode = decode_command if type(message) in COMMANDS else decode_answer
+    whole = bytes(joined(5, message))
+    for end in range(len(whole)):
+        with pytest.raises(DecodeError):
+            decode(memoryview(whole[:end]))
+    with pytest.raises(DecodeError):
+        decode(memoryview(whole + b"\x00"))
+
+
+@given(data=st.data())
+def test_a_flipped_byte_gives_another_message_or_a_decode_error(data: st.DataObject) -> None:
+    whole = bytearray(joined(5, OpenReader("log", 3, "g", EventPosition(PositionKind.LATEST), 4, None, Owner(1, 2))))
+    whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        _, message = decode_command(memoryview(whole))
+    except DecodeError:
+        return
+    assert type(message) in COMMANDS
+
+
+def frame_of(head: bytes, *, request_id: int = 5, rest: bytes = b"") -> memoryview:
+    return memoryview(FRAME_HEAD.pack(12 + len(head) + len(rest), request_id, len(head)) + head + rest)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        frame_of(b"\x45"),  # an empty list
+        frame_of(b"\x40"),  # no list
+        frame_of(b"\xc0\x03\x01\x55\x63"),  # number 99
+        frame_of(b"\xc0\x03\x01\x55\x40"),  # an answer, where commands are expected
+        frame_of(b"\xc0\x03\x01\x55\x06"),  # CloseReader without its field
+        frame_of(b"\xc0\x04\x02\x55\x06\x40"),  # with null in it
+        frame_of(b"\xc0\x07\x03\x55\x06\x55\x01\x55\x02"),  # with one too many
+        frame_of(b"\xc0\x03\x01\x55\x0b", rest=b"more"),  # a run where none belongs
+        frame_of(b"\xc0\x03\x01\x55\x0b", request_id=0),  # a command without a request id
+    ],
+    ids=lambda frame: bytes(frame[16:]).hex(),
+)
+def test_what_is_not_exactly_a_message_is_refused(frame: memoryview) -> None:
+    with pytest.raises(DecodeError):
+        decode_command(frame)
+
+
+def test_the_control_frames_of_the_refusals_are_taken() -> None:
+    """The same heads without their fault decode, so it is the fault that is refused above."""
+    assert decode_command(frame_of(b"\xc0\x03\x01\x55\x0b")) == (5, AskCounters())
+    assert decode_command(frame_of(b"\xc0\x05\x02\x55\x06\x55\x01")) == (5, CloseReader(1))
+    assert decode_answer(frame_of(b"\xc0\x03\x01\x55\x40")) == (5, Done())
+
+
+def test_pushes_and_answers_are_told_apart_by_the_request_id() -> None:
+    assert there_and_back(0, ReaderClosed(1, Owner(1, 2), "amqp:not-found", "gone"))[0] == 0
+    with pytest.raises(DecodeError):
+        there_and_back(1, ReaderClosed(1, Owner(1, 2), "amqp:not-found", "gone"))
+    with pytest.raises(DecodeError):
+        there_and_back(0, Refusal("amqp:not-found", "gone"))
+
+
+def test_a_frame_over_the_limit_is_not_made() -> None:
+    room = FRAME_LIMIT_BYTES - len(joined(1, AppendEvents("log", 0, bytearray()))) + 4
+    assert len(joined(1, AppendEvents("log", 0, bytearray(room)))) == FRAME_LIMIT_BYTES + 4
+    with pytest.raises(EncodeError, match="over the limit"):
+        encode_frame(1, AppendEvents("log", 0, bytearray(room + 1)))
