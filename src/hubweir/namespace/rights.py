@@ -36,7 +36,7 @@ def check_rights(rights: Rights) -> Rights:
     """The rights, when a rule may have them: at least one, and Manage only together with Send and Listen."""
     if not rights:
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, "A rule needs at least one right: Send, Listen or Manage.")
-    if Rights.MANAGE in rights and rights is not Rights.ALL:
+    if Rights.MANAGE in rights and rights != Rights.ALL:
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, "A rule with Manage must have Send and Listen too.")
     return rights
 

@@ -1,0 +1,150 @@
+"""What ONE connection has proved so far, and until when.
+
+Every put-token that is taken adds a claim: rights on an audience until a time; a later one for the same audience
+replaces it. A link, and every request on a management link, needs a claim whose audience covers its resource and that
+has the right; there is no other way in (rule R23). Claims are never shared between connections.
+
+| operation                                      | right |
+|------------------------------------------------|-------|
+| attach a sender to a hub, partition, publisher | SEND |
+| attach a receiver to a group's partition       | LISTEN |
+| read runtime information                       | any of the three |
+| create, change, delete                         | MANAGE |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hubweir.auth.authorization_rule import AuthorizationRule, Rights, key_matches
+from hubweir.auth.plain import PlainGrant
+from hubweir.auth.resource_scope import Scope
+from hubweir.auth.shared_access_signature import (
+    AuthRefused,
+    Refusal,
+    SharedAccessSignature,
+    VerifiedToken,
+    invalid_audience,
+)
+from hubweir.errors import RESOURCE_LIMIT, UNAUTHORIZED, ServiceError
+from hubweir.namespace.error_text import timestamp, unauthorized
+from hubweir.namespace.rights import right_name
+
+# A client with one link a partition and group puts one token each; nobody has thousands.
+CLAIMS_LIMIT = 4_096
+# Links outlive their claim by this much, so that a renewal in flight is not too late; new attaches do not.
+GRACE_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Rights on all that audience covers, until a time, by a token."""
+
+    audience: Scope
+    rights: Rights
+    expires_at_ms: int
+    token: SharedAccessSignature
+
+
+class Claims:
+    """The claims of one connection. Time is passed in: wall time that never runs back (high_water_time.py)."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[tuple[str, ...], Claim] = {}
+        self._plain: PlainGrant | None = None
+
+    def __len__(self) -> int:
+        return len(self._by_path)
+
+    @property
+    def is_empty(self) -> bool:
+        """True while this connection has proved nothing."""
+        return not self._by_path and self._plain is None
+
+    def put(self, audience: Scope, verified: VerifiedToken) -> None:
+        """Take a verified token for an audience.
+
+        Raises AuthRefused INVALID_AUDIENCE when the token does not cover it, ServiceError RESOURCE_LIMIT when this
+        connection holds too many audiences. What was there before stays then.
+        """
+        if not verified.covers(audience):
+            raise invalid_audience(audience)
+        if len(self._by_path) >= CLAIMS_LIMIT and audience.segments not in self._by_path:
+            raise ServiceError(
+                RESOURCE_LIMIT,
+                f"This connection holds tokens for {CLAIMS_LIMIT} audiences, which is the limit. Put one token for "
+                "the whole event hub, or use another connection.",
+            )
+        self._by_path[audience.segments] = Claim(audience, verified.rights, verified.expires_at_ms, verified.token)
+
+    def grant_plain(self, grant: PlainGrant) -> None:
+        """Take what SASL PLAIN proved: the rights of that rule on the whole namespace."""
+        self._plain = grant
+
+    def check(self, right: Rights, resource: Scope, now_ms: int) -> None:
+        """Do nothing when a claim gives the right on the resource; of several rights, any one is enough.
+
+        Raises ServiceError UNAUTHORIZED with the text that clients match.
+        """
+        if self._plain is not None and self._plain.rule.rights & right:
+            return
+        lapsed: Claim | None = None
+        for depth in range(len(resource.segments), -1, -1):
+            claim = self._by_path.get(resource.segments[:depth])
+            if claim is not None and claim.rights & right:
+                if now_ms < claim.expires_at_ms:
+                    return
+                lapsed = claim
+        name = right_name(right if right in (Rights.SEND, Rights.LISTEN, Rights.MANAGE) else Rights.LISTEN)
+        text = unauthorized(name, resource.uri)
+        if lapsed is not None:
+            text += f" The token for '{lapsed.audience.uri}' expired at {timestamp(lapsed.expires_at_ms)}Z."
+        raise ServiceError(UNAUTHORIZED, text)
+
+    def next_deadline_ms(self) -> int | None:
+        """When `expired` will next have something to say; None: never."""
+        return min((claim.expires_at_ms + GRACE_MS for claim in self._by_path.values()), default=None)
+
+    def expired(self, now_ms: int) -> list[Scope]:
+        """Forget the claims that ended GRACE_MS ago, and return their audiences: the caller checks its links again."""
+        return self._drop([claim for claim in self._by_path.values() if claim.expires_at_ms + GRACE_MS <= now_ms])
+
+    def recheck(
+        self,
+        verify_again: Callable[[SharedAccessSignature], VerifiedToken],
+        find_rule: Callable[[str], AuthorizationRule | None],
+    ) -> list[Scope]:
+        """After rules or keys changed: take every claim anew, and return the audiences that lost or changed rights.
+
+        verify_again: shared_access_signature.verify with today's rules. find_rule: a rule of the namespace, for PLAIN.
+        A key that was replaced, a rule that was deleted or made again under its name, ends its claims. The scope
+        without segments stands for the whole namespace. The caller checks its links again.
+        """
+        changed: list[Scope] = []
+        for claim in tuple(self._by_path.values()):
+            try:
+                verified = verify_again(claim.token)
+            except AuthRefused as refused:
+                if refused.kind is not Refusal.EXPIRED:  # expired() does those, after their grace
+                    changed += self._drop([claim])
+                continue
+            if verified.rights != claim.rights:
+                self._by_path[claim.audience.segments] = replace(claim, rights=verified.rights)
+                changed.append(claim.audience)
+        if self._plain is not None and self._recheck_plain(self._plain, find_rule(self._plain.rule.name)):
+            changed.append(Scope("", ()))
+        return changed
+
+    def _recheck_plain(self, grant: PlainGrant, rule: AuthorizationRule | None) -> bool:
+        """Take the grant anew; True when it changed."""
+        if rule is None or not key_matches(rule, grant.key):
+            self._plain = None
+            return True
+        self._plain = PlainGrant(rule, grant.key)
+        return rule.rights != grant.rule.rights
+
+    def _drop(self, claims: list[Claim]) -> list[Scope]:
+        for claim in claims:
+            del self._by_path[claim.audience.segments]
+        return [claim.audience for claim in claims]

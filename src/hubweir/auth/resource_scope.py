@@ -1,0 +1,86 @@
+"""What a token covers: a host and a path, compared segment by segment.
+
+`/hub1` covers `/hub1/partitions/0` but neither `/hub10` nor `/hub`; the empty path covers the whole namespace. Scheme
+and port mean nothing, case means nothing (A to Z only), and everything is decoded exactly once (rule R21; "Shared
+access authorization in Event Hubs"). Which hosts belong to the namespace is the caller's to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubweir.namespace.address import (
+    Address,
+    CbsAddress,
+    ConsumerAddress,
+    GroupAddress,
+    HubAddress,
+    ManagementAddress,
+    PartitionAddress,
+    PublisherAddress,
+)
+from hubweir.namespace.error_text import entity_uri
+from hubweir.namespace.resource_path import IllegalPath, ResourcePath, fold, parse_path, percent_decode
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A resource of a namespace. host and segments are in lower case; no segments: the namespace itself."""
+
+    host: str
+    segments: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, uri: str) -> Scope:
+        """The scope of an audience, as a client names it in put-token. Segments are decoded once, after the cut.
+
+        Raises IllegalPath when it is no absolute URI, or holds what could name two things.
+        """
+        return cls._of(parse_path(uri))
+
+    @classmethod
+    def of_signed(cls, resource: str) -> Scope:
+        """The scope of a token's `sr`, as it stands in the token: decoded once, as a whole. Raises IllegalPath."""
+        return cls._of(parse_path(percent_decode(resource), decoded=True))
+
+    @classmethod
+    def of_address(cls, address: Address, host: str) -> Scope:
+        """The scope of a resolved link address on this host."""
+        return cls(fold(host), tuple(fold(segment) for segment in _segments(address)))
+
+    def covers(self, other: Scope) -> bool:
+        """True when other's path is this one or lies below it. Hosts are not compared: see is_on."""
+        return other.segments[: len(self.segments)] == self.segments
+
+    def is_on(self, hosts: frozenset[str] | None) -> bool:
+        """True when the host is one of hosts (lower case, without ports); None: every host is the namespace's."""
+        return hosts is None or self.host in hosts
+
+    @property
+    def uri(self) -> str:
+        """How texts name the resource: `sb://host/hub/…`."""
+        return entity_uri(self.host, "/".join(self.segments))
+
+    @classmethod
+    def _of(cls, path: ResourcePath) -> Scope:
+        if path.host is None:
+            raise IllegalPath("it is not absolute: it has no scheme and host")
+        return cls(path.host, tuple(fold(segment) for segment in path.segments))
+
+
+def _segments(address: Address) -> tuple[str, ...]:
+    match address:
+        case HubAddress(hub):
+            return tuple(hub.split("/"))
+        case PartitionAddress(hub, partition_id):
+            return (*hub.split("/"), "partitions", partition_id)
+        case PublisherAddress(hub, publisher):
+            return (*hub.split("/"), "publishers", publisher)
+        case GroupAddress(hub, group):
+            return (*hub.split("/"), "consumergroups", group)
+        case ConsumerAddress(hub, group, partition_id):
+            return (*hub.split("/"), "consumergroups", group, "partitions", partition_id)
+        case ManagementAddress(on_hub):
+            return ("$management",) if on_hub is None else (*on_hub.split("/"), "$management")
+        case CbsAddress():
+            return ("$cbs",)
