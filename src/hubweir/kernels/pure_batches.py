@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from struct import unpack_from
 
 from hubweir.errors import KernelRefusal
@@ -181,9 +182,7 @@ def scan_records(data: Readable, batch_at: int, table: array[int]) -> int:
     room, rows = len(table) // RECORD_WIDTH, 0
     if batch.kind != KIND_EVENTS:
         raise KernelRefusal(f"the batch at {batch_at} holds no events")
-    for ordinal, at, end in walk_records(view, batch):
-        if ordinal == room:
-            break
+    for ordinal, at, end in islice(walk_records(view, batch), room):
         row = (at, end - at, at + RECORD_HEADER_SIZE, end - at - RECORD_HEADER_SIZE)
         table[ordinal * RECORD_WIDTH : (ordinal + 1) * RECORD_WIDTH] = array("q", row)
         rows += 1

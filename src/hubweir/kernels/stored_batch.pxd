@@ -1,0 +1,43 @@
+"""The numbers of stored_batch.py for the compiled kernels. A test compares the two pages, name by name."""
+
+cdef enum:
+    MAGIC = 0x68576201  # the four bytes as one big-endian number
+    VERSION = 1
+    CRC_SEED = 0x68756277
+    KIND_EVENTS = 1
+    KIND_OPERATIONS = 2
+    KIND_CONTROL = 3
+    FLAG_CONTINUES = 1
+    FLAG_NAME_IS_KEY = 2
+    FLAG_NAME_IS_PUBLISHER = 4
+    AT_MAGIC = 0
+    AT_VERSION = 4
+    AT_KIND = 5
+    AT_FLAGS = 6
+    AT_LENGTH = 8
+    AT_COUNT = 12
+    AT_NAME_LENGTH = 16
+    AT_PRODUCER_LENGTH = 20
+    AT_PAYLOAD_CRC = 24
+    AT_WRITER_EPOCH = 28
+    AT_NONCE = 32
+    AT_FIRST_INDEX = 40
+    AT_FIRST_OFFSET = 48
+    AT_ENQUEUED_TIME = 56
+    AT_DURABLE_UPTO = 64
+    AT_RESERVED = 72
+    AT_HEADER_CRC = 76
+    HEADER_SIZE = 80
+    PRODUCER_SIZE = 40
+    AT_RECORD_LENGTH = 0
+    AT_HEADER_END = 4
+    AT_DELIVERY_ANNOTATIONS = 8
+    AT_MESSAGE_ANNOTATIONS = 12
+    AT_PROPERTIES = 16
+    AT_APPLICATION_PROPERTIES = 20
+    AT_BODY = 24
+    AT_FOOTER = 28
+    RECORD_HEADER_SIZE = 32
+    ABSENT = 0xFFFFFFFF
+    OPERATION_HEADER_SIZE = 4
+    BATCH_RECORDS_LIMIT = 0x10000

@@ -1,0 +1,38 @@
+"""Every kernel test runs on both twins; the compiled one is skipped by name where it was not built."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from hubweir.kernels import pure
+
+
+def compiled_kernels() -> SimpleNamespace | None:
+    """The compiled kernels under one name, or None when they were not built."""
+    try:
+        halves = [importlib.import_module(f"hubweir.kernels.{half}") for half in ("_amqp", "_record")]
+    except ImportError:
+        return None
+    found = {name: getattr(half, name) for half in halves for name in pure.__all__ if hasattr(half, name)}
+    return SimpleNamespace(**found, crc32c_by_table=halves[1].crc32c_by_table)
+
+
+@pytest.fixture(params=["pure", "compiled"])
+def kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
+    if request.param == "pure":
+        return pure
+    found = compiled_kernels()
+    if found is None:
+        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
+    return found
+
+
+@pytest.fixture
+def compiled() -> SimpleNamespace:
+    found = compiled_kernels()
+    if found is None:
+        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
+    return found
