@@ -1,0 +1,129 @@
+"""Every setting of a service: name, unit, default, range, meaning. One line of the table is one field.
+
+A setting has the same name everywhere: `max_message_size_bytes` here and in a TOML file,
+`HUBWEIR_MAX_MESSAGE_SIZE_BYTES` in the environment; flags of `hubweir serve` set the common ones. sources.py says who
+wins. Units end the names. The safety limits are always on; each default has its reason beside it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from hubweir.errors import HubweirError
+
+# Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
+DEVELOPMENT_KEY = "SAS_KEY_VALUE"
+ROOT_RULE = "RootManageSharedAccessKey"
+KIB, MIB, GIB = 1024, 1024 * 1024, 1024 * 1024 * 1024
+# Of a connection, an idle link and the like: a day, so that a typing error does not become a year.
+TIME_MAX_MS = 86_400_000
+
+
+class BadSetting(HubweirError):
+    """A setting that cannot be: which, from where, what it may be."""
+
+
+def setting(
+    default: Any, meaning: str, *, least: int | None = None, most: int | None = None, secret: bool = False
+) -> Any:
+    """One line of the table. least and most bound numbers, each number of a list as well."""
+    return field(
+        default=default,
+        repr=not secret,
+        metadata={"meaning": meaning, "least": least, "most": most, "secret": secret},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Values of one service, checked when made: BadSetting names the one that cannot be."""
+
+    # What it serves, and where
+    data: str = setting("hubweir-data", "folder of everything the service keeps; made when it is not there")
+    host: tuple[str, ...] = setting(("127.0.0.1",), "addresses to listen on")
+    port: tuple[int, ...] = setting(
+        (5671, 5672, 5300),
+        "ports to listen on, on every address; each speaks AMQP and HTTP, plain and over TLS; 0 takes a free one",
+        least=0, most=65_535,
+    )  # fmt: skip
+    hostname: tuple[str, ...] = setting((), "further names for the development certificate and connection strings")
+    namespace: str = setting("hubweir", "name of the namespace")
+    key: str = setting(DEVELOPMENT_KEY, f"primary key of the rule {ROOT_RULE}", secret=True)
+    allow_development_key: bool = setting(
+        False, "listen off loopback although the key is the development key, which everybody knows"
+    )
+    tls_cert: str = setting("", "PEM file of the certificate and its chain; empty: a development certificate is made")
+    tls_key: str = setting("", "PEM file of the certificate's key")
+    stores: int = setting(1, "messaging stores; only 1 is served", least=1, most=64)
+    brokers: int = setting(1, "broker processes; only 1 is served", least=1, most=64)
+    loop: str = setting("auto", "event loop: auto (uvloop where it is installed), uvloop or asyncio")
+
+    # How it stores
+    offload_threads: int = setting(12, "threads for syncs and cold reads", least=8, most=16)
+    retention_sweep_ms: int = setting(
+        10_000, "time between two looks for segments past retention", least=100, most=3_600_000
+    )
+    stop_grace_ms: int = setting(5_000, "time to settle what was received when the service stops", least=0, most=60_000)
+
+    # What a peer may do
+    first_bytes_ms: int = setting(
+        10_000, "from accept to the first bytes, TLS handshake included", least=100, most=TIME_MAX_MS
+    )
+    undecided_connections: int = setting(
+        2_048, "connections that said nothing yet; one more drops the oldest", least=16, most=65_536
+    )
+    idle_timeout_ms: int = setting(
+        240_000, "advertised in open; a peer is dropped after twice as long", least=1_000, most=TIME_MAX_MS
+    )
+    unauthorized_connection_ms: int = setting(
+        60_000, "a connection without an authorised link ends after this", least=1_000, most=TIME_MAX_MS
+    )
+    idle_link_ms: int = setting(
+        600_000, "a link that carried nothing for this long is detached", least=1_000, most=TIME_MAX_MS
+    )
+    max_frame_size_bytes: int = setting(64 * KIB, "largest AMQP frame that is taken", least=4 * KIB, most=MIB)
+    max_message_size_bytes: int = setting(MIB, "largest event or batch that is taken", least=KIB, most=8 * MIB)
+    connection_budget_bytes: int = setting(
+        16 * MIB, "bytes of a connection that wait to be stored; above it its socket is not read", least=MIB, most=GIB
+    )
+    process_budget_bytes: int = setting(
+        256 * MIB, "the same for all connections together", least=16 * MIB, most=64 * GIB
+    )
+    http_head_ms: int = setting(
+        10_000, "an HTTP request's head must be complete in this time", least=100, most=TIME_MAX_MS
+    )
+
+    def __post_init__(self) -> None:
+        for line in dataclasses.fields(self):
+            value = getattr(self, line.name)
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, int) and not isinstance(number, bool):
+                    _check_range(line.name, number, line.metadata["least"], line.metadata["most"])
+        for name in ("host", "port"):
+            if not getattr(self, name):
+                raise BadSetting(f"{name} is empty; give at least one")
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise BadSetting(
+                "tls_cert and tls_key belong together; give both, or neither for a development certificate"
+            )
+        if self.loop not in ("auto", "uvloop", "asyncio"):
+            raise BadSetting(f"loop is {self.loop!r}; auto, uvloop and asyncio exist")
+        if not self.key:
+            raise BadSetting(f"key is empty; give the primary key of {ROOT_RULE}, or none for the development key")
+        for name in ("stores", "brokers"):
+            if getattr(self, name) != 1:
+                raise BadSetting(
+                    f"{name} is {getattr(self, name)}; this version serves one store by one broker: leave it out"
+                )
+
+
+def _check_range(name: str, value: int, least: int | None, most: int | None) -> None:
+    if (least is not None and value < least) or (most is not None and value > most):
+        raise BadSetting(f"{name} is {value}; {least} to {most} are allowed")
+
+
+def change(settings: Settings, **changes: Any) -> Settings:
+    """The same settings with some of them changed, checked again."""
+    return dataclasses.replace(settings, **changes)

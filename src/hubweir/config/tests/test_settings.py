@@ -1,0 +1,57 @@
+import dataclasses
+
+import pytest
+
+from hubweir.config.settings import BadSetting, Settings, change
+
+# stores and brokers have a range to grow into; one is all that is served: see below.
+NUMBERS = [
+    line
+    for line in dataclasses.fields(Settings)
+    if line.metadata["least"] is not None and line.name not in ("stores", "brokers")
+]
+
+
+@pytest.mark.parametrize("line", NUMBERS, ids=lambda line: line.name)
+def test_every_number_is_bounded_on_both_sides(line: "dataclasses.Field[int]") -> None:
+    for value in (line.metadata["least"], line.metadata["most"]):
+        made = Settings(**{line.name: (value,) if line.name == "port" else value})
+        assert getattr(made, line.name) in (value, (value,))
+    for value in (line.metadata["least"] - 1, line.metadata["most"] + 1):
+        with pytest.raises(BadSetting, match=f"{line.name} is {value}; .* are allowed"):
+            Settings(**{line.name: (value,) if line.name == "port" else value})
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"host": ()}, "host is empty"),
+        ({"port": ()}, "port is empty"),
+        ({"tls_cert": "a.pem"}, "belong together"),
+        ({"tls_key": "a.key"}, "belong together"),
+        ({"loop": "trio"}, "'trio'"),
+        ({"key": ""}, "key is empty"),
+        ({"stores": 2}, "one store by one broker"),
+        ({"brokers": 3}, "one store by one broker"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_way_out(values: dict[str, object], text: str) -> None:
+    with pytest.raises(BadSetting, match=text):
+        Settings(**values)
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "very secret" not in repr(Settings(key="very secret"))
+
+
+def test_a_change_is_checked_too() -> None:
+    assert change(Settings(), namespace="n").namespace == "n"
+    with pytest.raises(BadSetting):
+        change(Settings(), port=(70_000,))
+
+
+def test_every_setting_has_a_meaning_and_units_end_the_names() -> None:
+    for line in dataclasses.fields(Settings):
+        assert line.metadata["meaning"]
+        if line.name.endswith(("timeout", "time", "size", "budget")):
+            pytest.fail(f"{line.name} does not say its unit")
