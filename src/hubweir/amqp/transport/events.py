@@ -64,7 +64,10 @@ class SessionBegun:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """A session is over with all its links. error: the peer's, or the one that a fault of the peer made us send."""
+    """A session is over with all its links: the peer ended it, or answered an end of the host, or a fault ended it.
+
+    error: the peer's, or the one that a fault of the peer made us send.
+    """
 
     session: Session
     error: AmqpError | None
@@ -75,7 +78,7 @@ class LinkAttached:
     """Server: the peer asks for a link; call accept or refuse on it, now or later. Client: our attach was accepted.
 
     On the server link is a ReceiverLink when the peer wants to send, a SenderLink when it wants to receive. Deliveries
-    may come before it is accepted.
+    may come before it is accepted. Credit may too: look at link.sendable after accept, no CreditGranted repeats it.
     """
 
     link: Link
@@ -91,7 +94,7 @@ class LinkRefused:
 
 @dataclass(frozen=True, slots=True)
 class LinkDetached:
-    """A link is over: the peer detached it, or a fault of the peer made us do so. Nothing of it may be sent any more.
+    """A link is over: the peer detached it, or answered a detach of the host, or a fault of the peer ended it.
 
     error: the reason, the peer's or ours. closed: False when the peer only suspended the link; we forget it either way.
     """

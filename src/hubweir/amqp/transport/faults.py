@@ -1,0 +1,77 @@
+"""Which scope a peer's mistake ends: connection, session or link.
+
+Raised where peer bytes are understood, caught in one place each: Connection.receive turns them into a close, an end or
+a detach with the condition and the text. None of them leaves the engine.
+
+| what the peer did                                            | scope      | condition |
+|--------------------------------------------------------------|------------|-----------|
+| a frame shorter than its header, too large, of another type  | connection | framing-error |
+| a channel or a handle over the number we advertised          | connection | framing-error |
+| a performative that cannot be decoded; a field of wrong type | connection | decode-error |
+| a frame before open, a second open, begin on a channel in use | connection | illegal-state |
+| a frame on a channel without a session                       | connection | not-allowed |
+| more sessions and links than the byte budget holds           | connection | resource-limit-exceeded |
+| a handle that names no link                                  | session    | unattached-handle |
+| attach to a handle in use                                    | session    | handle-in-use |
+| a disposition that ends before it begins                     | session    | invalid-field |
+| a link name over the limit                                   | session    | resource-limit-exceeded |
+| an answer of ours does not fit into the peer's frames        | session    | frame-size-too-small |
+| transfers on a link that we send on                          | link       | not-allowed |
+| a delivery without id, or begun before the last one ended    | link       | invalid-field |
+| a tag over 32 bytes                                          | link       | invalid-field |
+| more unsettled, or more unfinished bytes, than fit           | link       | resource-limit-exceeded |
+| a resumed delivery; one inside a transaction                 | link       | not-implemented |
+
+Not mistakes, because clients do it: transfers beyond the session window, transfers without credit, a flow from the
+sending side of a link, a second link with a name that is in use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.errors import Condition, HubweirError
+
+if TYPE_CHECKING:  # links raise these: the import would go round
+    from hubweir.amqp.transport.link import Link
+
+# A text of ours that tells a peer's name or address back to it is cut here, so that an error always fits a frame.
+DESCRIPTION_LIMIT = 300
+
+
+class IllegalState(HubweirError):
+    """A step that a state table does not have. From a peer's frame it becomes a fault; from our side it is a bug."""
+
+
+class NotSendable(HubweirError):
+    """The host sent on a link that has no credit or is not attached: a mistake of the caller, never of the peer."""
+
+
+class Fault(Exception):
+    """A rule that the peer broke: the condition it gets to see and a text for the person who reads it."""
+
+    def __init__(self, condition: Condition, text: str) -> None:
+        super().__init__(text)
+        self.condition = condition
+        self.text = text
+
+    def error(self) -> AmqpError:
+        """The error as a frame carries it: three fields, the description never null."""
+        return AmqpError(condition=self.condition.symbol, description=self.text[:DESCRIPTION_LIMIT])
+
+
+class ConnectionFault(Fault):
+    """Ends the connection."""
+
+
+class SessionFault(Fault):
+    """Ends the session on whose channel the frame came; the connection goes on."""
+
+
+class LinkFault(Fault):
+    """Detaches link, on whose handle the frame came; its session goes on."""
+
+    def __init__(self, link: Link, condition: Condition, text: str) -> None:
+        super().__init__(condition, text)
+        self.link = link

@@ -1,0 +1,118 @@
+"""A read from the transport into few calls on the connection: the path every event takes.
+
+The scan kernel cuts the buffer into a table of frames; the collect kernel takes each stretch of transfers that are
+whole deliveries of one link. So Python runs once per stretch, and one step per frame only for the rest.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from hubweir.amqp.transport.connection import Connection
+from hubweir.amqp.transport.faults import ConnectionFault
+from hubweir.amqp.transport.receiver_link import MAX_TAG_BYTES, TransferPart
+from hubweir.errors import FRAMING_ERROR
+from hubweir.kernels import collect_deliveries, scan_frames
+from hubweir.kernels.contract import (
+    DELIVERY_WIDTH,
+    F_ABORTED,
+    F_BODY,
+    F_CHANNEL,
+    F_CODE,
+    F_DELIVERY_ID,
+    F_END,
+    F_FORMAT,
+    F_HANDLE,
+    F_MORE,
+    F_PAYLOAD,
+    F_SETTLED,
+    F_STATE,
+    F_TAG_LENGTH,
+    F_TYPE,
+    FRAME_WIDTH,
+    SCAN_OK,
+    SCAN_TOO_LARGE,
+)
+
+TRANSFER = 0x14
+# Rows of the first scan of a read, and of the next ones: a read of few large frames does not pay for a large table,
+# and a read of small ones is cut in few calls.
+FIRST_ROWS, MORE_ROWS = 32, 1_024
+SMALLEST_FRAME = 8
+
+
+def read_frames(connection: Connection, data: memoryview) -> int:
+    """Handle all whole frames in data; return how many bytes were used. What is left is the start of a frame.
+
+    data must stay as it is until the host has handled the events: deliveries point into it. A frame over the limit is
+    a fault as soon as the four bytes of its size are there. After the connection's end everything counts as used.
+    """
+    position, end, most = 0, len(data), FIRST_ROWS
+    while position < end:
+        room = min(most, (end - position) // SMALLEST_FRAME + 1)
+        table = array("q", bytes(8 * FRAME_WIDTH * room))
+        most = MORE_ROWS
+        limit = connection.incoming_frame_limit
+        rows, position, status = scan_frames(data, position, end, limit, table)
+        if rows:
+            _take_rows(connection, data, table, rows)
+        if not connection.is_reading:
+            return end
+        if status == SCAN_OK:
+            if rows < room:
+                break
+        elif status == SCAN_TOO_LARGE and connection.incoming_frame_limit > limit:
+            continue  # the open among these frames lifted the limit
+        else:
+            _refuse(connection, data, position, status, limit)
+            return end
+    return position
+
+
+def _refuse(connection: Connection, data: memoryview, position: int, status: int, limit: int) -> None:
+    text = "a frame whose size or data offset is impossible"
+    if status == SCAN_TOO_LARGE:
+        size = int.from_bytes(data[position : position + 4], "big")
+        text = f"a frame of {size} bytes; {limit} are the most here"
+    connection.fail_for(ConnectionFault(FRAMING_ERROR, text))
+
+
+def _take_rows(connection: Connection, data: memoryview, table: array[int], rows: int) -> None:
+    scratch = array("q", bytes(8 * DELIVERY_WIDTH * rows))
+    index = 0
+    while index < rows and connection.is_reading:
+        at = index * FRAME_WIDTH
+        if table[at + F_CODE] == TRANSFER:
+            taken = collect_deliveries(table, index, rows, scratch)
+            if taken:
+                tags = table[at + F_TAG_LENGTH : at + taken * FRAME_WIDTH : FRAME_WIDTH]
+                if max(tags) <= MAX_TAG_BYTES:
+                    connection.receive_rows(
+                        table[at + F_CHANNEL], table[at + F_HANDLE], data, scratch[: taken * DELIVERY_WIDTH], taken
+                    )
+                    index += taken
+                    continue
+            connection.receive_part(table[at + F_CHANNEL], table[at + F_HANDLE], _part(data, table, at))
+        else:
+            connection.receive_frame(
+                data, table[at + F_BODY], table[at + F_END], table[at + F_CHANNEL], table[at + F_TYPE]
+            )
+        index += 1
+
+
+def _part(data: memoryview, table: array[int], at: int) -> TransferPart:
+    """The transfer in a row of the frame table; it is in usual form, so it does not resume anything."""
+    delivery_id = table[at + F_DELIVERY_ID]
+    message_format = table[at + F_FORMAT]
+    state = table[at + F_STATE]
+    return TransferPart(
+        delivery_id=None if delivery_id < 0 else delivery_id,
+        tag_length=table[at + F_TAG_LENGTH],
+        message_format=None if message_format < 0 else message_format,
+        settled=table[at + F_SETTLED] == 1,
+        more=table[at + F_MORE] == 1,
+        aborted=table[at + F_ABORTED] == 1,
+        resume=False,
+        transactional=state >= 0,
+        payload=data[table[at + F_PAYLOAD] : table[at + F_END]],
+    )

@@ -1,0 +1,190 @@
+"""A link on which we send: credit spent, transfers split, runs written by the deliver kernel (part 2, section 2.6).
+
+Frames that the peer's session window does not take yet are held back in the session, in order; nothing else is sent on
+any link of it before them. The host looks at `sendable` before it reads more to send.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from hubweir.amqp.transport.events import CreditGranted
+from hubweir.amqp.transport.faults import NotSendable
+from hubweir.amqp.transport.frame import cut_frames, split_transfer
+from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.link_credit import SenderCredit
+from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
+from hubweir.kernels import deliver
+
+if TYPE_CHECKING:  # a session makes its links: the import would go round
+    from hubweir.amqp.transport.session import Session
+
+RCV_SECOND, SND_SETTLED = 1, 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunCursor:
+    """Where in a run to go on: a batch header's position, a record's (0: the first), its place there."""
+
+    batch_at: int = 0
+    record_at: int = 0
+    ordinal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one send_run wrote: events, bytes of frames, and where to go on; cursor.batch_at is the run's length at
+    its end. first_id: delivery id of the first event, for the settlement of what was sent unsettled."""
+
+    events: int
+    bytes: int
+    cursor: RunCursor
+    first_id: int
+
+
+class SenderLink(Link):
+    """The sending end."""
+
+    ROLE: ClassVar[bool] = False
+
+    def __init__(self, session: Session, local: Attach | None, remote: Attach | None) -> None:
+        super().__init__(session, local, remote)
+        self._initial_delivery_count = (local.initial_delivery_count or 0) if local is not None else 0
+        self._credit = SenderCredit(self._initial_delivery_count)
+        self.unsettled_count = 0
+
+    @property
+    def credit(self) -> int:
+        """How many deliveries the receiver still takes."""
+        return self._credit.credit
+
+    @property
+    def drain(self) -> bool:
+        """Whether the receiver wants its credit used up or given back now: send what there is, then call drained."""
+        return self._credit.drain
+
+    @property
+    def presettled(self) -> bool:
+        """Whether deliveries go out settled: always, unless the receiver settles second and so waits for us."""
+        attach = self.attach
+        return attach is None or attach.rcv_settle_mode != RCV_SECOND or attach.snd_settle_mode == SND_SETTLED
+
+    @property
+    def held_back(self) -> bool:
+        """Whether frames of the session wait for its window; CreditGranted comes when they are gone."""
+        return self.session.held_back
+
+    @property
+    def sendable(self) -> int:
+        """How many deliveries may be given to send or send_run now; 0 while the session holds frames back."""
+        if not self.is_attached or self.session.held_back or self.session.window.remote_window == 0:
+            return 0
+        if self.presettled:
+            return self._credit.credit
+        # Unsettled deliveries reserve memory: not more of them than the limit, whatever was granted.
+        return max(0, min(self._credit.credit, self.session.connection.settings.max_unsettled - self.unsettled_count))
+
+    def send(
+        self,
+        payload: bytes | bytearray | memoryview,
+        *,
+        message_format: int = 0,
+        settled: bool = True,
+        tag: bytes | None = None,
+    ) -> int:
+        """Send one delivery and return its id; frames beyond the session window wait in the session.
+
+        payload: an encoded message; copied. tag: at most 32 bytes; the id as 4 bytes when left out. NotSendable
+        without credit or on a link that does not stand.
+        """
+        if not self.is_attached or self._credit.credit == 0:
+            raise NotSendable(f"the link {self.name!r} has no credit, or does not stand; look at sendable first")
+        session = self.session
+        delivery_id = session.next_delivery_id(1)
+        transfer = Transfer(
+            handle=self.handle,
+            delivery_id=delivery_id,
+            delivery_tag=delivery_id.to_bytes(4, "big") if tag is None else tag,
+            message_format=message_format,
+            settled=settled,
+        )
+        frames = split_transfer(transfer, memoryview(payload), session.channel, session.connection.outgoing_frame_limit)
+        self._count(delivery_id, 1, settled=settled)
+        session.write_transfers(self, frames)
+        return delivery_id
+
+    def send_run(
+        self, run: bytes | bytearray | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int
+    ) -> Progress:
+        """Send events of a run from cursor on, as many as credit, window, max_events and max_bytes allow.
+
+        run: stored batches as the owner completed them; not kept. The frames are written straight into the bytes of
+        this turn. When the first event needs more frames than the window takes, the rest of it is held back.
+        """
+        session = self.session
+        events = min(self.sendable, max_events)
+        first_id = session.next_delivery_id(0)
+        if events <= 0:
+            return Progress(0, 0, cursor, first_id)
+        out = session.connection.out
+        start = len(out)
+        settled = self.presettled
+        window = session.window.remote_window
+        written, frames, batch_at, record_at, ordinal = deliver(
+            run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
+            settled, session.connection.outgoing_frame_limit, events, window, max_bytes, out,
+        )  # fmt: skip
+        size = len(out) - start
+        session.next_delivery_id(written)
+        if written:
+            self._count(first_id, written, settled=settled)
+        if frames > window:
+            cut = cut_frames(out, start, window)
+            session.hold_back(self, out[cut:], frames - window)
+            del out[cut:]
+        session.window.sent(min(frames, window))
+        return Progress(written, size, RunCursor(batch_at, record_at, ordinal), first_id)
+
+    def drained(self) -> None:
+        """Give the rest of the credit back: the answer to drain, once nothing is left to send."""
+        if self.is_attached and self._credit.drain:
+            self._credit.use_up()
+            self._write_flow()
+            self._credit.drain = False
+
+    # From here on: called by the session only.
+
+    def receive_flow(self, flow: Flow) -> None:
+        """The receiver's new grant; before the host accepted the link it is kept for then."""
+        if flow.link_credit is not None:
+            self._credit.on_flow(flow.link_credit, flow.delivery_count, flow.drain, self._initial_delivery_count)
+        if self.is_attached:
+            if flow.echo:
+                self._write_flow()
+            self.session.report.add(CreditGranted(self))
+
+    def release(self) -> None:
+        """Drop frames that wait for the window, and forget unsettled deliveries."""
+        super().release()
+        self.session.drop_held_back(self)
+        self.session.sent_unsettled.forget(self)
+        self.unsettled_count = 0
+
+    def _count(self, first_id: int, deliveries: int, *, settled: bool) -> None:
+        self._credit.spend(deliveries)
+        if not settled:
+            self.unsettled_count += deliveries
+            self.session.sent_unsettled.add(first_id, deliveries, self)
+
+    def _write_flow(self) -> None:
+        self.session.write_flow(
+            self,
+            delivery_count=self._credit.delivery_count,
+            link_credit=self._credit.credit,
+            drain=self._credit.drain,
+            echo=False,
+        )
+
+    def _before_answer(self, initial_delivery_count: int, max_message_size: int | None) -> None:
+        self._initial_delivery_count = self._credit.delivery_count = initial_delivery_count

@@ -1,0 +1,444 @@
+"""A session: handles of links, ids of deliveries, two windows, dispositions over ranges (part 2, section 2.5).
+
+The server answers begin at once. Transfers beyond our window are taken all the same (session_window.py says why);
+those beyond the peer's are held back here, in order, until it opens.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.outcome import DeliveryState, Received
+from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
+from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
+from hubweir.amqp.transport.events import (
+    CreditGranted,
+    LinkAttached,
+    LinkDetached,
+    LinkRefused,
+    SessionBegun,
+    SessionEnded,
+    Settled,
+)
+from hubweir.amqp.transport.faults import ConnectionFault, LinkFault, SessionFault
+from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState
+from hubweir.amqp.transport.number_pool import NumberPool
+from hubweir.amqp.transport.performatives import (
+    Attach,
+    Begin,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Performative,
+)
+from hubweir.amqp.transport.receiver_link import ReceiverLink, TransferPart
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.transport.serial_number import add, distance
+from hubweir.amqp.transport.session_states import CAN_END, SessionState, SessionStep, advance
+from hubweir.amqp.transport.session_window import SessionWindow
+from hubweir.amqp.types.values import Symbol
+from hubweir.errors import (
+    FRAME_SIZE_TOO_SMALL,
+    FRAMING_ERROR,
+    HANDLE_IN_USE,
+    INVALID_FIELD,
+    NOT_ALLOWED,
+    RESOURCE_LIMIT,
+    UNATTACHED_HANDLE,
+)
+
+if TYPE_CHECKING:  # a connection makes its sessions: the import would go round
+    from hubweir.amqp.transport.connection import Connection
+    from hubweir.amqp.transport.report import Report
+
+SND_MIXED, RCV_FIRST = 2, 0
+
+
+class Session:
+    """One session. channel: ours, in frames we write. links: those that stand or wait for an answer."""
+
+    def __init__(self, connection: Connection, channel: int) -> None:
+        self.connection = connection
+        self.channel = channel
+        self.remote_channel: int | None = None
+        self.state = SessionState.UNMAPPED
+        self.context: object = None
+        self.state_bytes = 0  # what this session counts for in the connection's budget, its links apart
+        self.window = SessionWindow(connection.settings.incoming_window)
+        self.received_unsettled: UnsettledRanges[ReceiverLink] = UnsettledRanges()
+        self.sent_unsettled: UnsettledRanges[SenderLink] = UnsettledRanges()
+        self._failed = False
+        self._handles = NumberPool()
+        self._remote_handle_max = connection.settings.handle_max
+        self._by_remote_handle: dict[int, Link] = {}
+        self._unanswered: dict[tuple[str, bool], Link] = {}  # our attaches, by name and our role
+        self._next_delivery_id = 0
+        self._held_back: deque[tuple[SenderLink, bytes | bytearray]] = deque()
+
+    @property
+    def links(self) -> list[Link]:
+        """All links of the session, in the order in which they were attached."""
+        return [*self._by_remote_handle.values(), *self._unanswered.values()]
+
+    @property
+    def report(self) -> Report:
+        """Where events of this read go."""
+        return self.connection.report
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether frames may be written on this session."""
+        return self.state in CAN_END and self.connection.is_writable
+
+    @property
+    def held_back(self) -> bool:
+        """Whether transfer frames wait for the peer's window."""
+        return bool(self._held_back)
+
+    def attach_sender(
+        self,
+        name: str,
+        *,
+        source: Source | None,
+        target: Target | Coordinator | None,
+        snd_settle_mode: int | None = None,
+        rcv_settle_mode: int | None = None,
+        properties: dict[Symbol, object] | None = None,
+        desired_capabilities: tuple[Symbol, ...] | None = None,
+        initial_delivery_count: int = 0,
+        max_message_size: int | None = None,
+    ) -> SenderLink:
+        """Ask for a link to send on; LinkAttached or LinkRefused follows."""
+        attach = Attach(
+            name=name,
+            handle=0,
+            role=False,
+            snd_settle_mode=SND_MIXED if snd_settle_mode is None else snd_settle_mode,
+            rcv_settle_mode=RCV_FIRST if rcv_settle_mode is None else rcv_settle_mode,
+            source=source,
+            target=target,
+            initial_delivery_count=initial_delivery_count,
+            max_message_size=max_message_size,
+            desired_capabilities=desired_capabilities,
+            properties=properties,
+        )
+        link = SenderLink(self, attach, None)
+        self._ask(link)
+        return link
+
+    def attach_receiver(
+        self,
+        name: str,
+        *,
+        source: Source | None,
+        target: Target | None,
+        snd_settle_mode: int | None = None,
+        rcv_settle_mode: int | None = None,
+        properties: dict[Symbol, object] | None = None,
+        desired_capabilities: tuple[Symbol, ...] | None = None,
+        max_message_size: int | None = None,
+    ) -> ReceiverLink:
+        """Ask for a link to receive on; LinkAttached or LinkRefused follows. Credit may be granted right away."""
+        attach = Attach(
+            name=name,
+            handle=0,
+            role=True,
+            snd_settle_mode=SND_MIXED if snd_settle_mode is None else snd_settle_mode,
+            rcv_settle_mode=RCV_FIRST if rcv_settle_mode is None else rcv_settle_mode,
+            source=source,
+            target=target,
+            max_message_size=max_message_size,
+            desired_capabilities=desired_capabilities,
+            properties=properties,
+        )
+        link = ReceiverLink(self, attach, None)
+        self._ask(link)
+        return link
+
+    def end(self, error: AmqpError | None = None) -> None:
+        """End the session with all its links; SessionEnded comes with the peer's answer."""
+        if self.is_writable:
+            self._release_links()
+            self.write(End(error=error))
+            self.state = advance(self.state, SessionStep.SEND_END if error is None else SessionStep.SEND_END_ERROR)
+
+    # From here on: called by the connection and by links only.
+
+    def send_begin(self) -> None:
+        """Write our begin: the first step of a session of ours, or the answer to the peer's."""
+        settings = self.connection.settings
+        self.connection.write(
+            self.channel,
+            Begin(
+                remote_channel=self.remote_channel,
+                next_outgoing_id=self.window.next_outgoing_id,
+                incoming_window=self.window.incoming_window,
+                outgoing_window=settings.incoming_window,
+                handle_max=settings.handle_max,
+            ),
+        )
+        self.state = advance(self.state, SessionStep.SEND_BEGIN)
+
+    def receive_begin(self, channel: int, begin: Begin) -> None:
+        """The peer's begin, on its channel: a new session, or the answer to ours."""
+        self.state = advance(self.state, SessionStep.RECEIVE_BEGIN)
+        self.remote_channel = channel
+        self._remote_handle_max = begin.handle_max
+        self.window.on_begin(begin.next_outgoing_id, begin.incoming_window)
+        if self.state is SessionState.BEGIN_RECEIVED:
+            self.send_begin()
+        if self.state is SessionState.MAPPED:
+            self.report.add(SessionBegun(self))
+
+    def receive_end(self, end: End) -> None:
+        """The peer's end: answer it unless ours went first."""
+        self.state = advance(self.state, SessionStep.RECEIVE_END)
+        if self.state is SessionState.END_RECEIVED:
+            self._release_links()
+            self.connection.write(self.channel, End())
+            self.state = advance(self.state, SessionStep.SEND_END)
+        if not self._failed:  # else it was reported when it happened
+            self.report.add(SessionEnded(self, end.error))
+
+    def fail(self, error: AmqpError) -> None:
+        """End the session for a fault of the peer."""
+        if self.is_writable:
+            self.end(error)
+            self._failed = True
+            self.report.add(SessionEnded(self, error))
+
+    def receive_attach(self, attach: Attach) -> None:
+        """The peer asks for a link, or answers our attach."""
+        settings = self.connection.settings
+        if attach.handle > settings.handle_max:
+            raise ConnectionFault(
+                FRAMING_ERROR, f"handle {attach.handle} is over the handle-max {settings.handle_max} of this session"
+            )
+        if attach.handle in self._by_remote_handle:
+            raise SessionFault(HANDLE_IN_USE, f"handle {attach.handle} names a link that is still attached")
+        link = self._unanswered.pop((attach.name, not attach.role), None)
+        if link is not None:
+            self._by_remote_handle[attach.handle] = link
+            link.receive_attach(attach)
+            if link.is_attached:
+                self.report.add(LinkAttached(link))
+            return
+        if len(attach.name.encode()) > settings.max_name_bytes:
+            raise SessionFault(
+                RESOURCE_LIMIT, f"a link name is over {settings.max_name_bytes} bytes; choose a shorter one"
+            )
+        link = SenderLink(self, None, attach) if attach.role else ReceiverLink(self, None, attach)
+        self._by_remote_handle[attach.handle] = link
+        link.receive_attach(attach)
+        self.connection.charge_link(link)
+        if self.connection.takes_links:
+            self.report.add(LinkAttached(link))
+        else:
+            link.refuse(SessionFault(NOT_ALLOWED, "this end asks for links itself and takes none").error())
+
+    def receive_flow(self, flow: Flow) -> None:
+        """The peer's windows, and a link's credit."""
+        was_closed = self.held_back or self.window.remote_window == 0
+        self.window.on_flow(flow.next_incoming_id, flow.incoming_window)
+        self._send_held_back()
+        link = None if flow.handle is None else self._link(flow.handle)
+        if link is not None and link.state not in DETACH_WRITTEN:
+            link.receive_flow(flow)
+        if flow.echo and (link is None or not link.is_attached):
+            self.write_flow()
+        if was_closed and not self.held_back and self.window.remote_window > 0:
+            for other in self._by_remote_handle.values():
+                if other is not link and isinstance(other, SenderLink) and other.credit > 0:
+                    self.report.add(CreditGranted(other))
+
+    def receive_rows(self, handle: int, data: memoryview, rows: array[int], count: int) -> None:
+        """Whole deliveries of one frame each, all on handle; rows is given away."""
+        self._count_received(count)
+        link = self._receiver(handle)
+        if link is not None:
+            link.take_rows(data, rows, count)
+
+    def receive_part(self, handle: int, part: TransferPart) -> None:
+        """A transfer frame in any other form."""
+        self._count_received(1)
+        link = self._receiver(handle)
+        if link is not None:
+            link.take_part(part)
+
+    def receive_disposition(self, disposition: Disposition) -> None:
+        """The peer's word about a range of deliveries: of ours when it is their receiver, else of its own."""
+        first = disposition.first
+        last = first if disposition.last is None else disposition.last
+        if distance(last, first) < 0:
+            raise SessionFault(INVALID_FIELD, f"a disposition of deliveries {first} to {last} ends before it begins")
+        if not disposition.role:
+            if disposition.settled:
+                for received in self.received_unsettled.take(first, last):
+                    received.owner.unsettled_count -= received.count
+            return
+        outcome = disposition.state
+        if not disposition.settled and (outcome is None or isinstance(outcome, Received)):
+            return  # how far it has come; its outcome is still to follow
+        for sent in self.sent_unsettled.take(first, last):
+            self._settle_sent(sent, outcome, settled=disposition.settled)
+
+    def _settle_sent(self, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool) -> None:
+        sent.owner.unsettled_count -= sent.count
+        if not settled:
+            # The receiver settles second: it holds its state until it hears that ours is gone.
+            self.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
+        self.report.add(Settled(sent.owner, sent.first, sent.last, outcome, settled))
+
+    def receive_detach(self, detach: Detach) -> None:
+        """The peer ends a link, or answers our detach."""
+        link = self._link(detach.handle)
+        announce = link.state not in DETACH_WRITTEN or link.detached_by_host
+        link.receive_detach()
+        self._remove(link)
+        if link.refused_by_peer:
+            self.report.add(LinkRefused(link, detach.error))
+        elif announce:
+            self.report.add(LinkDetached(link, detach.error, detach.closed))
+
+    def fail_link(self, link: Link, error: AmqpError) -> None:
+        """Detach one link for a fault of the peer."""
+        if link.fail(error) and self.is_writable:
+            self.report.add(LinkDetached(link, error, True))
+
+    def settle_received(
+        self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool
+    ) -> None:
+        """Write dispositions for the unsettled deliveries of link in a range; they are forgotten when settled."""
+        for entry in self.received_unsettled.take(first_id, last_id, owner=link):
+            if settled:
+                link.unsettled_count -= entry.count
+            else:
+                self.received_unsettled.add(entry.first, entry.count, link)
+            self.write(Disposition(role=True, first=entry.first, last=entry.last, settled=settled, state=outcome))
+
+    def write(self, performative: Performative) -> None:
+        """Write one frame on this session."""
+        self.connection.write(self.channel, performative)
+
+    def write_attach(self, link: Link, attach: Attach) -> bool:
+        """Write an attach under a free handle. False, and the session is over, when the peer cannot take it."""
+        if link.handle < 0:
+            handle = self._handles.take(self._remote_handle_max)
+            if handle is None:
+                self.fail(SessionFault(RESOURCE_LIMIT, "the peer's handle-max leaves no handle for this link").error())
+                return False
+            link.handle = handle
+        if not self.connection.write_if_it_fits(self.channel, replace(attach, handle=link.handle)):
+            text = f"an attach does not fit into the peer's frames of {self.connection.outgoing_frame_limit} bytes"
+            self.fail(SessionFault(FRAME_SIZE_TOO_SMALL, text).error())
+            return False
+        return True
+
+    def write_flow(
+        self,
+        link: Link | None = None,
+        *,
+        delivery_count: int | None = None,
+        link_credit: int | None = None,
+        drain: bool = False,
+        echo: bool = False,
+    ) -> None:
+        """Write a flow: our windows, and a link's credit when link is given."""
+        window = self.window
+        self.write(
+            Flow(
+                next_incoming_id=window.next_incoming_id,
+                incoming_window=window.incoming_window,
+                next_outgoing_id=window.next_outgoing_id,
+                outgoing_window=self.connection.settings.incoming_window,
+                handle=None if link is None else link.handle,
+                delivery_count=delivery_count,
+                link_credit=link_credit,
+                available=None if link is None or link.ROLE else 0,
+                drain=drain,
+                echo=echo,
+            )
+        )
+        window.announced()
+
+    def next_delivery_id(self, count: int) -> int:
+        """The id of the next delivery we send, moving on by count."""
+        first = self._next_delivery_id
+        self._next_delivery_id = add(first, count)
+        return first
+
+    def write_transfers(self, link: SenderLink, frames: list[bytearray]) -> None:
+        """Write transfer frames as far as the peer's window goes, behind those held back; hold the others back."""
+        self._held_back.extend((link, frame) for frame in frames)
+        self._send_held_back()
+
+    def hold_back(self, link: SenderLink, frames: bytearray, count: int) -> None:
+        """Hold back count frames that stand back to back."""
+        start = 0
+        for _ in range(count):
+            end = start + int.from_bytes(frames[start : start + 4], "big")
+            self._held_back.append((link, frames[start:end]))
+            start = end
+
+    def drop_held_back(self, link: SenderLink) -> None:
+        """Forget the frames of a link that is over."""
+        if self._held_back:
+            self._held_back = deque(entry for entry in self._held_back if entry[0] is not link)
+
+    def _send_held_back(self) -> None:
+        out, window = self.connection.out, self.window
+        while self._held_back and window.remote_window > 0:
+            _, frame = self._held_back.popleft()
+            out += frame
+            window.sent(1)
+
+    def _count_received(self, frames: int) -> None:
+        if self.window.received(frames) and self.is_writable:
+            self.write_flow()
+
+    def _link(self, handle: int) -> Link:
+        link = self._by_remote_handle.get(handle)
+        if link is None:
+            raise SessionFault(UNATTACHED_HANDLE, f"handle {handle} names no attached link")
+        return link
+
+    def _receiver(self, handle: int) -> ReceiverLink | None:
+        """The link that transfers on handle go to; None when it is on its way out and they are dropped."""
+        link = self._link(handle)
+        if not isinstance(link, ReceiverLink):
+            if link.state in DETACH_WRITTEN:
+                return None
+            raise LinkFault(link, NOT_ALLOWED, "transfers came on a link on which this end sends")
+        return None if link.state in DETACH_WRITTEN else link
+
+    def _ask(self, link: Link) -> None:
+        key = (link.name, link.ROLE)
+        if key in self._unanswered:
+            raise ValueError(f"an attach of the name {link.name!r} is waiting for its answer")
+        self._unanswered[key] = link
+        link.send_first_attach()
+        self.connection.charge_link(link)
+
+    def _remove(self, link: Link) -> None:
+        if link.state is LinkState.CLOSED:
+            del self._by_remote_handle[link.remote_handle]
+            self._handles.give_back(link.handle)
+            self.connection.credit_link(link)
+
+    def _release_links(self) -> None:
+        self._held_back.clear()
+        for link in self.links:
+            link.release()
+
+    def forget(self) -> None:
+        """The session is over, or its connection is: give back what its links counted for."""
+        self._held_back.clear()
+        for link in self.links:
+            link.release()
+            self.connection.credit_link(link)

@@ -1,0 +1,57 @@
+"""What one end of a connection advertises, and the limits on everything its peer controls.
+
+Each number has its reason beside it. A limit is enforced at the first byte, frame or link over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Role(Enum):
+    """Which end of the connection this is. The server answers; the client asks."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """Advertised: container_id to incoming_window. Limits: the rest. Sizes in bytes, times in milliseconds.
+
+    hostname: client: what open and the SASL exchange name. describe_error: makes the text of an error of this end what
+    the peer shall see, such as one with a tracking id behind it.
+    """
+
+    container_id: str
+    hostname: str | None = None
+    # 64 KiB holds a good batch; larger frames make other links of the connection wait longer.
+    max_frame_size: int = 65_536
+    channel_max: int = 4_999  # what Azure's service offers
+    handle_max: int = 255  # what Azure's service offers
+    idle_timeout_ms: int = 240_000  # what Azure's service offers; a silent peer is dropped after twice that
+    incoming_window: int = 5_000  # frames; what Azure's service offers; refreshed at half
+
+    sasl: bool = True
+    sasl_mechanism: str = "ANONYMOUS"  # client: which one it chooses
+    sasl_response: bytes = b""  # client: the initial response
+
+    header_deadline_ms: int = 10_000
+    sasl_deadline_ms: int = 20_000
+    first_link_deadline_ms: int = 60_000  # after open; Azure's service ends connections without a link then
+    linkless_timeout_ms: int = 300_000  # a connection whose last link is gone; the same
+    close_deadline_ms: int = 5_000  # how long our close waits for the peer's
+
+    open_frame_limit: int = 8_192  # open comes from a stranger; real ones have under 1 KiB
+    buffered_before_auth_bytes: int = 65_536  # unread input while SASL waits; unfinished deliveries before accept
+    max_partial_bytes: int = 16_777_216  # unfinished deliveries of all links together: 16 of the largest messages
+    max_state_bytes: int = 16_777_216  # sessions and links, by the estimates in connection.py
+    max_name_bytes: int = 256  # link name, container id; real ones have under 100
+    max_unsettled: int = 5_000  # per link; Azure's clients grant at most this many
+    describe_error: Callable[[str], str] = _as_it_is
