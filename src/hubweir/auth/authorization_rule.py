@@ -26,6 +26,7 @@ __all__ = [
     "find_rule",
     "key_matches",
     "new_key",
+    "rule_finder",
     "sign",
     "signature_matches",
 ]
@@ -57,6 +58,11 @@ def find_rule(name: str, *levels: tuple[AuthorizationRule, ...]) -> Authorizatio
             if fold(rule.name) == folded:
                 return rule
     return None
+
+
+def rule_finder(rules_at: Callable[[tuple[str, ...]], tuple[tuple[AuthorizationRule, ...], ...]]) -> RuleFinder:
+    """A RuleFinder over Namespace.rules_at."""
+    return lambda name, scope: find_rule(name, *rules_at(scope.segments))
 
 
 def sign(key: Secret, text: bytes) -> bytes:

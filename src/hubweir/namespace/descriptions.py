@@ -11,10 +11,10 @@ from enum import IntEnum
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.messaging_store.log import Durability
-from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
+from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name, check_rule_name
 from hubweir.namespace.resource_path import fold
-from hubweir.namespace.rights import Rights
-from hubweir.namespace.secret import Secret
+from hubweir.namespace.rights import Rights, check_rights
+from hubweir.namespace.secret import KEY_LIMIT, Secret
 
 PARTITIONS_MIN, PARTITIONS_MAX = 1, 32
 HOUR_MS = 3_600_000
@@ -112,6 +112,20 @@ def check_retention(hub: str, retention_ms: int) -> None:
             hub,
             f"retention_ms is {retention_ms}; {RETENTION_MIN_MS} (1 hour) to {RETENTION_MAX_MS} (90 days) are allowed",
         )
+
+
+def check_rule(rule: AuthorizationRuleDescription) -> AuthorizationRuleDescription:
+    """The rule, when name, rights and keys are legal. Raises ServiceError ARGUMENT_OUT_OF_RANGE."""
+    check_rule_name(rule.name)
+    check_rights(rule.rights)
+    for key, required in ((rule.primary, True), (rule.secondary, False)):
+        size = len(key.reveal())
+        if size > KEY_LIMIT or (required and not size):
+            raise ServiceError(
+                ARGUMENT_OUT_OF_RANGE,
+                f"A key of rule '{rule.name}' has {size} characters; 1 to {KEY_LIMIT} are allowed.",
+            )
+    return rule
 
 
 def check_groups(hub: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,128 @@
+"""What each record of the catalog's log says, as bytes: one version byte, then a MessagePack map with its type.
+
+| operation       | meaning |
+|-----------------|---------|
+| NameNamespace   | the namespace has this name; the first operation |
+| IntendCreate    | a hub is being made: its description, and where its partitions go. It is not served yet |
+| CommitCreate    | all its partitions exist: it is served |
+| IntendDelete    | it is being removed: it is not served any more |
+| CommitDelete    | all its partitions are gone, and so is it |
+| ChangeHub       | retention and durability |
+| SetGroups       | the consumer groups of a hub |
+| SetRules        | the authorization rules of the namespace, or of a hub |
+
+A hub is named by its id, so that a hub that was deleted and made again is another one. Fields may be added with a
+default; a type or version that is not known is refused with the log untouched (rule R16).
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.messaging_store.log import Durability
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
+from hubweir.namespace.secret import Secret
+
+FORMAT_VERSION = 1
+
+T = TypeVar("T")
+
+
+class NameNamespace(msgspec.Struct, frozen=True, tag="name-namespace"):
+    name: str
+    created_at_ms: int
+
+
+class IntendCreate(msgspec.Struct, frozen=True, tag="intend-create"):
+    hub_id: str
+    description: EventHubDescription
+    placements: tuple[Placement, ...]
+
+
+class CommitCreate(msgspec.Struct, frozen=True, tag="commit-create"):
+    hub_id: str
+
+
+class IntendDelete(msgspec.Struct, frozen=True, tag="intend-delete"):
+    hub_id: str
+
+
+class CommitDelete(msgspec.Struct, frozen=True, tag="commit-delete"):
+    hub_id: str
+
+
+class ChangeHub(msgspec.Struct, frozen=True, tag="change-hub"):
+    hub_id: str
+    retention_ms: int
+    durability: Durability
+
+
+class SetGroups(msgspec.Struct, frozen=True, tag="set-groups"):
+    hub_id: str
+    consumer_groups: tuple[str, ...]
+
+
+class SetRules(msgspec.Struct, frozen=True, tag="set-rules"):
+    """hub_id None: of the namespace."""
+
+    hub_id: str | None
+    rules: tuple[AuthorizationRuleDescription, ...]
+
+
+Operation = NameNamespace | IntendCreate | CommitCreate | IntendDelete | CommitDelete | ChangeHub | SetGroups | SetRules
+
+
+class CatalogState(msgspec.Struct, frozen=True, tag="state"):
+    """A snapshot of the whole catalog. version: how many operations made it."""
+
+    version: int
+    name: str
+    created_at_ms: int
+    rules: tuple[AuthorizationRuleDescription, ...]
+    hubs: tuple[EventHubEntry, ...]
+
+
+def encode(value: Operation | CatalogState) -> bytes:
+    """The bytes of an operation or a snapshot. They hold keys in clear: they go to the log and nowhere else."""
+    return bytes((FORMAT_VERSION,)) + msgspec.msgpack.encode(value, enc_hook=_reveal)
+
+
+def decode_operation(data: bytes | memoryview) -> Operation:
+    """The operation in a record. Raises NewerFormat, or CorruptStore when it is none."""
+    return _decode(_OPERATIONS, data)
+
+
+def decode_state(data: bytes | memoryview) -> CatalogState:
+    """The state in a snapshot. Raises NewerFormat, or CorruptStore when it is none."""
+    return _decode(_STATES, data)
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[T], data: bytes | memoryview) -> T:
+    if not len(data):
+        raise CorruptStore("an empty record in the catalog")
+    if data[0] != FORMAT_VERSION:
+        raise NewerFormat(f"the catalog has records of format {data[0]}; this version reads {FORMAT_VERSION}")
+    try:
+        return decoder.decode(data[1:])
+    except msgspec.MsgspecError as error:
+        raise CorruptStore(f"a record of the catalog cannot be read: {error}") from None
+
+
+def _reveal(value: object) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    raise TypeError(f"the catalog does not hold {type(value).__name__}")
+
+
+def _hide(kind: type, value: object) -> Secret:
+    if kind is Secret and isinstance(value, str):
+        return Secret(value)
+    raise TypeError(f"{kind.__name__} expected")
+
+
+_OPERATIONS: msgspec.msgpack.Decoder[Operation] = msgspec.msgpack.Decoder(Operation, dec_hook=_hide)
+_STATES = msgspec.msgpack.Decoder(CatalogState, dec_hook=_hide)

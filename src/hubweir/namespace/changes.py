@@ -1,0 +1,177 @@
+"""What a change of the namespace becomes: one operation of the catalog, or a refusal that says why and what to do.
+
+Each method judges against the catalog as it is at that moment and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hubweir.env import Env
+from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_FOUND, RESOURCE_LIMIT, ServiceError
+from hubweir.messaging_store.log import Durability
+from hubweir.namespace.catalog import Catalog
+from hubweir.namespace.catalog_operation import (
+    ChangeHub,
+    CommitCreate,
+    CommitDelete,
+    IntendCreate,
+    IntendDelete,
+    NameNamespace,
+    SetGroups,
+    SetRules,
+)
+from hubweir.namespace.descriptions import (
+    RULES_PER_LEVEL_MAX,
+    AuthorizationRuleDescription,
+    EntityStatus,
+    EventHubDescription,
+    check_event_hub,
+    check_groups,
+    check_retention,
+    check_rule,
+)
+from hubweir.namespace.error_text import entity_not_found, entity_uri
+from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
+from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_namespace_name
+from hubweir.namespace.resource_path import fold
+from hubweir.namespace.tiers import Profile
+
+
+class Changes:
+    """Judges changes of one catalog, with the quotas of a profile. host: how texts name the namespace."""
+
+    def __init__(self, catalog: Catalog, env: Env, *, profile: Profile, host: str) -> None:
+        self._catalog = catalog
+        self._env = env
+        self._profile = profile
+        self._host = host
+
+    def name_namespace(self, name: str) -> NameNamespace:
+        return NameNamespace(check_namespace_name(name), self._env.now_ms())
+
+    def create(self, description: EventHubDescription, stores: Sequence[int]) -> IntendCreate:
+        """A new hub; its partitions go to the stores in turn, beginning where the last hub's did not."""
+        asked = check_event_hub(description)
+        hubs = self._catalog.hubs()
+        self._check_new_name(asked.name)
+        self._profile.check_hub_count(len(hubs) + 1)
+        self._profile.check_group_count(asked.name, len(asked.consumer_groups))
+        self._profile.check_retention(asked.name, asked.retention_ms)
+        placements = tuple(
+            Placement(self._env.new_id(), stores[(len(hubs) + number) % len(stores)])
+            for number in range(asked.partition_count)
+        )
+        checked = replace(asked, created_at_ms=self._env.now_ms(), status=EntityStatus.CREATING)
+        return IntendCreate(self._env.new_id(), checked, placements)
+
+    def commit_create(self, name: str) -> CommitCreate:
+        entry = self.entry(name)
+        if entry.description.status is EntityStatus.DELETING:
+            raise ServiceError(ARGUMENT_ERROR, f"Event hub '{entry.name}' is being deleted; it is not served again.")
+        return CommitCreate(entry.hub_id)
+
+    def delete(self, name: str) -> IntendDelete:
+        return IntendDelete(self.entry(name).hub_id)
+
+    def commit_delete(self, name: str) -> CommitDelete:
+        entry = self.entry(name)
+        if entry.description.status is not EntityStatus.DELETING:
+            raise ServiceError(ARGUMENT_ERROR, f"Event hub '{entry.name}' is not being deleted.")
+        return CommitDelete(entry.hub_id)
+
+    def change(
+        self, name: str, retention_ms: int | None, durability: Durability | None, partition_count: int | None
+    ) -> ChangeHub:
+        """New settings; None leaves one as it is. A new partition count is always refused."""
+        entry = self._served(name)
+        known = entry.description
+        if partition_count is not None and partition_count != known.partition_count:
+            raise ServiceError(
+                ARGUMENT_ERROR,
+                f"Event hub '{known.name}' has {known.partition_count} partitions for its whole life, because the "
+                f"partition of a key depends on their number. Create another event hub with {partition_count}.",
+            )
+        retention_ms = known.retention_ms if retention_ms is None else retention_ms
+        check_retention(known.name, retention_ms)
+        self._profile.check_retention(known.name, retention_ms)
+        return ChangeHub(entry.hub_id, retention_ms, known.durability if durability is None else durability)
+
+    def add_group(self, name: str, group: str) -> SetGroups:
+        """A consumer group more. Raises ENTITY_EXISTS when there is one of this name in any case."""
+        entry = self._served(name)
+        known = entry.description
+        existing = known.find_group(check_group_name(group))
+        if existing is not None:
+            raise ServiceError(ENTITY_EXISTS, f"Event hub '{known.name}' has the consumer group '{existing}' already.")
+        groups = check_groups(known.name, (*known.consumer_groups, group))
+        self._profile.check_group_count(known.name, len(groups))
+        return SetGroups(entry.hub_id, groups)
+
+    def remove_group(self, name: str, group: str) -> SetGroups:
+        """A consumer group less; never $Default."""
+        entry = self._served(name)
+        known = entry.description
+        existing = known.find_group(group)
+        if existing is None:
+            raise self.not_found(f"{known.name}/consumergroups/{group}")
+        if existing == DEFAULT_GROUP:
+            raise ServiceError(ARGUMENT_ERROR, f"Every event hub has {DEFAULT_GROUP}; that of '{known.name}' stays.")
+        return SetGroups(entry.hub_id, tuple(kept for kept in known.consumer_groups if kept != existing))
+
+    def set_rule(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
+        """A rule of a hub, or of the namespace; it takes the place of the one with its name, to rotate keys."""
+        check_rule(rule)
+        entry = None if hub is None else self._served(hub)
+        known = self._catalog.namespace.rules if entry is None else entry.description.rules
+        rules = (*(other for other in known if fold(other.name) != fold(rule.name)), rule)
+        if len(rules) > RULES_PER_LEVEL_MAX:
+            where = "The namespace" if entry is None else f"Event hub '{entry.name}'"
+            raise ServiceError(
+                RESOURCE_LIMIT,
+                f"{where} has {RULES_PER_LEVEL_MAX} authorization rules, which is the limit: remove one.",
+            )
+        return SetRules(None if entry is None else entry.hub_id, rules)
+
+    def remove_rule(self, hub: str | None, name: str) -> SetRules:
+        entry = None if hub is None else self._served(hub)
+        known = self._catalog.namespace.rules if entry is None else entry.description.rules
+        rules = tuple(rule for rule in known if fold(rule.name) != fold(name))
+        if len(rules) == len(known):
+            raise self.not_found("/".join(part for part in (hub, "authorizationrules", name) if part))
+        return SetRules(None if entry is None else entry.hub_id, rules)
+
+    def entry(self, name: str) -> EventHubEntry:
+        """The hub of that name, whatever its status; else NOT_FOUND."""
+        entry = self._catalog.find(name)
+        if entry is None:
+            raise self.not_found(name)
+        return entry
+
+    def not_found(self, path: str) -> ServiceError:
+        """NOT_FOUND with the text that clients match."""
+        return ServiceError(NOT_FOUND, entity_not_found(entity_uri(self._host, path)))
+
+    def _served(self, name: str) -> EventHubEntry:
+        entry = self.entry(name)
+        if entry.description.status is not EntityStatus.ACTIVE:
+            raise self.not_found(name)
+        return entry
+
+    def _check_new_name(self, name: str) -> None:
+        """One hub's name must not lead to another's: the rights of a path hold for everything below it."""
+        folded = fold(name)
+        for hub in self._catalog.hubs():
+            other = fold(hub.name)
+            if other == folded:
+                text = {
+                    EntityStatus.CREATING: "is being created",
+                    EntityStatus.ACTIVE: "exists already",
+                    EntityStatus.DELETING: "is being deleted: try again in a moment",
+                }[hub.description.status]
+                raise ServiceError(ENTITY_EXISTS, f"Event hub '{hub.name}' {text}.")
+            if other.startswith(folded + "/") or folded.startswith(other + "/"):
+                raise ServiceError(
+                    ENTITY_EXISTS, f"'{name}' and the event hub '{hub.name}' would lie inside one another: rename it."
+                )

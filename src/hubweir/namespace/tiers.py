@@ -1,0 +1,60 @@
+"""Which quotas hold, by profile: one table. (Event Hubs quotas and limits)
+
+Safety limits (sizes of frames, names, tokens) stand where they are checked and hold in every profile. Here are the
+limits that a tier of the service sells; the profile `development` has none of them but the size of a message. None:
+no quota.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, MESSAGE_SIZE_LIMIT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One row of the table. message_size_bytes: of one event or one batch, as it is transferred."""
+
+    name: str
+    message_size_bytes: int
+    event_hubs: int | None
+    consumer_groups: int | None  # of one hub, $Default included
+    retention_ms: int | None
+    connections: int | None
+
+    def check_hub_count(self, count: int) -> None:
+        """Raise RESOURCE_LIMIT when a namespace may not have this many event hubs."""
+        self._check("event hubs in a namespace", count, self.event_hubs)
+
+    def check_group_count(self, hub: str, count: int) -> None:
+        """Raise RESOURCE_LIMIT when a hub may not have this many consumer groups."""
+        self._check(f"consumer groups of event hub '{hub}'", count, self.consumer_groups)
+
+    def check_retention(self, hub: str, retention_ms: int) -> None:
+        """Raise RESOURCE_LIMIT when a hub may not keep events this long."""
+        self._check(f"milliseconds of retention of event hub '{hub}'", retention_ms, self.retention_ms)
+
+    def _check(self, what: str, asked: int, limit: int | None) -> None:
+        if limit is not None and asked > limit:
+            raise ServiceError(
+                RESOURCE_LIMIT,
+                f"{asked} {what} are over the quota of profile '{self.name}', which is {limit}. Another profile has "
+                "another quota (serve --profile).",
+            )
+
+
+_MIB, _KIB = MESSAGE_SIZE_LIMIT_BYTES, 1024
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        #       name                 message    hubs  groups  retention     connections
+        Profile("development",       _MIB,      None, None,   None,         None),
+        Profile("official-emulator", _MIB,      10,   21,     HOUR_MS,      10),
+        Profile("basic",             256 * _KIB, 10,  1,      DAY_MS,       100),
+        Profile("standard",          _MIB,      10,   20,     7 * DAY_MS,   5_000),
+        Profile("premium",           _MIB,      100,  100,    90 * DAY_MS,  10_000),
+    )
+}  # fmt: skip
+DEVELOPMENT = PROFILES["development"]
