@@ -1,0 +1,172 @@
+"""A broker: owns one messaging store, runs commands, answers when what they ask for is durable.
+
+Every command is answered once, maybe before `submit` returns; a bad one gets a Refusal and harms nothing. All calls
+come on the owner's loop. A command that is under way is never cancelled by the end of whoever asked.
+After a crash: what was answered EventsAppended is there (as the hub's durability says), what was refused as known is
+not, and what was not answered is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from hubweir.broker.commands import (
+    Answer,
+    AppendEvents,
+    AskCounters,
+    AskPartitionInfo,
+    CancelRead,
+    ChangePartition,
+    CloseOwner,
+    CloseReader,
+    Command,
+    CountersTaken,
+    CreatePartition,
+    DeletePartition,
+    Done,
+    EventsAppended,
+    OpenReader,
+    PartitionInfo,
+    Push,
+    ReaderClosed,
+    ReadEvents,
+)
+from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions, LogStore
+from hubweir.broker.reading import Readers
+from hubweir.broker.refusals import refusal_of
+from hubweir.broker.timers import SWEEP_MS, RetentionSweep
+from hubweir.counters import Counters
+from hubweir.env import Env
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.messaging_store.log import Appended, Refused
+
+logger = logging.getLogger(__name__)
+
+OnAnswer = Callable[[Answer], None]
+
+
+class Broker:
+    """See the module's text. `on_push` gets what the broker says unasked; whoever listens sets it."""
+
+    def __init__(self, env: Env, store: LogStore, counters: Counters, *, sweep_ms: int = SWEEP_MS) -> None:
+        self._env = env
+        self._store = store
+        self._counters = counters
+        self._partitions = HostedPartitions(store)
+        self._readers = Readers(env)
+        self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
+        self._stopping = False
+        self.on_push: Callable[[Push], None] | None = None
+        self._handlers: dict[type, Callable[[Any, OnAnswer], None]] = {
+            CreatePartition: self._create,
+            DeletePartition: self._delete,
+            ChangePartition: self._change,
+            AppendEvents: self._append,
+            OpenReader: self._open_reader,
+            CloseReader: self._close_reader,
+            CloseOwner: self._close_owner,
+            ReadEvents: self._read,
+            CancelRead: self._cancel_read,
+            AskPartitionInfo: self._info,
+            AskCounters: self._ask_counters,
+        }
+
+    def start(self) -> None:
+        """Begin what happens by the clock. Partitions are hosted by CreatePartition, see hosted_partitions.py."""
+        self._sweep.start()
+
+    def stop(self, on_done: Callable[[], None]) -> None:
+        """Answer what waits, write what is pending with its idle mark, close the store; then call on_done, once."""
+        if self._stopping:
+            return
+        self._stopping = True
+        self._sweep.stop()
+        self._readers.close_all()
+        self._store.close(on_done)
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        """Run a command; on_answer is called exactly once."""
+        if self._stopping:
+            on_answer(refusal_of(ServiceError(STORE_OFFLINE, "the service stops; connect again in a moment")))
+            return
+        try:
+            self._handlers[type(command)](command, on_answer)
+        except HubweirError as error:
+            on_answer(refusal_of(error))
+
+    # One method a command; a HubweirError that is raised is the refusal
+
+    def _create(self, command: CreatePartition, on_answer: OnAnswer) -> None:
+        self._partitions.host(command)
+        self._counters.set("broker.partitions", len(self._partitions))
+        on_answer(Done())
+
+    def _delete(self, command: DeletePartition, on_answer: OnAnswer) -> None:
+        hosted = self._partitions.drop(command.log_id)
+        self._counters.set("broker.partitions", len(self._partitions))
+        if hosted is not None:
+            text = f"partition {hosted.partition.partition_id} of event hub '{hosted.partition.hub}' was deleted"
+            self._end_readers(hosted, ServiceError(NOT_FOUND, text))
+        self._store.delete_log(command.log_id, lambda: on_answer(Done()))
+
+    def _change(self, command: ChangePartition, on_answer: OnAnswer) -> None:
+        self._partitions.change(command)
+        on_answer(Done())
+
+    def _append(self, command: AppendEvents, on_answer: OnAnswer) -> None:
+        hosted = self._partitions.get(command.log_id)
+        size = len(command.run)
+
+        def stored(outcome: Appended | Refused) -> None:
+            if isinstance(outcome, Refused):
+                self._counters.add("broker.appends_refused")
+                on_answer(refusal_of(outcome.error, known=outcome.known))
+                return
+            self._counters.add("broker.events_appended", outcome.next_index - outcome.first_index)
+            self._counters.add("broker.bytes_appended", size)
+            on_answer(EventsAppended(outcome.first_index, outcome.next_index))
+
+        hosted.partition.append(command.run, now_ms=self._env.now_ms(), on_done=stored)
+
+    def _open_reader(self, command: OpenReader, on_answer: OnAnswer) -> None:
+        self._readers.open(command, self._partitions.get(command.log_id), on_answer)
+
+    def _close_reader(self, command: CloseReader, on_answer: OnAnswer) -> None:
+        self._readers.close(command.reader_id)
+        on_answer(Done())
+
+    def _close_owner(self, command: CloseOwner, on_answer: OnAnswer) -> None:
+        self._readers.close_owner(command.owner)
+        on_answer(Done())
+
+    def _read(self, command: ReadEvents, on_answer: OnAnswer) -> None:
+        self._readers.get(command.reader_id).read(command, on_answer)
+
+    def _cancel_read(self, command: CancelRead, on_answer: OnAnswer) -> None:
+        self._readers.get(command.reader_id).give_up()
+        on_answer(Done())
+
+    def _info(self, command: AskPartitionInfo, on_answer: OnAnswer) -> None:
+        found = self._partitions.get(command.log_id).partition.info()
+        on_answer(
+            PartitionInfo(
+                log_id=command.log_id,
+                begin_sequence_number=found.begin_sequence_number,
+                last_sequence_number=found.last_sequence_number,
+                last_offset=found.last_offset,
+                last_enqueued_time_ms=found.last_enqueued_time_ms,
+                is_empty=found.is_empty,
+                size_bytes=found.size_bytes,
+            )
+        )
+
+    def _ask_counters(self, command: AskCounters, on_answer: OnAnswer) -> None:
+        self._counters.set("broker.readers", len(self._readers))
+        on_answer(CountersTaken(self._counters.snapshot()))
+
+    def _end_readers(self, hosted: HostedPartition, error: ServiceError) -> None:
+        for reader in self._readers.end_partition(hosted, error):
+            if self.on_push is not None:
+                self.on_push(ReaderClosed(reader.reader_id, reader.owner, error.condition.symbol, error.text))

@@ -1,0 +1,103 @@
+"""The partitions that a broker hosts: each an open log, its readers, and how long it keeps events.
+
+What a store holds says nothing of hubs: whoever keeps the catalog names every partition once after each start, by
+CreatePartition, which makes the log or opens the one that is there. So all logs of the catalog are open before the
+first connection comes: damage is found and reported at the start, no first send waits for a recovery, and a log that
+no catalog names stays closed and untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hubweir.broker.commands import ChangePartition, CreatePartition
+from hubweir.errors import ENTITY_MOVED, ServiceError
+from hubweir.event_hub.consumer_group import ReaderTable
+from hubweir.event_hub.partition import Partition
+from hubweir.messaging_store.log import Durability, Log
+
+
+class LogStore(Protocol):
+    """What a broker needs of its messaging store."""
+
+    def open_log(self, log_id: str, *, durability: Durability) -> Log:
+        """Make the log, or open the one that is there. Blocks; StoreError when it cannot be."""
+
+    def delete_log(self, log_id: str, on_done: Callable[[], None]) -> None:
+        """Close the log and remove its files; does nothing but call back when it is gone."""
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """Close every log, with its idle mark, and give the folder free."""
+
+
+@dataclass(slots=True)
+class HostedPartition:
+    """One partition at its owner. retention_ms may change; the log keeps the durability."""
+
+    partition: Partition
+    retention_ms: int
+    readers: ReaderTable = field(default_factory=ReaderTable)
+
+    @property
+    def log(self) -> Log:
+        return self.partition.log
+
+
+class HostedPartitions:
+    """The open partitions of one store, by log id."""
+
+    def __init__(self, store: LogStore) -> None:
+        self._store = store
+        self._hosted: dict[str, HostedPartition] = {}
+        self._sweeping: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._hosted)
+
+    def __iter__(self) -> Iterator[HostedPartition]:
+        """All of them, in the order they were hosted."""
+        return iter(tuple(self._hosted.values()))
+
+    def get(self, log_id: str) -> HostedPartition:
+        """The partition; ServiceError ENTITY_MOVED, which makes clients look again, when it is not hosted here."""
+        hosted = self._hosted.get(log_id)
+        if hosted is None:
+            raise ServiceError(
+                ENTITY_MOVED, "the partition is not here any more: it was deleted or moved; attach again"
+            )
+        return hosted
+
+    def host(self, command: CreatePartition) -> HostedPartition:
+        """Make or open the log and host it; the partition as it is when it was hosted before. Blocks while it opens.
+
+        After a crash in between: the log is there or not, and the same command makes it good.
+        """
+        hosted = self._hosted.get(command.log_id)
+        if hosted is None:
+            log = self._store.open_log(command.log_id, durability=command.durability)
+            hosted = HostedPartition(Partition(log, command.hub, command.partition_id), command.retention_ms)
+            self._hosted[command.log_id] = hosted
+        return hosted
+
+    def change(self, command: ChangePartition) -> None:
+        """Set retention and durability."""
+        hosted = self.get(command.log_id)
+        hosted.retention_ms = command.retention_ms
+        if hosted.log.durability != command.durability:
+            hosted.log.set_durability(command.durability)
+
+    def drop(self, log_id: str) -> HostedPartition | None:
+        """Host it no longer; its log stays open. None when it was not hosted."""
+        return self._hosted.pop(log_id, None)
+
+    def expire_next(self, now_ms: int) -> bool:
+        """Trim the next partition of this sweep; False when the sweep is through."""
+        if not self._sweeping:
+            self._sweeping = list(self._hosted)
+        if self._sweeping:
+            hosted = self._hosted.get(self._sweeping.pop())
+            if hosted is not None:
+                hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
+        return bool(self._sweeping)

@@ -1,0 +1,143 @@
+"""A broker behind a byte stream: frames in, commands run, answers and pushes out as frames.
+
+One peer is one gateway process. Bounds: at most INBOX_COMMANDS commands and INBOX_BYTES bytes of runs are under way
+for a peer; above that, or while the peer does not take its answers, its stream is not read. Reads are not counted:
+there is one a reader, they wait long, and counting them could keep out the very commands that would end them.
+What a peer sends in a run is checked against the run's own checksums before the broker sees it. The end of the
+stream, from either side, closes the readers of every process that spoke over it.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+
+from hubweir.broker.broker import Broker
+from hubweir.broker.commands import Answer, AppendEvents, CloseOwner, OpenReader, Owner, Push, ReadEvents
+from hubweir.broker.refusals import refusal_of
+from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
+from hubweir.drivers.broker_driver import BrokerDriver
+from hubweir.errors import DECODE_ERROR, INTERNAL_ERROR, EncodeError, ServiceError
+from hubweir.kernels import scan_batches
+from hubweir.kernels.contract import BATCH_WIDTH, BATCHES_OK
+
+logger = logging.getLogger(__name__)
+
+# A thousand partitions with a run under way each, and room for as many requests again.
+INBOX_COMMANDS = 2_048
+INBOX_BYTES = 64 * 1024 * 1024
+NEW_RUN_NONCE = 0
+ROWS_A_SCAN = 256
+
+
+def run_is_sound(run: bytearray) -> bool:
+    """Whether a run that was not completed yet is whole batches whose payload checksums hold (rule R18)."""
+    table = array("q", bytes(8 * BATCH_WIDTH * ROWS_A_SCAN))
+    position = 0
+    while position < len(run):
+        _, after, status = scan_batches(run, position, len(run), NEW_RUN_NONCE, table)
+        if status != BATCHES_OK or after == position:
+            return False
+        position = after
+    return len(run) > 0
+
+
+class BrokerServer:
+    """Serves one peer. Make it, then put a BrokerDriver around it with `driver`."""
+
+    def __init__(self, broker: Broker, *, inbox_commands: int = INBOX_COMMANDS, inbox_bytes: int = INBOX_BYTES) -> None:
+        self._broker = broker
+        self._inbox_commands = inbox_commands
+        self._inbox_bytes = inbox_bytes
+        self._driver: BrokerDriver | None = None
+        self._commands = 0
+        self._bytes = 0
+        self._peer_is_slow = False
+        self._reading_paused = False
+        self._processes: dict[int, None] = {}
+
+    def driver(self) -> BrokerDriver:
+        """The protocol of the peer's stream."""
+        self._driver = BrokerDriver(self, frame_limit_bytes=FRAME_LIMIT_BYTES)
+        return self._driver
+
+    @property
+    def commands_under_way(self) -> int:
+        """Commands of this peer that were not answered yet, reads left out."""
+        return self._commands
+
+    def push(self, push: Push) -> None:
+        """Send a push when it concerns a process that speaks over this stream."""
+        if push.owner.process in self._processes and self._driver is not None:
+            self._driver.send(encode_frame(0, push))
+
+    def close(self) -> None:
+        """End the stream after what waits to be sent."""
+        if self._driver is not None:
+            self._driver.close()
+
+    # What the driver calls
+
+    def on_frame(self, frame: memoryview) -> None:
+        request_id, command = decode_command(frame)
+        if isinstance(command, ReadEvents):
+            self._broker.submit(command, lambda answer: self._send(request_id, answer))
+            return
+        size = len(command.run) if isinstance(command, AppendEvents) else 0
+        self._commands += 1
+        self._bytes += size
+        self._balance()
+        if isinstance(command, AppendEvents) and not run_is_sound(command.run):
+            text = "the run was damaged on its way to the broker; nothing was stored"
+            self._answer(request_id, size, refusal_of(ServiceError(DECODE_ERROR, text)))
+            return
+        if isinstance(command, OpenReader):
+            self._processes[command.owner.process] = None
+        self._broker.submit(command, lambda answer: self._answer(request_id, size, answer))
+
+    def on_writing_paused(self) -> None:
+        self._peer_is_slow = True
+        self._balance()
+
+    def on_writable(self) -> None:
+        self._peer_is_slow = False
+        self._balance()
+
+    def on_closed(self) -> None:
+        self._driver = None
+        for process in self._processes:
+            self._broker.submit(CloseOwner(Owner(process, -1)), _nobody_waits)
+
+    # Inside
+
+    def _answer(self, request_id: int, size: int, answer: Answer) -> None:
+        self._commands -= 1
+        self._bytes -= size
+        self._send(request_id, answer)
+        self._balance()
+
+    def _send(self, request_id: int, answer: Answer) -> None:
+        if self._driver is None:
+            return
+        try:
+            frame = encode_frame(request_id, answer)
+        except EncodeError as error:
+            frame = encode_frame(request_id, refusal_of(ServiceError(INTERNAL_ERROR, str(error)), known=False))
+        self._driver.send(frame)
+
+    def _balance(self) -> None:
+        """Read the peer while there is room, with a gap between stopping and going on."""
+        if self._driver is None:
+            return
+        full = self._commands >= self._inbox_commands or self._bytes >= self._inbox_bytes
+        roomy = self._commands <= self._inbox_commands // 2 and self._bytes <= self._inbox_bytes // 2
+        if not self._reading_paused and (full or self._peer_is_slow):
+            self._reading_paused = True
+            self._driver.pause_reading()
+        elif self._reading_paused and roomy and not self._peer_is_slow:
+            self._reading_paused = False
+            self._driver.resume_reading()
+
+
+def _nobody_waits(answer: Answer) -> None:
+    """The peer that could be told is gone."""

@@ -1,0 +1,88 @@
+"""The asking end of a broker's stream: submit like a call, answered by a frame.
+
+When the stream ends, whatever was not answered is refused as not known: the broker may have stored it or not, and
+nothing is ever sent a second time. Commands after the end are refused as known: they were not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hubweir.broker.commands import Answer, Command, Push, ReaderClosed
+from hubweir.broker.refusals import refusal_of
+from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_answer, encode_frame
+from hubweir.drivers.broker_driver import BrokerDriver
+from hubweir.errors import RESOURCE_LIMIT, STORE_OFFLINE, TIMED_OUT, DecodeError, EncodeError, ServiceError
+
+# More than a broker takes from one peer before it stops reading; beyond that commands are refused, not kept.
+OUTSTANDING_LIMIT = 16_384
+
+
+class SocketBroker:
+    """A broker of another process. Make it, then put a BrokerDriver around it with `driver`."""
+
+    def __init__(self, *, outstanding_limit: int = OUTSTANDING_LIMIT) -> None:
+        self._limit = outstanding_limit
+        self._driver: BrokerDriver | None = None
+        self._waiting: dict[int, Callable[[Answer], None]] = {}
+        self._last_request = 0
+        self._on_push: Callable[[Push], None] | None = None
+
+    def driver(self) -> BrokerDriver:
+        """The protocol of the broker's stream."""
+        self._driver = BrokerDriver(self, frame_limit_bytes=FRAME_LIMIT_BYTES)
+        return self._driver
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        """Send a command; on_answer is called once, maybe before this returns when it cannot be sent."""
+        if self._driver is None:
+            text = "the broker of this partition is away; try again"
+            on_answer(refusal_of(ServiceError(STORE_OFFLINE, text)))
+            return
+        if len(self._waiting) >= self._limit:
+            text = f"{self._limit} commands wait for this broker; try again later"
+            on_answer(refusal_of(ServiceError(RESOURCE_LIMIT, text)))
+            return
+        try:
+            frame = encode_frame(self._last_request + 1, command)
+        except EncodeError as error:
+            on_answer(refusal_of(ServiceError(RESOURCE_LIMIT, str(error))))
+            return
+        self._last_request += 1
+        self._waiting[self._last_request] = on_answer
+        self._driver.send(frame)
+
+    def listen(self, on_push: Callable[[Push], None]) -> None:
+        """Give what the broker pushes to on_push from now on."""
+        self._on_push = on_push
+
+    def close(self) -> None:
+        """End the stream."""
+        if self._driver is not None:
+            self._driver.close()
+
+    # What the driver calls
+
+    def on_frame(self, frame: memoryview) -> None:
+        request_id, message = decode_answer(frame)
+        if isinstance(message, ReaderClosed):
+            if self._on_push is not None:
+                self._on_push(message)
+            return
+        on_answer = self._waiting.pop(request_id, None)
+        if on_answer is None:
+            raise DecodeError(f"the broker answered request {request_id}, which nobody made")
+        on_answer(message)
+
+    def on_writing_paused(self) -> None:
+        """Commands go on into the buffer: their number is bounded, and their bytes by whoever took them in."""
+
+    def on_writable(self) -> None:
+        """Nothing was held back."""
+
+    def on_closed(self) -> None:
+        self._driver = None
+        waiting, self._waiting = self._waiting, {}
+        for on_answer in waiting.values():
+            text = "the broker went away before it answered; whether the command took effect is unknown"
+            on_answer(refusal_of(ServiceError(TIMED_OUT, text), known=False))

@@ -1,0 +1,216 @@
+"""A store whose logs keep their records in memory and complete when the test says so, and an Env with a hand on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hubweir.broker.broker import Broker
+from hubweir.broker.commands import Answer, Command, CreatePartition
+from hubweir.counters import Counters
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
+
+
+class HandEnv:
+    """Time stands still until `pass_time`; callbacks run in `pass_time` and `turn`."""
+
+    def __init__(self) -> None:
+        self.wall_ms = 1_000_000
+        self.elapsed_ms = 0
+        self._soon: list[Callable[[], None]] = []
+        self._timers: list[HandTimer] = []
+
+    def now_ms(self) -> int:
+        return self.wall_ms
+
+    def monotonic_ms(self) -> int:
+        return self.elapsed_ms
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self._soon.append(callback)
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> HandTimer:
+        timer = HandTimer(self.elapsed_ms + delay_ms, callback)
+        self._timers.append(timer)
+        return timer
+
+    def turn(self) -> None:
+        soon, self._soon = self._soon, []
+        for callback in soon:
+            callback()
+
+    def pass_time(self, ms: int) -> None:
+        end = self.elapsed_ms + ms
+        while due := sorted((t for t in self._timers if t.at_ms <= end and not t.over), key=lambda t: t.at_ms):
+            timer = due[0]
+            self._advance(max(timer.at_ms, self.elapsed_ms))
+            timer.over = True
+            timer.callback()
+        self._advance(end)
+        self._timers = [timer for timer in self._timers if not timer.over]
+
+    @property
+    def timers(self) -> int:
+        return len([timer for timer in self._timers if not timer.over])
+
+    def _advance(self, to_ms: int) -> None:
+        self.wall_ms += to_ms - self.elapsed_ms
+        self.elapsed_ms = to_ms
+
+
+class HandTimer:
+    def __init__(self, at_ms: int, callback: Callable[[], None]) -> None:
+        self.at_ms = at_ms
+        self.callback = callback
+        self.over = False
+
+    def cancel(self) -> None:
+        self.over = True
+
+
+class HandLog:
+    """A log of one-byte records: a run of n bytes is n records. `complete` makes everything appended visible."""
+
+    def __init__(self, log_id: str, durability: Durability) -> None:
+        self.log_id = log_id
+        self.durability = durability
+        self.lease = Lease(1)
+        self.records = bytearray()
+        self.visible = 0
+        self.first = 0
+        self.cold = False
+        self.fail_with: Exception | None = None
+        self.damaged: Refused | None = None
+        self.expired: list[tuple[int, int]] = []
+        self.waiting_reads: list[HandPending] = []
+        self._tickets: list[tuple[Appended, Callable[[Appended | Refused], None]]] = []
+        self._on_visible: Callable[[], None] = lambda: None
+
+    @property
+    def bounds(self) -> Bounds:
+        last = self.visible - 1
+        return Bounds(self.first, self.visible, self.first, self.visible, last, last if self.visible else None)
+
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
+        if self.fail_with is not None:
+            raise self.fail_with
+        start = len(self.records)
+        self.records += run
+        appended = Appended(start, len(self.records), start, len(self.records), now_ms)
+        self._tickets.append((appended, on_done))
+        return appended
+
+    def complete(self, refused: Refused | None = None) -> None:
+        tickets, self._tickets = self._tickets, []
+        if refused is None:
+            self.visible = len(self.records)
+        for appended, on_done in tickets:
+            on_done(refused or appended)
+        self._on_visible()
+
+    def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
+        if self.cold:
+            pending = HandPending(lambda: on_done(self._run(index, max_bytes)))
+            self.waiting_reads.append(pending)
+            return pending
+        found = self._run(index, max_bytes)
+        return found if isinstance(found, Run) else self._later(found, on_done)
+
+    def _later(self, refused: Refused, on_done: Callable[[Run | Refused], None]) -> Pending:
+        pending = HandPending(lambda: on_done(refused))
+        self.waiting_reads.append(pending)
+        return pending
+
+    def _run(self, index: int, max_bytes: int) -> Any:
+        if self.damaged is not None:
+            return self.damaged
+        index = max(index, self.first)
+        data = bytes(self.records[index : min(self.visible, index + max_bytes)])
+        return Run(data, index, index + len(data))
+
+    def answer_reads(self) -> None:
+        waiting, self.waiting_reads = self.waiting_reads, []
+        for pending in waiting:
+            pending.answer()
+
+    def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> Pending:
+        pending = HandPending(lambda: on_done(offset))
+        self.waiting_reads.append(pending)
+        return pending
+
+    def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int:
+        return time_ms
+
+    def on_visible(self, callback: Callable[[], None]) -> None:
+        self._on_visible = callback
+
+    def expire(self, *, now_ms: int, retention_ms: int) -> int:
+        self.expired.append((now_ms, retention_ms))
+        return self.first
+
+    def set_durability(self, durability: Durability) -> None:
+        self.durability = durability
+
+
+class HandPending:
+    def __init__(self, answer: Callable[[], None]) -> None:
+        self._answer = answer
+        self.cancelled = False
+
+    def answer(self) -> None:
+        if not self.cancelled:
+            self._answer()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class HandStore:
+    """Logs by id; deleting and closing complete at once."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, HandLog] = {}
+        self.closed = False
+
+    def open_log(self, log_id: str, *, durability: Durability) -> Any:
+        return self.logs.setdefault(log_id, HandLog(log_id, durability))
+
+    def delete_log(self, log_id: str, on_done: Callable[[], None]) -> None:
+        self.logs.pop(log_id, None)
+        on_done()
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        self.closed = True
+        on_done()
+
+
+@dataclass
+class Bench:
+    """A broker with one partition, log "a", and everything around it."""
+
+    env: HandEnv
+    store: HandStore
+    broker: Broker
+
+    @property
+    def log(self) -> HandLog:
+        return self.store.logs["a"]
+
+    def ask(self, command: Command) -> list[Answer]:
+        """The answers to a command, which grows when it is answered later."""
+        answers: list[Answer] = []
+        self.broker.submit(command, answers.append)
+        return answers
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    env, store = HandEnv(), HandStore()
+    broker = Broker(env, store, Counters())  # type: ignore[arg-type]
+    made = Bench(env, store, broker)
+    broker.start()
+    made.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 3_600_000))
+    yield made

@@ -1,0 +1,187 @@
+"""What a broker answers, and when, on a log whose completions the test holds in its hand."""
+
+from typing import Any
+
+import pytest
+
+from hubweir.broker.commands import (
+    AppendEvents,
+    AskCounters,
+    AskPartitionInfo,
+    CancelRead,
+    ChangePartition,
+    CloseOwner,
+    CloseReader,
+    CountersTaken,
+    CreatePartition,
+    DeletePartition,
+    Done,
+    EventsAppended,
+    EventsRead,
+    OpenReader,
+    Owner,
+    PartitionInfo,
+    ReaderClosed,
+    ReaderOpened,
+    ReadEvents,
+    Refusal,
+)
+from hubweir.errors import CorruptStore, DiskFull, LogFenced, LogOffline
+from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
+from hubweir.messaging_store.log import Durability, Refused
+
+ME = Owner(1, 7)
+
+
+def append(run: bytes, log_id: str = "a") -> AppendEvents:
+    return AppendEvents(log_id, 1, bytearray(run))
+
+
+def reader(position: EventPosition = EARLIEST, owner: Owner = ME) -> OpenReader:
+    return OpenReader("a", 1, "$Default", position, None, None, owner)
+
+
+def test_an_append_is_answered_when_its_log_says_durable_and_not_before(bench: Any) -> None:
+    answers = bench.ask(append(b"abc"))
+    assert answers == []
+    bench.log.complete()
+    assert answers == [EventsAppended(0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("error", "symbol"),
+    [
+        (DiskFull("no space"), "amqp:resource-limit-exceeded"),
+        (LogOffline("a sync failed"), "com.microsoft:store-offline"),
+        (LogFenced("a newer writer"), "com.microsoft:entity-moved"),
+    ],
+)
+def test_a_refused_append_names_its_condition(bench: Any, error: Exception, symbol: str) -> None:
+    bench.log.fail_with = error
+    assert bench.ask(append(b"x")) == [Refusal(symbol, str(error), True)]
+
+
+def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
+    answers = bench.ask(append(b"x"))
+    bench.log.complete(Refused(LogOffline("a sync failed"), known=False))
+    assert answers == [Refusal("com.microsoft:store-offline", "a sync failed", False)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        append(b"x", "other"),
+        AskPartitionInfo("other"),
+        ChangePartition("other", Durability.DURABLE, 1),
+        OpenReader("other", 1, "g", EARLIEST, None, None, ME),
+    ],
+    ids=lambda command: type(command).__name__,
+)
+def test_a_partition_that_is_not_hosted_has_moved(bench: Any, command: Any) -> None:
+    (answer,) = bench.ask(command)
+    assert answer.symbol == "com.microsoft:entity-moved"
+
+
+@pytest.mark.parametrize("command", [ReadEvents(99, 1, 0), CancelRead(99)], ids=lambda command: type(command).__name__)
+def test_a_reader_that_is_not_open_is_not_found(bench: Any, command: Any) -> None:
+    (answer,) = bench.ask(command)
+    assert answer.symbol == "amqp:not-found"
+
+
+def test_creating_twice_changes_nothing_and_deleting_twice_neither(bench: Any) -> None:
+    bench.ask(append(b"abc"))
+    bench.log.complete()
+    assert bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 1)) == [Done()]
+    assert bench.ask(AskPartitionInfo("a"))[0].last_sequence_number == 2
+    assert bench.ask(DeletePartition("a")) == [Done()]
+    assert bench.ask(DeletePartition("a")) == [Done()]
+    assert bench.store.logs == {}
+
+
+def test_a_change_reaches_the_log_and_the_sweep(bench: Any) -> None:
+    assert bench.ask(ChangePartition("a", Durability.RELAXED, 5_000)) == [Done()]
+    assert bench.log.durability is Durability.RELAXED
+    bench.env.pass_time(10_000)
+    assert bench.log.expired == [(bench.env.wall_ms, 5_000)]
+
+
+def test_partition_info_says_what_is_visible(bench: Any) -> None:
+    empty = PartitionInfo("a", -1, -1, -1, None, True, 0)
+    assert bench.ask(AskPartitionInfo("a")) == [empty]
+    bench.ask(append(b"abc"))
+    assert bench.ask(AskPartitionInfo("a")) == [empty]
+    bench.log.complete()
+    assert bench.ask(AskPartitionInfo("a")) == [PartitionInfo("a", 0, 2, 2, 2, False, 3)]
+
+
+def test_a_read_gets_what_is_there_and_goes_on_behind_it(bench: Any) -> None:
+    bench.ask(append(b"abcd"))
+    bench.log.complete()
+    assert bench.ask(reader()) == [ReaderOpened(1, 0)]
+    assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 0, 3, b"abc")]
+    assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 3, 4, b"d")]
+    assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 4, 4, b"")]
+
+
+def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: Any) -> None:
+    pushed: list[ReaderClosed] = []
+    bench.broker.on_push = pushed.append
+    bench.ask(reader())
+    waiting = bench.ask(ReadEvents(1, 10, 60_000))
+    bench.ask(DeletePartition("a"))
+    assert [(push.reader_id, push.owner, push.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
+    assert "partition 0 of event hub 'orders' was deleted" in pushed[0].text
+    assert waiting[0].symbol == "amqp:not-found"
+
+
+def test_closing_an_owner_frees_its_readers_and_no_others(bench: Any) -> None:
+    for owner in (Owner(1, 7), Owner(1, 8), Owner(2, 7)):
+        bench.ask(reader(owner=owner))
+    waiting = [bench.ask(ReadEvents(number, 10, 60_000)) for number in (1, 2, 3)]
+    bench.ask(CloseOwner(Owner(1, 7)))
+    assert [len(answers) for answers in waiting] == [1, 0, 0]
+    bench.ask(CloseOwner(Owner(1, -1)))
+    assert [len(answers) for answers in waiting] == [1, 1, 0]
+    assert bench.ask(AskCounters())[0].values["broker.readers"] == 1
+    assert bench.ask(CloseReader(3)) == [Done()]
+    assert bench.ask(AskCounters())[0].values["broker.readers"] == 0
+
+
+def test_counters_count_events_and_bytes(bench: Any) -> None:
+    bench.ask(append(b"abc"))
+    bench.log.complete()
+    (taken,) = bench.ask(AskCounters())
+    assert isinstance(taken, CountersTaken)
+    assert taken.values["broker.events_appended"] == 3
+    assert taken.values["broker.bytes_appended"] == 3
+    assert taken.values["broker.partitions"] == 1
+
+
+def test_stopping_answers_what_waits_closes_the_store_and_refuses_the_rest(bench: Any) -> None:
+    bench.ask(reader(LATEST))
+    waiting = bench.ask(ReadEvents(1, 10, 60_000))
+    stopped: list[bool] = []
+    bench.broker.stop(lambda: stopped.append(True))
+    bench.broker.stop(lambda: stopped.append(True))
+    assert stopped == [True] and bench.store.closed
+    assert waiting == [EventsRead(1, 0, 0, b"")]
+    assert bench.ask(append(b"x"))[0].symbol == "com.microsoft:store-offline"
+    assert bench.env.timers == 0
+
+
+def test_damage_refuses_the_read_and_keeps_the_reader(bench: Any) -> None:
+    bench.ask(append(b"abc"))
+    bench.log.complete()
+    bench.ask(reader())
+    bench.log.damaged = Refused(CorruptStore("records 0 to 1 are damaged"))
+    answers = bench.ask(ReadEvents(1, 10, 0))
+    bench.log.answer_reads()
+    assert answers == [Refusal("amqp:internal-error", "records 0 to 1 are damaged", True)]
+    bench.log.damaged = None
+    assert bench.ask(ReadEvents(1, 10, 0))[0].run == b"abc"
+
+
+def test_a_position_beyond_the_end_is_refused_with_the_last_one(bench: Any) -> None:
+    (answer,) = bench.ask(reader(EventPosition(PositionKind.SEQUENCE_NUMBER, 10)))
+    assert answer.symbol == "com.microsoft:argument-error"
+    assert "'10'" in answer.text
