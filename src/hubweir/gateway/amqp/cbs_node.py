@@ -1,0 +1,69 @@
+"""$cbs: tokens are put here, and become claims of this connection. (Claims-based security; contract of put-token)
+
+A token is judged by its content: what begins as a shared access signature is one, whatever type it is declared as.
+The rights of its rule are recorded for the audience that the request names, until the token expires. What is wrong
+with a token is told in the words that clients know; whether an entity exists is told only when the token is good.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.message import Message, ValueBody
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.put_token_rate import PutTokenRate
+from hubweir.gateway.amqp.request_node import RequestNode, text_property
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+PUT_TOKEN = "put-token"
+ACCEPTED = 202
+
+
+class CbsNode(RequestNode):
+    """The one sender link on $cbs of a connection."""
+
+    def __init__(self, host: ConnectionHost, link: ReceiverLink) -> None:
+        super().__init__(host, link)
+        self._waiting: deque[tuple[Message, int]] = deque()
+        settings = host.settings
+        self._rate = PutTokenRate(settings.put_token_burst, settings.put_token_per_second, host.env.monotonic_ms())
+        self._is_due = False
+
+    def request(self, message: Message, size: int) -> None:
+        self._waiting.append((message, size))
+        if not self._is_due:
+            self._work()
+
+    def _work(self) -> None:
+        """Do what waits, as fast as the rate allows, in the order in which it came."""
+        self._is_due = False
+        while self._waiting and not self.host.is_over:
+            delay_ms = self._rate.delay_ms(self.host.env.monotonic_ms())
+            if delay_ms:
+                self._is_due = True
+                self.host.env.call_later(delay_ms, self._work)
+                return
+            message, size = self._waiting.popleft()
+            try:
+                self._put(message)
+            except ServiceError as refusal:
+                self.host.gateway.counters.add("gateway.tokens_refused")
+                self.refuse(message, size, refusal)
+            else:
+                self.answer(message, size, ACCEPTED, "Accepted")
+
+    def _put(self, message: Message) -> None:
+        operation = text_property(message, "operation")
+        audience = text_property(message, "name")
+        if operation != PUT_TOKEN:
+            raise ServiceError(NOT_IMPLEMENTED, f"$cbs knows the operation {PUT_TOKEN}, not {str(operation)[:64]!r}.")
+        if not audience:
+            raise ServiceError(ARGUMENT_ERROR, "The request has no property 'name' with the address to authorise.")
+        body = message.body
+        if not isinstance(body, ValueBody) or not isinstance(body.value, str):
+            raise ServiceError(ARGUMENT_ERROR, "The body of put-token must be one AMQP string, the token.")
+        self.host.claims.put(body.value, audience)

@@ -1,0 +1,100 @@
+"""The claims of one connection at work: tokens in, attaches and requests checked, links ended when claims are.
+
+A link is checked at its attach, with every read of deliveries, and when a claim has ended; it outlives its claim by the
+grace of auth/claims.py, so that a renewal under way is not too late. A new attach does not. The connection stays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hubweir.auth.claims import GRACE_MS, Claims
+from hubweir.auth.resource_scope import Scope
+from hubweir.auth.shared_access_signature import invalid_audience
+from hubweir.env import Timer
+from hubweir.errors import UNAUTHORIZED, ServiceError
+from hubweir.gateway.amqp.node import Node
+from hubweir.namespace.rights import Rights
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+
+class ConnectionClaims:
+    """See the module's text."""
+
+    def __init__(self, host: ConnectionHost) -> None:
+        self._host = host
+        self._authorization = host.gateway.authorization
+        self._claims = Claims()
+        self._timer: Timer | None = None
+
+    def grant_plain(self, response: bytes) -> None:
+        """Take SASL PLAIN's response; ServiceError UNAUTHORIZED when it is wrong."""
+        self._claims.grant_plain(self._authorization.plain(response))
+
+    def put(self, token: str, audience: str) -> None:
+        """Take a token for an audience; ServiceError as Authorization.put_token."""
+        self._authorization.put_token(self._claims, token, audience)
+        self._plan_sweep()
+
+    def require(self, right: Rights, resource: Scope) -> None:
+        """Raise ServiceError UNAUTHORIZED, with the text that clients match, unless a claim gives the right now."""
+        self._claims.check(right, resource, self._authorization.now_ms())
+
+    def authorize_request(self, rights: Rights, path: str, token: str | None) -> None:
+        """Raise ServiceError unless one of these rights at this path is proved: by the request's own token, if any.
+
+        A token in a request counts for that request alone.
+        """
+        resource = self._authorization.scope_of(path)
+        if token is None:
+            self.require(rights, resource)
+        else:
+            verified = self._authorization.verify(token)
+            if not verified.covers(resource):
+                raise invalid_audience(resource)
+            if not verified.rights & rights:
+                raise ServiceError(UNAUTHORIZED, f"The token's rule has not the rights for '{resource.uri}'.")
+        self._host.authorized()
+
+    def hold(self, node: Node) -> bool:
+        """True while the node's link is covered, grace included; else the link is detached."""
+        if node.right is None or node.scope is None:
+            return True
+        try:
+            self._claims.check(node.right, node.scope, self._authorization.now_ms() - GRACE_MS)
+        except ServiceError as refusal:
+            text = f"ExpiredToken: The token is expired. Put a new one on $cbs in time. {refusal.text}"
+            self._host.detach(node, ServiceError(UNAUTHORIZED, text))
+            return False
+        return True
+
+    def recheck(self) -> None:
+        """Rules or keys changed: links whose claim is gone end now."""
+        if self._authorization.recheck(self._claims):
+            self._hold_all()
+
+    def close(self) -> None:
+        """The connection is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _plan_sweep(self) -> None:
+        self.close()
+        deadline_ms = self._claims.next_deadline_ms()
+        if deadline_ms is not None:
+            delay_ms = max(1, deadline_ms - self._authorization.now_ms())
+            self._timer = self._host.env.call_later(delay_ms, self._sweep)
+
+    def _sweep(self) -> None:
+        """Detach the links whose claims have ended."""
+        self._timer = None
+        if self._claims.expired(self._authorization.now_ms()):
+            self._hold_all()
+        self._plan_sweep()
+
+    def _hold_all(self) -> None:
+        for node in self._host.nodes:
+            self.hold(node)

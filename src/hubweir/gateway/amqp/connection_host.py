@@ -1,0 +1,324 @@
+"""One connection: engine events in, node calls out.
+
+The host holds what belongs to the connection and to nothing smaller: its claims, its byte budget, its nodes, its right
+to a socket. A node is made for each link that the peer attaches (open_node.py) and hears of everything on that link.
+A connection that holds no authorised link a minute after open is ended, a link whose token lapsed is detached, and a
+link that carried nothing for ten minutes too. What a peer does wrong ends no more than the protocol says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.endpoint import Endpoint
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.request_response import ResponseRoutes
+from hubweir.amqp.transport.events import (
+    Closed,
+    CreditGranted,
+    DeliveriesReceived,
+    Event,
+    LinkAttached,
+    LinkDetached,
+    Opened,
+    OversizeReceived,
+    SaslInitiated,
+    SessionEnded,
+)
+from hubweir.amqp.types.values import Symbol
+from hubweir.broker.commands import CloseOwner, Owner, ReaderClosed
+from hubweir.env import Timer
+from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, ServiceError
+from hubweir.gateway.amqp.connection_claims import ConnectionClaims
+from hubweir.gateway.amqp.consumer_node import ConsumerNode
+from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.open_node import open_node
+from hubweir.gateway.brokers import BrokerClient
+from hubweir.gateway.byte_budget import ConnectionBudget
+from hubweir.namespace.error_text import Reference, hub_tracker, with_reference
+
+if TYPE_CHECKING:  # the gateway makes hosts
+    from hubweir.drivers.amqp_driver import AmqpDriver
+    from hubweir.gateway.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+# MSSBCBS is ANONYMOUS under another name: rights come later, over $cbs.
+_WITHOUT_PROOF = ("ANONYMOUS", "MSSBCBS")
+SASL_OK, SASL_REFUSED = 0, 1
+
+
+class ConnectionHost:
+    """See the module's text. Implements the driver's DriverHost; all calls come on the loop."""
+
+    def __init__(self, gateway: Gateway, endpoint: Endpoint, connection_id: int, peer: str) -> None:
+        self.gateway = gateway
+        self.env = gateway.env
+        self.settings = gateway.settings
+        self.endpoint = endpoint
+        self.peer = peer
+        self.owner = Owner(gateway.process_id, connection_id)
+        self.claims = ConnectionClaims(self)
+        self.replies = ResponseRoutes()
+        self.budget = ConnectionBudget(gateway.settings.connection_budget_bytes, gateway.process_budget, self)
+        self.writing_paused = False
+        self.is_over = False
+        self._driver: AmqpDriver | None = None
+        self._nodes: dict[Node, None] = {}  # a dict keeps the order of attaching
+        self._finishing: dict[Node, None] = {}
+        self._in_turn = False
+        self._finish_is_due = False
+        self._was_authorized = False
+        self._uses_readers = False
+        self._timers: dict[str, Timer] = {}
+
+    # What the driver calls
+
+    def on_connected(self, driver: AmqpDriver) -> None:
+        self._driver = driver
+
+    def on_event(self, event: Event) -> None:
+        self._in_turn = True
+        step = _STEPS.get(type(event))
+        if step is not None:
+            step(self, event)
+
+    def on_turn_end(self) -> None:
+        self._finish()
+        self._in_turn = False
+
+    def on_writing_paused(self) -> None:
+        self.writing_paused = True
+
+    def on_writable(self) -> None:
+        self.writing_paused = False
+        for node in list(self._nodes):
+            node.writable()
+
+    def on_closed(self) -> None:
+        self._end()
+
+    # What nodes call
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of the links that stand, in the order of attaching."""
+        return tuple(self._nodes)
+
+    def wake(self) -> None:
+        """Something was given to the engine outside of the driver's turn: let it be written."""
+        if self._driver is not None and not self._in_turn:
+            self._driver.wake()
+
+    def finish_later(self, node: Node) -> None:
+        """Call node.finish once, when everything of this turn has happened."""
+        self._finishing[node] = None
+        if not self._in_turn and not self._finish_is_due:
+            self._finish_is_due = True
+            # Asked in this order, the flush that wake asks for runs right behind the finish.
+            self.env.call_soon(self._finish)
+            self.wake()
+
+    def pause_reading(self) -> None:
+        if self._driver is not None:
+            self._driver.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._driver is not None:
+            self._driver.resume_reading()
+
+    def authorized(self) -> None:
+        """A link stands, or a request was answered, by right of a claim: the connection has earned its socket."""
+        self._was_authorized = True
+        self._cancel("authorize")
+
+    def uses_readers(self) -> None:
+        """A reader was opened for this connection; brokers are told when it ends."""
+        self._uses_readers = True
+
+    def detach(self, node: Node, error: ServiceError, *, entity: str = "") -> None:
+        """End a link with an error; its node hears `closed`."""
+        self.detach_symbol(node, error.condition.symbol, error.text, entity=entity)
+
+    def detach_symbol(self, node: Node, symbol: str, text: str, *, entity: str = "") -> None:
+        """As detach, for a reason that came from a broker."""
+        if node in self._nodes:
+            self._forget(node)
+            node.link.context = None
+            node.link.detach(self.describe_symbol(symbol, text, entity=entity))
+            self.wake()
+
+    def refuse(self, node: Node, error: AmqpError) -> None:
+        """Refuse an attach that a node took, and then found wrong."""
+        if node in self._nodes:
+            self._forget(node)
+            node.link.context = None
+            node.link.refuse(error)
+            self.gateway.counters.add("gateway.attaches_refused")
+            self.wake()
+
+    def describe(self, error: ServiceError, *, entity: str = "") -> AmqpError:
+        """The three-field error of a refusal, with the reference that people quote. entity: the tracker's, if any."""
+        return self.describe_symbol(error.condition.symbol, error.text, entity=entity)
+
+    def describe_symbol(self, symbol: str, text: str, *, entity: str = "") -> AmqpError:
+        """As describe, for a refusal that came from a broker."""
+        tracker = hub_tracker(self.settings.namespace, entity) if entity else f"{self.settings.namespace}:gateway0"
+        reference = Reference(self.env.new_id(), tracker, self.env.now_ms())
+        return AmqpError(condition=Symbol(symbol), description=with_reference(text, reference))
+
+    def close(self, error: ServiceError) -> None:
+        """End the connection with an error, as a stopping service does."""
+        if not self.is_over:
+            self.endpoint.close(self.describe(error))
+            self.wake()
+
+    # What the gateway calls
+
+    def reader_closed(self, broker: BrokerClient, push: ReaderClosed) -> None:
+        """A broker ended a reader of this connection."""
+        for node in self.nodes:
+            if isinstance(node, ConsumerNode) and node.place.broker is broker and node.reader_id == push.reader_id:
+                node.reader_closed(push)
+
+    # Engine events
+
+    def _sasl(self, event: SaslInitiated) -> None:
+        code = SASL_REFUSED
+        if event.mechanism in _WITHOUT_PROOF:
+            code = SASL_OK
+        elif event.mechanism == "PLAIN":
+            try:
+                self.claims.grant_plain(event.response)
+                code = SASL_OK
+            except ServiceError as refusal:
+                logger.info("PLAIN of %s refused: %s", self.peer, refusal.text)
+        self.endpoint.answer_sasl(code)
+
+    def _opened(self, event: Opened) -> None:
+        self._later("authorize", self.settings.unauthorized_connection_ms, self._end_unauthorized)
+        self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
+
+    def _attach(self, event: LinkAttached) -> None:
+        link = event.link
+        try:
+            node = open_node(self, link)
+        except ServiceError as refusal:
+            self.gateway.counters.add("gateway.attaches_refused")
+            link.refuse(self.describe(refusal))
+            return
+        link.context = node
+        self._nodes[node] = None
+        node.start()
+
+    def _deliveries(self, event: DeliveriesReceived) -> None:
+        node = event.link.context
+        if isinstance(node, Node):
+            node.last_used_ms = self.env.monotonic_ms()
+            node.deliveries(event)
+
+    def _oversize(self, event: OversizeReceived) -> None:
+        node = event.link.context
+        if isinstance(node, Node):
+            node.last_used_ms = self.env.monotonic_ms()
+            node.oversize(event)
+
+    def _credit(self, event: CreditGranted) -> None:
+        node = event.link.context
+        if isinstance(node, Node):
+            node.last_used_ms = self.env.monotonic_ms()
+            node.credit()
+
+    def _detached(self, event: LinkDetached) -> None:
+        node = event.link.context
+        if isinstance(node, Node):
+            event.link.context = None
+            self._forget(node)
+
+    def _session_ended(self, event: SessionEnded) -> None:
+        for node in self.nodes:
+            if node.link.session is event.session:
+                node.link.context = None
+                self._forget(node)
+
+    def _closed(self, event: Closed) -> None:
+        self._end()
+
+    # Deadlines
+
+    def _end_unauthorized(self) -> None:
+        if not self._was_authorized:
+            seconds = self.settings.unauthorized_connection_ms // 1000
+            text = (
+                f"The connection held no authorised link for {seconds} s after it was opened. Put a token on $cbs and "
+                "attach a link, then keep it."
+            )
+            self.close(ServiceError(CONNECTION_FORCED, text))
+
+    def _sweep_idle(self) -> None:
+        """Detach links on which nothing happened for too long, and that wait for nothing."""
+        before_ms = self.env.monotonic_ms() - self.settings.idle_link_ms
+        for node in self.nodes:
+            if node.last_used_ms <= before_ms and node.is_idle():
+                minutes = self.settings.idle_link_ms // 60_000
+                text = f"The link was idle for {minutes} minutes; attach again to go on."
+                self.detach(node, ServiceError(DETACH_FORCED, text))
+        self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
+
+    # Inside
+
+    def _finish(self) -> None:
+        self._finish_is_due = False
+        while self._finishing:
+            nodes, self._finishing = list(self._finishing), {}
+            for node in nodes:
+                if node in self._nodes:
+                    node.finish()
+
+    def _forget(self, node: Node) -> None:
+        if self._nodes.pop(node, self) is not self:
+            node.closed()
+
+    def _end(self) -> None:
+        """The connection is over: every node ends, and brokers free its readers at once."""
+        if self.is_over:
+            return
+        self.is_over = True
+        for name in list(self._timers):
+            self._cancel(name)
+        self.claims.close()
+        for node in self.nodes:
+            self._forget(node)
+        if self._uses_readers:
+            for broker in self.gateway.brokers:
+                broker.submit(CloseOwner(self.owner), _nothing)
+        self.budget.close()
+        self.gateway.connection_ended(self)
+
+    def _later(self, name: str, delay_ms: int, call: Callable[[], None]) -> None:
+        self._cancel(name)
+        self._timers[name] = self.env.call_later(delay_ms, call)
+
+    def _cancel(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+
+def _nothing(answer: object) -> None:
+    """The answer of a command that nobody waits for."""
+
+
+_STEPS: dict[type, Callable[[ConnectionHost, object], None]] = {
+    SaslInitiated: ConnectionHost._sasl,  # type: ignore[dict-item]  # each step takes the event of its row
+    Opened: ConnectionHost._opened,  # type: ignore[dict-item]
+    LinkAttached: ConnectionHost._attach,  # type: ignore[dict-item]
+    LinkDetached: ConnectionHost._detached,  # type: ignore[dict-item]
+    DeliveriesReceived: ConnectionHost._deliveries,  # type: ignore[dict-item]
+    OversizeReceived: ConnectionHost._oversize,  # type: ignore[dict-item]
+    CreditGranted: ConnectionHost._credit,  # type: ignore[dict-item]
+    SessionEnded: ConnectionHost._session_ended,  # type: ignore[dict-item]
+    Closed: ConnectionHost._closed,  # type: ignore[dict-item]
+}

@@ -1,0 +1,274 @@
+"""Links that read one partition through a consumer group.
+
+A reader is opened at the partition's broker, then read one run at a time as long as there is credit; the kernel writes
+transfer frames straight from the run. What credit or the session's window do not take is kept as run and cursor, one
+run a link. Deliveries go out settled, unless the receiver settles second: then its disposition is answered and has no
+other effect. (Event Hubs has no redelivery.) The end of the link frees the reader at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.annotations import (
+    EPOCH,
+    RECEIVER_NAME,
+    SELECTOR_FILTER,
+    SELECTOR_FILTER_DESCRIPTORS,
+    TRACKING_ID,
+)
+from hubweir.amqp.messaging.terminus import Source
+from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
+from hubweir.amqp.types.values import Described
+from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands import (
+    Answer,
+    CancelRead,
+    CloseReader,
+    EventsRead,
+    OpenReader,
+    ReaderClosed,
+    ReaderOpened,
+    ReadEvents,
+    Refusal,
+)
+from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
+from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
+from hubweir.gateway.amqp.node import Node, attach_properties
+from hubweir.gateway.amqp.run_cursor import cursor_at
+from hubweir.gateway.directory import Place
+from hubweir.namespace.rights import Rights
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+RECEIVER_NAME_LIMIT = 256
+
+
+class ConsumerNode(Node):
+    """See the module's text."""
+
+    link: SenderLink
+
+    def __init__(self, host: ConnectionHost, link: SenderLink, *, scope: Scope, place: Place, group: str) -> None:
+        """Raises ServiceError when the attach asks for an impossible position or epoch."""
+        super().__init__(host, link, right=Rights.LISTEN, scope=scope)
+        self._place = place
+        self._group = group
+        self._position, self._source = read_filter(link)
+        self._epoch, self._name = read_owner_level(link)
+        self._reader_id: int | None = None
+        self._held: bytes | memoryview | None = None
+        self._cursor = RunCursor(0, 0, 0)
+        self._is_reading = False
+        self._is_cancelled = False
+        self._is_pumping = False
+        self._goes_on_later = False
+        self._sent_this_turn = 0
+        self._drain_is_answered = False
+        self._is_over = False
+
+    @property
+    def reader_id(self) -> int | None:
+        """The broker's id of the open reader, or None."""
+        return self._reader_id
+
+    @property
+    def place(self) -> Place:
+        return self._place
+
+    def start(self) -> None:
+        """Open the reader; the attach is answered when its broker has."""
+        self.host.uses_readers()
+        command = OpenReader(
+            self._place.log_id,
+            self._place.placement_version,
+            self._group,
+            self._position,
+            self._epoch,
+            self._name,
+            self.host.owner,
+        )
+        self._place.broker.submit(command, self._opened)
+
+    def credit(self) -> None:
+        self._drain_is_answered = False
+        if self.link.drain and self._is_reading and not self._is_cancelled and self._reader_id is not None:
+            self._is_cancelled = True
+            self._place.broker.submit(CancelRead(self._reader_id), _nothing)
+        self._pump()
+
+    def writable(self) -> None:
+        self._pump()
+
+    def is_idle(self) -> bool:
+        return self.link.credit == 0
+
+    def closed(self) -> None:
+        self._is_over = True
+        self._held = None
+        # The end of a connection frees all of its readers with one command.
+        if self._reader_id is not None and not self.host.is_over:
+            self._place.broker.submit(CloseReader(self._reader_id), _nothing)
+
+    def reader_closed(self, push: ReaderClosed) -> None:
+        """The broker ended the reader: the link ends with its reason."""
+        self._reader_id = None
+        self._fail(push.symbol, push.text)
+
+    def _opened(self, answer: Answer) -> None:
+        if isinstance(answer, ReaderOpened):
+            if self._is_over:
+                self._place.broker.submit(CloseReader(answer.reader_id), _nothing)
+                return
+            self._reader_id = answer.reader_id
+            properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
+            self.link.accept(source=self._source, properties=properties)
+            self.host.authorized()
+            self._pump()
+        elif not self._is_over:
+            symbol, text = _reason(answer)
+            self.host.refuse(self, self.host.describe_symbol(symbol, text, entity=self._place.hub))
+        self.host.wake()
+
+    # Reading and sending
+
+    def _pump(self) -> None:
+        """Send and read as long as credit, window, transport and this link's share of the turn allow."""
+        if self._is_pumping or self._is_over or self._reader_id is None:
+            return
+        self._is_pumping = True
+        try:
+            while self._step():
+                pass
+        finally:
+            self._is_pumping = False
+        self.host.wake()
+
+    def _step(self) -> bool:
+        """One send or one read; False when there is nothing to do now."""
+        if self._is_over or self.host.writing_paused:
+            return False
+        if self._sent_this_turn >= self.host.settings.read_bytes:
+            self._go_on_later()
+            return False
+        if self._held is not None:
+            return self._send(self._held)
+        if self._is_reading:
+            return False
+        if self.link.credit <= 0:
+            self._answer_drain()
+            return False
+        return self._read()
+
+    def _send(self, run: bytes | memoryview) -> bool:
+        if self.link.credit <= 0:
+            self._answer_drain()
+            return False
+        progress = self.link.send_run(
+            run,
+            self._cursor,
+            max_events=self.link.credit,
+            max_bytes=self.host.settings.read_bytes - self._sent_this_turn,
+        )
+        self._cursor = progress.cursor
+        self._sent_this_turn += progress.bytes
+        self.host.gateway.counters.add("gateway.events_delivered", progress.events)
+        if self._cursor.batch_at >= len(run):
+            self._held = None
+            return True
+        # Nothing went out: the session's window is shut, and its next flow comes as `credit`.
+        return progress.events > 0
+
+    def _read(self) -> bool:
+        """Ask for the next run; True when it came at once."""
+        if self._reader_id is None:
+            return False
+        self._is_reading = True
+        self._is_cancelled = False
+        wait_ms = 0 if self.link.drain else self.host.settings.read_wait_ms
+        command = ReadEvents(self._reader_id, self.host.settings.read_bytes, wait_ms)
+        self._place.broker.submit(command, self._took)
+        return not self._is_reading
+
+    def _took(self, answer: Answer) -> None:
+        self._is_reading = False
+        if self._is_over:
+            return
+        if not isinstance(answer, EventsRead):
+            symbol, text = _reason(answer)
+            self._fail(symbol, text)
+        elif len(answer.run):
+            self._held = answer.run
+            self._cursor = cursor_at(answer.run, answer.sequence_number)
+        else:
+            self._answer_drain()
+        self._pump()
+
+    def _answer_drain(self) -> None:
+        """Nothing is left to send: give the rest of the credit back, when that was asked for."""
+        if self.link.drain and not self._drain_is_answered:
+            self._drain_is_answered = True
+            self.link.drained()
+            self.host.wake()
+
+    def _go_on_later(self) -> None:
+        """Other links and connections have their turn; then this one goes on."""
+        if not self._goes_on_later:
+            self._goes_on_later = True
+            # Asked before, the flush of what was sent so far runs first, and may find the transport full.
+            self.host.wake()
+            self.host.env.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._goes_on_later = False
+        self._sent_this_turn = 0
+        self._pump()
+
+    def _fail(self, symbol: str, text: str) -> None:
+        self.host.detach_symbol(self, symbol, text, entity=self._place.hub)
+
+
+def read_filter(link: SenderLink) -> tuple[EventPosition, Source]:
+    """Where the receiver wants to start, and its source as it is answered: without filters that mean nothing here.
+
+    Raises ServiceError INVALID_FIELD or ARGUMENT_ERROR (event_position.parse_selector).
+    """
+    source = link.source or Source()
+    if not source.filter:
+        return EARLIEST, source
+    wanted = source.filter.get(SELECTOR_FILTER)
+    if wanted is None:
+        return EARLIEST, replace(source, filter=None)
+    text = wanted
+    if isinstance(wanted, Described):
+        if wanted.descriptor not in SELECTOR_FILTER_DESCRIPTORS:
+            raise ServiceError(INVALID_FIELD, f"The filter {SELECTOR_FILTER} has an unknown descriptor.")
+        text = wanted.value
+    if not isinstance(text, str):
+        raise ServiceError(INVALID_FIELD, f"The filter {SELECTOR_FILTER} holds no string.")
+    return parse_selector(text), replace(source, filter={SELECTOR_FILTER: wanted})
+
+
+def read_owner_level(link: SenderLink) -> tuple[int | None, str | None]:
+    """The epoch and the name that the receiver gave, each None when absent; ServiceError when it is no such value."""
+    properties = attach_properties(link)
+    epoch = properties.get(EPOCH)
+    if epoch is not None and (not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch < 2**63):
+        raise ServiceError(INVALID_FIELD, f"The property {EPOCH} must be an integer from 0 on.")
+    name = properties.get(RECEIVER_NAME)
+    if name is not None and (not isinstance(name, str) or len(name) > RECEIVER_NAME_LIMIT):
+        text = f"The property {RECEIVER_NAME} must be a string of at most {RECEIVER_NAME_LIMIT} characters."
+        raise ServiceError(INVALID_FIELD, text)
+    return (None if epoch is None else int(epoch)), name
+
+
+def _reason(answer: Answer) -> tuple[str, str]:
+    if isinstance(answer, Refusal):
+        return answer.symbol, answer.text
+    return INTERNAL_ERROR.symbol, "The broker gave an answer that does not belong to the request."
+
+
+def _nothing(answer: Answer) -> None:
+    """The answer of a command that nobody waits for."""

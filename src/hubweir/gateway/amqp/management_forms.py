@@ -1,0 +1,129 @@
+"""The maps that requests and answers of $management are written in. Types on the wire are part of the promise:
+partition_ids is an array, not a list; counts are int; times are timestamps; some clients fail on any other.
+
+Hub: name, type, created_at, partition_count, partition_ids, georeplication_factor; a summary for hubweir's own tools
+adds retention_ms (long), durability ("durable" or "relaxed") and consumer_groups (list). The same keys, all but the
+name optional, say what a hub is to be created with or changed to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeGuard
+
+from hubweir.amqp.messaging.message import Message, ValueBody
+from hubweir.amqp.types.format_codes import AmqpType
+from hubweir.amqp.types.values import Array, Int, Long, Timestamp
+from hubweir.broker.commands import PartitionInfo
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.namespace.descriptions import EventHubDescription
+
+# 0001-01-01T00:00:00Z: what the service gives for a partition that never held an event.
+YEAR_ONE_MS = -62_135_596_800_000
+PARTITION_COUNT_DEFAULT = 4
+
+
+def hub_map(hub: EventHubDescription) -> dict[str, object]:
+    """The six keys of a hub that clients read."""
+    return {
+        "name": hub.name,
+        "type": "com.microsoft:eventhub",
+        "created_at": Timestamp(hub.created_at_ms),
+        "partition_count": Int(hub.partition_count),
+        "partition_ids": Array(AmqpType.STRING, hub.partition_ids),
+        "georeplication_factor": Int(1),
+    }
+
+
+def hub_summary(hub: EventHubDescription) -> dict[str, object]:
+    """A hub with its settings."""
+    return {
+        **hub_map(hub),
+        "retention_ms": Long(hub.retention_ms),
+        "durability": hub.durability.name.lower(),
+        "consumer_groups": list(hub.consumer_groups),
+    }
+
+
+def partition_map(hub: str, partition_id: str, info: PartitionInfo) -> dict[str, object]:
+    """A partition's bounds. Nothing in it depends on when it is asked: two reads without a send between are equal."""
+    time_ms = info.last_enqueued_time_ms
+    return {
+        "name": hub,
+        "type": "com.microsoft:partition",
+        "partition": partition_id,
+        "begin_sequence_number": Long(info.begin_sequence_number),
+        "last_enqueued_sequence_number": Long(info.last_sequence_number),
+        "last_enqueued_offset": str(info.last_offset),
+        "last_enqueued_time_utc": Timestamp(YEAR_ONE_MS if time_ms is None else time_ms),
+        "is_partition_empty": info.is_empty,
+    }
+
+
+def new_hub(name: str, request: Message) -> EventHubDescription:
+    """The hub that a CREATE asks for; ServiceError ARGUMENT_ERROR for a key or a type that does not belong there."""
+    hub = EventHubDescription(name, PARTITION_COUNT_DEFAULT)
+    wanted = _settings(request)
+    count = wanted.pop("partition_count", hub.partition_count)
+    if not _is_integer(count):
+        raise _wrong("partition_count", "an integer")
+    return _with(replace(hub, partition_count=int(count)), wanted)
+
+
+def wanted_changes(hub: EventHubDescription, request: Message) -> EventHubDescription:
+    """The hub as an UPDATE wants it; its name and number of partitions never change."""
+    wanted = _settings(request)
+    count = wanted.pop("partition_count", hub.partition_count)
+    if count != hub.partition_count:
+        text = (
+            f"The number of partitions of '{hub.name}' is {hub.partition_count} and never changes, because the hash of "
+            "a key depends on it; create another event hub."
+        )
+        raise ServiceError(ARGUMENT_ERROR, text)
+    changed = _with(hub, wanted)
+    if changed.consumer_groups != hub.consumer_groups:
+        text = (
+            "Consumer groups are made and removed one by one: CREATE and DELETE with type com.microsoft:consumergroup."
+        )
+        raise ServiceError(ARGUMENT_ERROR, text)
+    return changed
+
+
+def _with(hub: EventHubDescription, wanted: dict[object, object]) -> EventHubDescription:
+    """The hub with its optional settings put in; ranges are checked by the namespace."""
+    for key, value in wanted.items():
+        match key:
+            case "retention_ms":
+                if not _is_integer(value):
+                    raise _wrong("retention_ms", "an integer, milliseconds")
+                hub = replace(hub, retention_ms=int(value))
+            case "durability":
+                modes = {mode.name.lower(): mode for mode in type(hub.durability)}
+                mode = modes.get(value) if isinstance(value, str) else None
+                if mode is None:
+                    raise _wrong("durability", " or ".join(modes))
+                hub = replace(hub, durability=mode)
+            case "consumer_groups":
+                if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
+                    raise _wrong("consumer_groups", "a list of strings")
+                hub = replace(hub, consumer_groups=tuple(value))
+            case _:
+                raise ServiceError(ARGUMENT_ERROR, f"An event hub has no setting {str(key)[:64]!r}.")
+    return hub
+
+
+def _settings(request: Message) -> dict[object, object]:
+    """The map in the body of a request; empty when there is no body."""
+    if request.body is None or (isinstance(request.body, ValueBody) and request.body.value is None):
+        return {}
+    if not isinstance(request.body, ValueBody) or not isinstance(request.body.value, dict):
+        raise ServiceError(ARGUMENT_ERROR, "The body must be one AMQP map with the settings of the event hub.")
+    return dict(request.body.value)
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _wrong(key: str, wanted: str) -> ServiceError:
+    return ServiceError(ARGUMENT_ERROR, f"The setting {key!r} must be {wanted}.")

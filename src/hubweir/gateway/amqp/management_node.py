@@ -1,0 +1,142 @@
+"""$management: what hubs and partitions look like, for clients; making and changing them, for hubweir's own tools.
+
+| operation              | type (com.microsoft: in front) | right              | answer                    |
+|------------------------|--------------------------------|--------------------|---------------------------|
+| READ                   | eventhub, partition            | any, on the hub    | 200, a map                |
+| LIST                   | eventhub                       | Manage, everywhere | 200, a list of maps       |
+| CREATE, UPDATE, DELETE | eventhub                       | Manage, on the hub | 201 or 200, the hub's map |
+| CREATE, DELETE         | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
+
+READ is the service's (management operations of the client libraries); the rest are hubweir's own, in the same form.
+Every request is authorised by itself: by the token it carries (security_token) or else by the connection's claims.
+What a request asks and what the answer holds is management_forms.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.message import Message
+from hubweir.broker.commands import PartitionInfo
+from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.management_forms import (
+    hub_map,
+    hub_summary,
+    new_hub,
+    partition_map,
+    wanted_changes,
+)
+from hubweir.gateway.amqp.request_node import RequestNode, text_property
+from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.rights import Rights
+
+if TYPE_CHECKING:
+    from hubweir.gateway.management import Management
+
+EVENT_HUB, PARTITION, CONSUMER_GROUP = (
+    "com.microsoft:eventhub",
+    "com.microsoft:partition",
+    "com.microsoft:consumergroup",
+)
+OK, CREATED = 200, 201
+
+
+class ManagementNode(RequestNode):
+    """One sender link on a management node."""
+
+    def request(self, message: Message, size: int) -> None:
+        operation = (text_property(message, "operation") or "").upper()
+        kind = (text_property(message, "type") or "").lower()
+        step = _STEPS.get((operation, kind))
+        name = text_property(message, "name") or ""
+        try:
+            if step is None:
+                text = f"The operation {operation[:32]!r} on the type {kind[:64]!r} does not exist here."
+                raise ServiceError(NOT_IMPLEMENTED, text)
+            step(self, message, size, name)
+        except ServiceError as refusal:
+            self.refuse(message, size, refusal, entity=name[:128])
+
+    @property
+    def _management(self) -> Management:
+        return self.host.gateway.management
+
+    def _authorize(self, message: Message, rights: Rights, path: str) -> None:
+        """Raise ServiceError unless the request may do what needs one of these rights at this path."""
+        token = (message.application_properties or {}).get("security_token")
+        self.host.claims.authorize_request(rights, path, token if isinstance(token, str) and token else None)
+
+    def _read_hub(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.ALL, name)
+        self.answer(message, size, OK, "OK", hub_map(self._management.hub(name)))
+
+    def _read_partition(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.ALL, name)
+        hub = self._management.hub(name).name
+        partition_id = text_property(message, "partition") or ""
+
+        def answered(info: PartitionInfo | ServiceError) -> None:
+            if isinstance(info, ServiceError):
+                self.refuse(message, size, info, entity=hub)
+            else:
+                self.answer(message, size, OK, "OK", partition_map(hub, partition_id, info))
+
+        self._management.partition_info(hub, partition_id, answered)
+
+    def _list_hubs(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, "")
+        self.answer(message, size, OK, "OK", [hub_summary(hub) for hub in self._management.hubs()])
+
+    def _create_hub(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        self._management.create_hub(new_hub(name, message), self._changed(message, size, name, CREATED))
+
+    def _change_hub(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        changes = wanted_changes(self._management.hub(name), message)
+        self._management.change_hub(changes, self._changed(message, size, name, OK))
+
+    def _delete_hub(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        self._management.delete_hub(name, self._changed(message, size, name, OK))
+
+    def _create_group(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        self._management.create_group(name, _group(message), self._changed(message, size, name, CREATED))
+
+    def _delete_group(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        self._management.delete_group(name, _group(message), self._changed(message, size, name, OK))
+
+    def _changed(
+        self, message: Message, size: int, name: str, code: int
+    ) -> Callable[[EventHubDescription | ServiceError], None]:
+        """What answers the request when the change is durable, or refused."""
+
+        def changed(result: EventHubDescription | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                self.refuse(message, size, result, entity=name[:128])
+            else:
+                self.answer(message, size, code, "Created" if code == CREATED else "OK", hub_summary(result))
+
+        return changed
+
+
+def _group(message: Message) -> str:
+    group = text_property(message, "group")
+    if not group:
+        raise ServiceError(ARGUMENT_ERROR, "The request has no property 'group' with the consumer group's name.")
+    return group
+
+
+_STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]] = {
+    ("READ", EVENT_HUB): ManagementNode._read_hub,
+    ("READ", PARTITION): ManagementNode._read_partition,
+    ("LIST", EVENT_HUB): ManagementNode._list_hubs,
+    ("CREATE", EVENT_HUB): ManagementNode._create_hub,
+    ("UPDATE", EVENT_HUB): ManagementNode._change_hub,
+    ("DELETE", EVENT_HUB): ManagementNode._delete_hub,
+    ("CREATE", CONSUMER_GROUP): ManagementNode._create_group,
+    ("DELETE", CONSUMER_GROUP): ManagementNode._delete_group,
+}

@@ -1,0 +1,224 @@
+"""Links that bring events: to a hub, to one partition, or in the name of a publisher.
+
+Each read's deliveries go into the open runs of their partitions by the ingest kernel, table by table; on a hub link the
+partition of each delivery is found first: by the hash of its key, else the next in turn. A delivery is answered when
+its broker has answered for the run it went into: accepted when it is stored as the hub's mode promises, rejected when
+it was certainly not stored. Not known: the link is detached with a timeout and nothing is said about the delivery.
+Delivery ids are serial numbers of the session; ranges of them are settled with one disposition.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.annotations import TRACKING_ID
+from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands import Answer, EventsAppended, Refusal
+from hubweir.errors import (
+    DECODE_ERROR,
+    MESSAGE_TOO_LARGE,
+    NOT_ALLOWED,
+    TIMED_OUT,
+    ServiceError,
+)
+from hubweir.event_hub.event_hub import HubRouter
+from hubweir.event_hub.open_run import AddStatus
+from hubweir.event_hub.partition_key import is_legal_key, key_too_long
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
+from hubweir.gateway.amqp.node import Node, attach_properties
+from hubweir.gateway.append_queue import Claim, PartitionQueue
+from hubweir.gateway.directory import Place
+from hubweir.kernels import find_key
+from hubweir.kernels.contract import (
+    D_DELIVERY_ID,
+    D_FORMAT,
+    D_LENGTH,
+    D_SETTLED,
+    D_START,
+    DELIVERY_WIDTH,
+    KEY_MALFORMED,
+    KEY_NONE,
+)
+from hubweir.namespace.error_text import message_too_large
+from hubweir.namespace.rights import Rights
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+_ACCEPTED = Accepted()
+_ILLEGAL = ServiceError(
+    DECODE_ERROR,
+    "The delivery is no legal AMQP message, or its batch envelope holds one that is not, or its partition key is no "
+    "string.",
+)
+_KEY_TOO_LONG = key_too_long()
+
+
+class PublisherNode(Node):
+    """See the module's text.
+
+    places: the partitions it may send to, all of the hub's or one. publisher: the name that every event gets, or None.
+    """
+
+    link: ReceiverLink
+
+    def __init__(
+        self,
+        host: ConnectionHost,
+        link: ReceiverLink,
+        *,
+        scope: Scope,
+        places: tuple[Place, ...],
+        router: HubRouter | None,
+        publisher: bytes | None = None,
+    ) -> None:
+        super().__init__(host, link, right=Rights.SEND, scope=scope)
+        self._hub = places[0].hub
+        self._queues = tuple(host.gateway.append_queue.of(place) for place in places)
+        self._router = router
+        self._publisher = publisher
+        self._unanswered = 0
+        self._accepted: list[DeliveryRange] = []
+        self._rejected: list[tuple[DeliveryRange, AmqpError]] = []
+        self._is_over = False
+
+    def start(self) -> None:
+        properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
+        self.link.accept(max_message_size=self.host.settings.max_message_size_bytes, properties=properties)
+        self.host.authorized()
+        self._top_up()
+
+    def is_idle(self) -> bool:
+        return not self._unanswered
+
+    def deliveries(self, event: DeliveriesReceived) -> None:
+        host = self.host
+        if not host.claims.hold(self):
+            return
+        host.gateway.counters.add("gateway.deliveries_received", event.count)
+        host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
+        self._unanswered += event.count
+        if self._router is None:
+            rows, last = event.rows, event.count
+            if self._publisher is not None:
+                rows = self._rows_of_publisher(event, self._publisher)
+                last = len(rows) // DELIVERY_WIDTH
+            self._add(self._queues[0], event.data, rows, last)
+        else:
+            for partition, rows in self._by_partition(event, self._router).items():
+                self._add(self._queues[partition], event.data, rows, len(rows) // DELIVERY_WIDTH)
+        host.finish_later(self)
+
+    def oversize(self, event: OversizeReceived) -> None:
+        text = message_too_large(event.delivery_id, event.size, self.host.settings.max_message_size_bytes)
+        if not event.settled:
+            self._reject(event.delivery_id, ServiceError(MESSAGE_TOO_LARGE, text))
+        self.host.finish_later(self)
+
+    def answered(self, claim: Claim, answer: Answer) -> None:
+        """The broker's word about a claim of this link (append_queue.Claimant)."""
+        self._give_back(claim.deliveries, claim.size_bytes)
+        if self._is_over:
+            return
+        if isinstance(answer, Refusal) and not answer.known:
+            text = f"The outcome of sends to '{self._hub}' is not known: {answer.text} Attach again to go on."
+            self.host.detach(self, ServiceError(TIMED_OUT, text), entity=self._hub)
+            return
+        if not claim.settled:
+            span = DeliveryRange(claim.first_id, claim.last_id)
+            if isinstance(answer, EventsAppended):
+                self._accepted.append(span)
+            elif isinstance(answer, Refusal):
+                error = self.host.describe_symbol(answer.symbol, answer.text, entity=self._hub)
+                self._rejected.append((span, error))
+        self.host.finish_later(self)
+
+    def finish(self) -> None:
+        """Settle what was answered in this turn, with as few dispositions as the ids allow, and renew the credit."""
+        accepted, self._accepted = self._accepted, []
+        for span in merge_ranges(accepted):
+            self.link.settle(span.first_id, span.last_id, _ACCEPTED)
+        rejected, self._rejected = self._rejected, []
+        for span, error in rejected:
+            self.link.settle(span.first_id, span.last_id, Rejected(error=error))
+        self._top_up()
+
+    def closed(self) -> None:
+        self._is_over = True
+
+    def _top_up(self) -> None:
+        """Credit is what the service still has room for: what is not answered yet counts as taken."""
+        room = max(1, self.host.settings.publisher_credit - self._unanswered)
+        if self.link.credit <= room // 2:
+            self.link.grant(room)
+
+    def _add(self, queue: PartitionQueue, data: memoryview, rows: array[int], last: int) -> None:
+        """Put deliveries into a partition's open run; the malformed among them are rejected one by one."""
+        first = 0
+        while first < last:
+            added = queue.add(data, rows, first, last, publisher=self._publisher)
+            if added.row > first:
+                for part in stretches(rows, first, added.row):
+                    ids = part.ids
+                    queue.claim(Claim(self, ids.first_id, ids.last_id, part.deliveries, part.size_bytes, part.settled))
+            if added.row < last:
+                self._reject_row(rows, added.row, _KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else _ILLEGAL)
+            first = added.row + 1
+
+    def _by_partition(self, event: DeliveriesReceived, router: HubRouter) -> dict[int, array[int]]:
+        """The rows of a hub link by partition, in order; those without a legal key are rejected here."""
+        found: dict[int, array[int]] = {}
+        rows, data = event.rows, event.data
+        for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
+            start = rows[at + D_START]
+            end = start + rows[at + D_LENGTH]
+            key_start, key_length, where = find_key(data, start, end, rows[at + D_FORMAT])
+            if where == KEY_NONE:
+                partition = router.next_partition()
+            else:
+                key = b"" if where == KEY_MALFORMED else bytes(data[key_start : key_start + key_length])
+                if where == KEY_MALFORMED or not is_legal_key(key):
+                    refusal = _ILLEGAL if where == KEY_MALFORMED else _KEY_TOO_LONG
+                    self._reject_row(rows, at // DELIVERY_WIDTH, refusal)
+                    continue
+                partition = router.partition_of_key(key)
+            group = found.get(partition)
+            if group is None:
+                group = found[partition] = array("q")
+            group.extend(rows[at : at + DELIVERY_WIDTH])
+        return found
+
+    def _rows_of_publisher(self, event: DeliveriesReceived, publisher: bytes) -> array[int]:
+        """The rows whose partition key is the publisher's name or absent; the others are rejected here."""
+        kept = array("q")
+        rows, data = event.rows, event.data
+        for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
+            start = rows[at + D_START]
+            end = start + rows[at + D_LENGTH]
+            key_start, key_length, where = find_key(data, start, end, rows[at + D_FORMAT])
+            if where != KEY_NONE and (where == KEY_MALFORMED or data[key_start : key_start + key_length] != publisher):
+                text = f"A publisher's partition key is its own name, '{publisher.decode()}'; leave the key out."
+                self._reject_row(rows, at // DELIVERY_WIDTH, ServiceError(NOT_ALLOWED, text))
+                continue
+            kept.extend(rows[at : at + DELIVERY_WIDTH])
+        return kept
+
+    def _reject_row(self, rows: array[int], row: int, refusal: ServiceError) -> None:
+        at = row * DELIVERY_WIDTH
+        self._give_back(1, rows[at + D_LENGTH])
+        if not rows[at + D_SETTLED]:
+            self._reject(rows[at + D_DELIVERY_ID], refusal)
+
+    def _reject(self, delivery_id: int, refusal: ServiceError) -> None:
+        self.host.gateway.counters.add("gateway.deliveries_rejected")
+        error = self.host.describe(refusal, entity=self._hub)
+        self._rejected.append((DeliveryRange(delivery_id, delivery_id), error))
+
+    def _give_back(self, deliveries: int, size: int) -> None:
+        self._unanswered -= deliveries
+        self.host.budget.give_back(size)

@@ -1,0 +1,133 @@
+"""Links on which requests come: a request is a message, its answer goes out on another link of the connection.
+
+The half that $cbs and $management share: opening the message, settling its delivery, finding the link for the answer
+(amqp/request_response.py), the four properties of an answer, credit. What a request means is the subclass's. Requests
+that are not answered yet count in the connection's byte budget, so a peer cannot pile them up.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.message import Message, Properties, ValueBody, decode_message, encode_message
+from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.request_response import correlation_of
+from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.types.values import Int, Symbol
+from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, DecodeError, ServiceError
+from hubweir.gateway.amqp.node import Node
+from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
+from hubweir.namespace.error_text import message_too_large
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+logger = logging.getLogger(__name__)
+
+# A request is a token of at most 16 KiB or a few names; the rest is properties.
+REQUEST_LIMIT_BYTES = 64 * 1024
+_ACCEPTED = Accepted()
+
+
+class RequestNode(Node):
+    """See the module's text."""
+
+    link: ReceiverLink
+
+    def __init__(self, host: ConnectionHost, link: ReceiverLink) -> None:
+        super().__init__(host, link)
+        self._unanswered = 0
+        self.is_over = False
+
+    def start(self) -> None:
+        self.link.accept(max_message_size=REQUEST_LIMIT_BYTES)
+        self._top_up()
+
+    def is_idle(self) -> bool:
+        return not self._unanswered
+
+    def closed(self) -> None:
+        self.is_over = True
+
+    def request(self, message: Message, size: int) -> None:
+        """A request of `size` bytes; the subclass answers it now or later with `answer` or `refuse`, once."""
+        raise NotImplementedError
+
+    def deliveries(self, event: DeliveriesReceived) -> None:
+        rows = event.rows
+        for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
+            start, size = rows[at + D_START], rows[at + D_LENGTH]
+            delivery_id, settled = rows[at + D_DELIVERY_ID], rows[at + D_SETTLED]
+            try:
+                message = decode_message(bytes(event.data[start : start + size]))
+            except DecodeError as error:
+                if not settled:
+                    refusal = ServiceError(DECODE_ERROR, f"The request is no legal AMQP message: {error}.")
+                    self.link.settle(delivery_id, delivery_id, Rejected(error=self.host.describe(refusal)))
+                continue
+            if not settled:
+                self.link.settle(delivery_id, delivery_id, _ACCEPTED)
+            self._unanswered += 1
+            self.host.budget.take(size)
+            self.request(message, size)
+        self._top_up()
+
+    def oversize(self, event: OversizeReceived) -> None:
+        if not event.settled:
+            text = message_too_large(event.delivery_id, event.size, REQUEST_LIMIT_BYTES)
+            error = self.host.describe(ServiceError(MESSAGE_TOO_LARGE, text))
+            self.link.settle(event.delivery_id, event.delivery_id, Rejected(error=error))
+
+    def answer(self, request: Message, size: int, code: int, description: str, body: object = None) -> None:
+        """Answer a request with success."""
+        self._respond(request, size, code, description, None, body)
+
+    def refuse(self, request: Message, size: int, refusal: ServiceError, *, entity: str = "", code: int = 0) -> None:
+        """Answer a request with its refusal; code: another status than the condition's."""
+        error = self.host.describe(refusal, entity=entity)
+        status = code or refusal.condition.management
+        self._respond(request, size, status, error.description, str(error.condition), None)
+
+    def _respond(
+        self, request: Message, size: int, code: int, description: str, condition: str | None, body: object
+    ) -> None:
+        self._unanswered -= 1
+        self.host.budget.give_back(size)
+        if self.host.is_over:
+            return
+        # Both spellings: one client reads the code from the first and the text from the second.
+        said: dict[str, object] = {
+            "status-code": Int(code),
+            "status-description": description,
+            "statusCode": Int(code),
+            "statusDescription": description,
+        }
+        if condition is not None:
+            said["error-condition"] = Symbol(condition)
+        response = Message(
+            properties=Properties(correlation_id=correlation_of(request)),
+            application_properties=said,
+            body=ValueBody(body),
+        )
+        self.host.gateway.counters.add("gateway.requests_answered")
+        link = self.host.replies.reply_link(request, self.link)
+        if link is None:
+            logger.info("a request of %s has no link to be answered on", self.host.peer)
+        else:
+            self.host.replies.respond(link, encode_message(response))
+        if not self.is_over:
+            self._top_up()
+        self.host.wake()
+
+    def _top_up(self) -> None:
+        room = max(1, self.host.settings.request_credit - self._unanswered)
+        if self.link.credit <= room // 2:
+            self.link.grant(room)
+
+
+def text_property(message: Message, name: str) -> str | None:
+    """An application property that is text, or None when it is absent or of another type."""
+    value = (message.application_properties or {}).get(name)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,31 @@
+"""Where in a run an event lies. One look per batch header, once per read."""
+
+from __future__ import annotations
+
+import struct
+
+from hubweir.amqp.transport.sender_link import RunCursor
+from hubweir.kernels import find_record
+from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_KIND, AT_LENGTH, KIND_EVENTS
+
+_U32 = struct.Struct(">I")
+_U64 = struct.Struct(">Q")
+
+
+def cursor_at(run: bytes | memoryview, sequence_number: int) -> RunCursor:
+    """The cursor of this event in run: whole batches from the log, checked by their owner.
+
+    An event in front of the run's first gives the run's first, one behind its last the run's end.
+    """
+    at = 0
+    while at < len(run):
+        if run[at + AT_KIND] == KIND_EVENTS:
+            first = _U64.unpack_from(run, at + AT_FIRST_INDEX)[0]
+            count = _U32.unpack_from(run, at + AT_COUNT)[0]
+            if sequence_number <= first:
+                return RunCursor(at, 0, 0)
+            if sequence_number < first + count:
+                ordinal = sequence_number - first
+                return RunCursor(at, find_record(run, at, ordinal), ordinal)
+        at += _U32.unpack_from(run, at + AT_LENGTH)[0]
+    return RunCursor(len(run), 0, 0)

@@ -1,0 +1,66 @@
+"""Delivery ids in as few ranges as possible, and never an id of another link."""
+
+from __future__ import annotations
+
+import random
+from array import array
+
+import pytest
+
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
+
+TOP = 0xFFFF_FFFF
+
+
+def rows_of(*deliveries: tuple[int, int]) -> array[int]:
+    """Delivery rows of (id, settled), each of 10 bytes."""
+    rows = array("q")
+    for delivery_id, settled in deliveries:
+        rows.extend((delivery_id, 0, 10, settled, 0))
+    return rows
+
+
+def test_consecutive_ids_are_one_stretch() -> None:
+    (only,) = stretches(rows_of((7, 0), (8, 0), (9, 0)), 0, 3)
+    assert (only.ids, only.deliveries, only.size_bytes, only.settled) == (DeliveryRange(7, 9), 3, 30, False)
+
+
+def test_ids_may_wrap_inside_a_stretch() -> None:
+    (only,) = stretches(rows_of((TOP, 0), (0, 0)), 0, 2)
+    assert only.ids == DeliveryRange(TOP, 0)
+
+
+def test_a_gap_and_a_change_of_settlement_end_a_stretch() -> None:
+    found = stretches(rows_of((1, 0), (2, 0), (4, 0), (5, 1), (6, 1)), 0, 5)
+    assert [(part.ids, part.settled) for part in found] == [
+        (DeliveryRange(1, 2), False),
+        (DeliveryRange(4, 4), False),
+        (DeliveryRange(5, 6), True),
+    ]
+
+
+def test_only_the_rows_asked_for_are_looked_at() -> None:
+    (only,) = stretches(rows_of((1, 0), (2, 0), (3, 0), (9, 1)), 1, 3)
+    assert only.ids == DeliveryRange(2, 3)
+
+
+def test_merging_gives_ranges_in_serial_order_across_the_wrap() -> None:
+    shuffled = [DeliveryRange(1, 2), DeliveryRange(TOP, 0), DeliveryRange(5, 5), DeliveryRange(TOP - 1, TOP - 1)]
+    assert merge_ranges(shuffled) == [DeliveryRange(TOP - 1, 2), DeliveryRange(5, 5)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_merging_keeps_exactly_the_ids_it_was_given(seed: int) -> None:
+    chance = random.Random(seed)
+    start = chance.randrange(TOP)
+    ids = sorted(chance.sample(range(400), 120))
+    ranges = [DeliveryRange((start + number) & TOP, (start + number) & TOP) for number in ids]
+    chance.shuffle(ranges)
+    merged = merge_ranges(ranges)
+    spread = [
+        (span.first_id + step - start) & TOP
+        for span in merged
+        for step in range(((span.last_id - span.first_id) & TOP) + 1)
+    ]
+    assert spread == ids
+    assert len(merged) == sum(1 for number in ids if number - 1 not in ids)

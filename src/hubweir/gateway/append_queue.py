@@ -1,0 +1,123 @@
+"""The open runs of one process: what publisher links brought in this turn of the loop, by partition.
+
+Every partition that got events has one open run and the claims of the links on it: which deliveries, of which link, it
+holds. At the end of the loop turn each run goes to its broker in one AppendEvents; its claims are answered together
+when the broker has answered. So append order is arrival order, and one write serves all links of a turn.
+After a crash: a run that was not answered is stored or not; no link was told that it is.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from hubweir.broker.commands import Answer, AppendEvents
+from hubweir.event_hub.open_run import Added, OpenRun
+from hubweir.gateway.directory import Place
+
+
+class Claimant(Protocol):
+    """A publisher link that waits for the answer to deliveries of its own."""
+
+    def answered(self, claim: Claim, answer: Answer) -> None:
+        """The broker's word about the deliveries of a claim: EventsAppended or Refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Deliveries first_id to last_id (both included, serial numbers) of one link, and the bytes they came in.
+
+    settled: the sender wants no outcome; the claim only gives the bytes back. deliveries: how many.
+    """
+
+    claimant: Claimant
+    first_id: int
+    last_id: int
+    deliveries: int
+    size_bytes: int
+    settled: bool
+
+
+class PartitionQueue:
+    """The open run of one partition, and who waits for it."""
+
+    __slots__ = ("_claims", "_is_due", "_queue", "place", "run")
+
+    def __init__(self, queue: AppendQueue, place: Place) -> None:
+        self._queue = queue
+        self._claims: list[Claim] = []
+        self._is_due = False
+        self.place = place
+        self.run = OpenRun()
+
+    def add(
+        self, data: memoryview, rows: array[int], first_row: int, last_row: int, *, publisher: bytes | None
+    ) -> Added:
+        """Take deliveries into the open run; they are submitted at the end of the turn. See OpenRun.add.
+
+        The caller claims what was added with `claim`.
+        """
+        return self.run.add(data, rows, first_row, last_row, publisher=publisher)
+
+    def claim(self, claim: Claim) -> None:
+        """Remember who waits for deliveries that were added, and see to it that the run is submitted."""
+        self._claims.append(claim)
+        if self.run.size_bytes >= self._queue.run_limit_bytes:
+            self.submit()
+        elif not self._is_due:
+            self._is_due = True
+            self._queue.submit_later(self)
+
+    def submit(self) -> None:
+        """Hand the run over now; does nothing when it is empty."""
+        self._is_due = False
+        if not self._claims:
+            return
+        claims, self._claims = self._claims, []
+        run = self.run.take()
+        place = self.place
+
+        def answer_all(answer: Answer) -> None:
+            for claim in claims:
+                claim.claimant.answered(claim, answer)
+
+        place.broker.submit(AppendEvents(place.log_id, place.placement_version, run), answer_all)
+
+
+class AppendQueue:
+    """The open runs of this process. call_soon: Env.call_soon, which runs after the code that runs now."""
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], None], *, run_limit_bytes: int) -> None:
+        self._call_soon = call_soon
+        self._partitions: dict[str, PartitionQueue] = {}
+        self._due: list[PartitionQueue] = []
+        self.run_limit_bytes = run_limit_bytes
+
+    def of(self, place: Place) -> PartitionQueue:
+        """The queue of this partition; a newer place of the same log takes over."""
+        queue = self._partitions.get(place.log_id)
+        if queue is None:
+            queue = self._partitions[place.log_id] = PartitionQueue(self, place)
+        elif place.placement_version > queue.place.placement_version:
+            queue.place = place
+        return queue
+
+    def forget(self, log_id: str) -> None:
+        """The partition is gone: what is open is still submitted, and refused by its broker."""
+        queue = self._partitions.pop(log_id, None)
+        if queue is not None:
+            queue.submit()
+
+    def submit_later(self, queue: PartitionQueue) -> None:
+        """Submit this queue when the turn ends."""
+        if not self._due:
+            self._call_soon(self.submit_all)
+        self._due.append(queue)
+
+    def submit_all(self) -> None:
+        """Submit every open run, in the order in which they were opened."""
+        due, self._due = self._due, []
+        for queue in due:
+            queue.submit()

@@ -1,0 +1,98 @@
+"""Tokens against the catalog: which rule signed one, what it may do, and what time it is for tokens.
+
+One table says which right an operation needs (auth/claims.py); here stands how a token is found good: by the rules of
+the hub that its resource names, then of the namespace. Existence of an entity is told only to the holder of a good
+token that covers it (rule R23). Time for tokens never runs back (rule R20).
+"""
+
+from __future__ import annotations
+
+from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
+from hubweir.auth.claims import Claims
+from hubweir.auth.high_water_time import HighWaterTime
+from hubweir.auth.plain import PlainGrant, check_plain
+from hubweir.auth.resource_scope import Scope
+from hubweir.auth.shared_access_signature import SharedAccessSignature, VerifiedToken, invalid_audience, verify
+from hubweir.env import Env
+from hubweir.gateway.directory import Directory
+from hubweir.namespace.address import find_hub_prefix, not_found
+from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
+
+
+class Authorization:
+    """Checks tokens for one gateway. hosts: names of this namespace, in lower case; None: any host is taken."""
+
+    def __init__(
+        self, namespace: Namespace, directory: Directory, env: Env, *, host_name: str, hosts: frozenset[str] | None
+    ) -> None:
+        self._namespace = namespace
+        self._directory = directory
+        self._env = env
+        self._time = HighWaterTime()
+        self._host_name = host_name
+        self._hosts = hosts
+
+    def now_ms(self) -> int:
+        """The time that tokens are checked against: the wall clock's, never less than before."""
+        return self._time.observe(self._env.now_ms())
+
+    def verify(self, token: str) -> VerifiedToken:
+        """What a token proves; AuthRefused with the text that clients match."""
+        return verify(SharedAccessSignature.parse(token), self._rule_at, self.now_ms(), hosts=self._hosts)
+
+    def put_token(self, claims: Claims, token: str, audience: str) -> None:
+        """Take a token for an audience into a connection's claims.
+
+        Raises AuthRefused; and, when the token is good and covers the audience, ServiceError NOT_FOUND for a hub that
+        is not there.
+        """
+        verified = self.verify(token)
+        try:
+            scope = Scope.parse(audience)
+        except IllegalPath:
+            raise invalid_audience(self.scope_of(audience)) from None
+        if not scope.is_on(self._hosts):
+            raise invalid_audience(scope)
+        if verified.covers(scope):
+            self._check_hub(scope)
+        claims.put(scope, verified)
+
+    def plain(self, response: bytes) -> PlainGrant:
+        """What the rule name and key that SASL PLAIN carried prove; ServiceError UNAUTHORIZED when nothing."""
+        return check_plain(response, self._namespace_rule)
+
+    def recheck(self, claims: Claims) -> bool:
+        """After rules or keys changed: take the claims of a connection anew; True when any changed."""
+
+        def verify_again(token: SharedAccessSignature) -> VerifiedToken:
+            return verify(token, self._rule_at, self.now_ms(), hosts=self._hosts)
+
+        return bool(claims.recheck(verify_again, self._namespace_rule))
+
+    def scope_of(self, address: str) -> Scope:
+        """The scope of an address as a peer wrote it, whether something is there or not.
+
+        An address that could name two things gets the scope of the namespace: only whoever may do everything there
+        is told what is wrong with it.
+        """
+        try:
+            segments = parse_path(address).segments
+        except IllegalPath:
+            segments = ()
+        return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
+
+    def _check_hub(self, scope: Scope) -> None:
+        """NOT_FOUND when the scope names a hub that is not there; the namespace and its nodes are always there."""
+        segments = scope.segments
+        if not segments or segments[0].startswith("$"):
+            return
+        if find_hub_prefix(segments, self._directory.name_of) is None:
+            raise not_found("/".join(segments), host=self._host_name)
+
+    def _namespace_rule(self, name: str) -> AuthorizationRule | None:
+        return find_rule(name, self._namespace.description.rules)
+
+    def _rule_at(self, name: str, scope: Scope) -> AuthorizationRule | None:
+        """The rule of that name where the scope lies: of its hub, else of the namespace."""
+        return find_rule(name, *self._namespace.rules_at(scope.segments))

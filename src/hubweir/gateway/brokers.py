@@ -1,0 +1,61 @@
+"""One client per broker: a call in the same process, a frame over a socket elsewhere. Both answer the same commands.
+
+A client never raises for a command: what goes wrong is a Refusal. An answer may come before `submit` returns (the
+broker had it at hand) or later on the loop; whoever submits must be ready for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from hubweir.broker.broker import Broker
+from hubweir.broker.commands import Answer, Command, Push
+
+OnAnswer = Callable[[Answer], None]
+OnPush = Callable[[Push], None]
+
+
+class BrokerClient(Protocol):
+    """The way to one broker."""
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        """Send a command; on_answer is called exactly once, with its answer or a Refusal.
+
+        A Refusal that is not `known` leaves open whether the command took effect; it is never sent again.
+        """
+
+    def listen(self, on_push: OnPush) -> None:
+        """Give whatever the broker pushes to on_push from now on."""
+
+
+class InProcessBroker:
+    """A broker of this process: commands are calls."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        self._broker.submit(command, on_answer)
+
+    def listen(self, on_push: OnPush) -> None:
+        self._broker.on_push = on_push
+
+
+class Brokers:
+    """The brokers by store: store i of a placement is the i-th client."""
+
+    def __init__(self, clients: Sequence[BrokerClient]) -> None:
+        if not clients:
+            raise ValueError("a gateway needs at least one broker")
+        self._clients = tuple(clients)
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def __iter__(self) -> Iterator[BrokerClient]:
+        return iter(self._clients)
+
+    def of_store(self, store_index: int) -> BrokerClient:
+        """The broker that owns this store."""
+        return self._clients[store_index]

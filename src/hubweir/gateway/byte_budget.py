@@ -1,0 +1,102 @@
+"""How many bytes of peers are taken and not answered yet, and who has to wait. (Programme rule R17)
+
+Credit is advice: some clients send without any. What bounds memory is this: every delivery's bytes are taken from the
+budget when they arrive and given back when it is answered. A connection over its own budget, or any connection that
+takes while the process is over, is read no more until half of that budget is free again. Nothing is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Reader(Protocol):
+    """Somebody whose socket can be left unread for a while."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class ProcessBudget:
+    """The bytes of all connections of one process."""
+
+    __slots__ = ("_limit", "_waiting", "used")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._waiting: dict[int, ConnectionBudget] = {}  # by id, in the order in which they were paused
+        self.used = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.used >= self._limit
+
+    def wait(self, budget: ConnectionBudget) -> None:
+        """Resume this connection when half of the process's budget is free."""
+        self._waiting[id(budget)] = budget
+
+    def forget(self, budget: ConnectionBudget) -> None:
+        """The connection is over."""
+        self._waiting.pop(id(budget), None)
+
+    def give_back(self, size: int) -> None:
+        self.used -= size
+        if self._waiting and self.used <= self._limit // 2:
+            waiting = list(self._waiting.values())
+            self._waiting.clear()
+            for budget in waiting:
+                budget.process_has_room()
+
+
+class ConnectionBudget:
+    """The bytes of one connection; pauses and resumes its reader."""
+
+    __slots__ = ("_limit", "_paused", "_process", "_reader", "_waits_for_process", "used")
+
+    def __init__(self, limit_bytes: int, process: ProcessBudget, reader: Reader) -> None:
+        self._limit = limit_bytes
+        self._process = process
+        self._reader = reader
+        self._paused = False
+        self._waits_for_process = False
+        self.used = 0
+
+    def take(self, size: int) -> None:
+        """Bytes arrived. They are here already, so they are counted even when this goes over."""
+        self.used += size
+        self._process.used += size
+        if not self._paused and (self.used >= self._limit or self._process.is_full):
+            self._paused = True
+            self._reader.pause_reading()
+            self._wait_for_process()
+
+    def give_back(self, size: int) -> None:
+        """Bytes were answered, or will never be."""
+        self.used -= size
+        self._process.give_back(size)
+        self._resume()
+
+    def process_has_room(self) -> None:
+        """Half of the process's budget is free."""
+        self._waits_for_process = False
+        self._resume()
+
+    def close(self) -> None:
+        """The connection is over: whatever is still unanswered is given back by whoever took it, and nobody waits."""
+        self._process.forget(self)
+        self._paused = False
+
+    def _resume(self) -> None:
+        """Read on when nothing stands against it any more."""
+        if not self._paused or self._waits_for_process or self.used > self._limit // 2:
+            return
+        self._wait_for_process()
+        if not self._waits_for_process:
+            self._paused = False
+            self._reader.resume_reading()
+
+    def _wait_for_process(self) -> None:
+        if self._process.is_full:
+            self._waits_for_process = True
+            self._process.wait(self)

@@ -1,0 +1,1 @@
+"""The HTTP door: for now whether the service lives and is ready. Floor: servers. Start with application.py."""

@@ -1,0 +1,70 @@
+"""One service for the management doors: create, read, change, delete, list hubs and groups; a partition's figures.
+
+$management uses it now; other doors will. Authorisation is the door's. Reads of a partition always ask its owner, so
+two reads without a send between are equal, whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hubweir.broker.commands import Answer, AskPartitionInfo, PartitionInfo, Refusal
+from hubweir.errors import INTERNAL_ERROR, NOT_ALLOWED, ServiceError
+from hubweir.gateway.catalog_keeper import CatalogKeeper, OnHub, described, service_error
+from hubweir.gateway.directory import Directory
+from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.names import DEFAULT_GROUP
+from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.resource_path import fold
+
+
+class Management:
+    """See the module's text. Every on_done is called once, on the loop, with a value or a ServiceError."""
+
+    def __init__(self, namespace: Namespace, directory: Directory, keeper: CatalogKeeper) -> None:
+        self._namespace = namespace
+        self._directory = directory
+        self._keeper = keeper
+
+    def hub(self, name: str) -> EventHubDescription:
+        """The hub; ServiceError NOT_FOUND."""
+        return self._directory.hub(name).description
+
+    def hubs(self) -> tuple[EventHubDescription, ...]:
+        """All hubs that are served, in the order they were made."""
+        return tuple(entry.description for entry in self._namespace.hubs())
+
+    def partition_info(
+        self, hub: str, partition_id: str, on_done: Callable[[PartitionInfo | ServiceError], None]
+    ) -> None:
+        """The partition's bounds as its owner has them now. Raises ServiceError when there is no such partition."""
+        place = self._directory.partition(hub, partition_id)
+
+        def answered(answer: Answer) -> None:
+            match answer:
+                case PartitionInfo():
+                    on_done(answer)
+                case Refusal():
+                    on_done(service_error(answer))
+                case _:
+                    on_done(ServiceError(INTERNAL_ERROR, "The broker gave an answer that belongs to another request."))
+
+        place.broker.submit(AskPartitionInfo(place.log_id), answered)
+
+    def create_hub(self, description: EventHubDescription, on_done: OnHub) -> None:
+        self._keeper.create(description, on_done)
+
+    def change_hub(self, wanted: EventHubDescription, on_done: OnHub) -> None:
+        """Set retention and durability; the rest of a hub is not changed this way."""
+        self._keeper.change(wanted, on_done)
+
+    def delete_hub(self, name: str, on_done: OnHub) -> None:
+        self._keeper.delete(name, on_done)
+
+    def create_group(self, hub: str, group: str, on_done: OnHub) -> None:
+        self._namespace.add_consumer_group(hub, group, described(on_done))
+
+    def delete_group(self, hub: str, group: str, on_done: OnHub) -> None:
+        if fold(group) == fold(DEFAULT_GROUP):
+            raise ServiceError(NOT_ALLOWED, f"The consumer group {DEFAULT_GROUP} always exists.")
+        self._namespace.remove_consumer_group(hub, group, described(on_done))

@@ -1,0 +1,47 @@
+"""What the gateway may be told: limits and times, with a reason beside each number.
+
+These are safety limits, always on. Quotas of a tier are no business of this page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """Values of one gateway. Times are milliseconds, sizes are bytes.
+
+    namespace: the name that error texts name as the tracker. host_name: what resource addresses in texts start with.
+    container_id: ours, in open.
+    """
+
+    namespace: str = "hubweir"
+    host_name: str = "localhost"
+    container_id: str = "hubweir"
+    max_frame_size_bytes: int = 65_536
+    # What a client may send in one delivery, its batch envelope included. (Event Hubs quotas, standard tier)
+    max_message_size_bytes: int = 1_048_576
+    # Advertised; a peer is dropped after twice as long. The same as the service.
+    idle_timeout_ms: int = 240_000
+    # A connection that proved nothing holds a socket for free: the service ends it after a minute too.
+    unauthorized_connection_ms: int = 60_000
+    # A link that carried nothing for this long is detached; clients attach again when they next send.
+    idle_link_ms: int = 600_000
+    # Credit on links that bring events, and on request links; topped up at half.
+    publisher_credit: int = 1_000
+    request_credit: int = 100
+    # put-token: one client may put one a partition in one go, then a steady few a second. Delayed, never refused.
+    put_token_burst: int = 256
+    put_token_per_second: int = 10
+    # Bytes that were taken from sockets and not answered yet. Above it a socket is read no more until half is answered.
+    connection_budget_bytes: int = 16 * 1024 * 1024
+    process_budget_bytes: int = 256 * 1024 * 1024
+    # A partition's open run is handed over early at this size, so that one append stays one bounded write.
+    run_limit_bytes: int = 4 * 1024 * 1024
+    # One read of a reader, and what one link may send before others have their turn.
+    read_bytes: int = 256 * 1024
+    # An idle reader asks again after this long; its broker wakes it at once when there are events.
+    read_wait_ms: int = 60_000
+    # Any host name is accepted in token addresses, as the official emulator does.
+    accept_any_host: bool = True

@@ -1,0 +1,80 @@
+"""Bytes that are taken and not answered yet, and who waits for them."""
+
+from hubweir.gateway.byte_budget import ConnectionBudget, ProcessBudget
+
+
+class Socket:
+    """Remembers whether it is read."""
+
+    def __init__(self) -> None:
+        self.is_read = True
+        self.pauses = 0
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+        self.pauses += 1
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+
+def test_a_connection_over_its_budget_is_read_again_when_half_is_answered() -> None:
+    socket = Socket()
+    budget = ConnectionBudget(100, ProcessBudget(1_000), socket)
+    budget.take(99)
+    assert socket.is_read
+    budget.take(1)
+    assert not socket.is_read
+    budget.give_back(49)
+    assert not socket.is_read
+    budget.give_back(1)
+    assert socket.is_read
+
+
+def test_what_is_over_the_budget_already_is_counted_and_pauses_once() -> None:
+    socket = Socket()
+    budget = ConnectionBudget(100, ProcessBudget(1_000), socket)
+    budget.take(500)
+    budget.take(500)
+    assert budget.used == 1_000
+    assert socket.pauses == 1
+
+
+def test_a_full_process_stops_whoever_takes_next_and_lets_all_go_on_at_half() -> None:
+    process = ProcessBudget(100)
+    first, second = Socket(), Socket()
+    greedy, modest = ConnectionBudget(1_000, process, first), ConnectionBudget(1_000, process, second)
+    greedy.take(100)
+    modest.take(1)
+    assert (first.is_read, second.is_read) == (False, False)
+    greedy.give_back(50)
+    assert (first.is_read, second.is_read) == (False, False)
+    greedy.give_back(1)
+    assert (first.is_read, second.is_read) == (True, True)
+
+
+def test_a_connection_over_both_budgets_waits_for_both() -> None:
+    process = ProcessBudget(100)
+    first, second = Socket(), Socket()
+    both, other = ConnectionBudget(80, process, first), ConnectionBudget(1_000, process, second)
+    both.take(80)
+    other.take(40)
+    other.give_back(40)
+    assert not first.is_read  # paused by its own budget, which is still full
+    other.take(60)
+    both.give_back(40)  # its own half is free, and the process is full again
+    assert not first.is_read
+    other.give_back(60)
+    assert first.is_read
+    assert second.is_read
+
+
+def test_a_closed_connection_is_not_resumed() -> None:
+    process = ProcessBudget(100)
+    socket = Socket()
+    budget = ConnectionBudget(1_000, process, socket)
+    budget.take(100)
+    budget.close()
+    budget.give_back(100)
+    assert not socket.is_read
+    assert process.used == 0
