@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.transport.budget import SESSION_COST_BYTES, PeerBudget
 from hubweir.amqp.transport.connection_states import (
     CLOSE_WRITTEN,
     OPEN_WRITTEN,
@@ -20,7 +21,6 @@ from hubweir.amqp.transport.events import Closed, Opened
 from hubweir.amqp.transport.faults import ConnectionFault, IllegalState, LinkFault, SessionFault
 from hubweir.amqp.transport.frame import AMQP_FRAME, MIN_MAX_FRAME_SIZE, append_frame, cut_down
 from hubweir.amqp.transport.link import Link
-from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.number_pool import NumberPool
 from hubweir.amqp.transport.performatives import (
     Attach,
@@ -49,10 +49,6 @@ from hubweir.errors import (
     DecodeError,
 )
 
-# What a session and a link cost in memory, roughly measured; a link also holds its attach as values.
-SESSION_COST_BYTES = 2_048
-LINK_COST_BYTES = 4_096
-
 
 class Connection:
     """One AMQP connection, either role. out: bytes to send, replaced by the endpoint at each drain."""
@@ -71,8 +67,7 @@ class Connection:
         self._channels = NumberPool()
         self._sessions: dict[int, Session] = {}  # by our channel
         self._by_remote_channel: dict[int, Session] = {}
-        self._state_bytes = 0
-        self._partial_bytes = 0
+        self.budget = PeerBudget(settings)
 
     @property
     def sessions(self) -> list[Session]:
@@ -195,14 +190,6 @@ class Connection:
         except (ConnectionFault, SessionFault, LinkFault, IllegalState) as fault:
             self._handle(fault, channel)
 
-    def hold_partial(self, link: Link, growth: int) -> None:
-        """Count bytes of unfinished deliveries; LinkFault when they are more than a peer may have here."""
-        self._partial_bytes += growth
-        unaccepted = link.state is LinkState.ATTACH_RECEIVED
-        limit = self.settings.buffered_before_auth_bytes if unaccepted else self.settings.max_partial_bytes
-        if growth > 0 and self._partial_bytes > limit:
-            raise LinkFault(link, RESOURCE_LIMIT, f"unfinished deliveries of more than {limit} bytes on one connection")
-
     def link_opened(self, link: Link) -> None:
         """A link stands."""
         link.is_counted = True
@@ -212,22 +199,6 @@ class Connection:
         """It stands no longer; may be called more than once."""
         self.link_count -= link.is_counted
         link.is_counted = False
-
-    def charge_link(self, link: Link) -> None:
-        """Count a link that is being attached in the budget; ConnectionFault over it."""
-        link.state_bytes = LINK_COST_BYTES + 4 * self.attach_size
-        self._charge(link.state_bytes)
-
-    def credit_link(self, link: Link) -> None:
-        """A link is forgotten."""
-        self._state_bytes -= link.state_bytes
-        link.state_bytes = 0
-
-    def _charge(self, size: int) -> None:
-        self._state_bytes += size
-        limit = self.settings.max_state_bytes
-        if self._state_bytes > limit:
-            raise ConnectionFault(RESOURCE_LIMIT, f"sessions and links of this connection need more than {limit} bytes")
 
     def _receive_frame(self, data: memoryview, body: int, end: int, channel: int, frame_type: int) -> None:
         if frame_type != AMQP_FRAME:
@@ -307,8 +278,7 @@ class Connection:
                 raise ConnectionFault(RESOURCE_LIMIT, "the peer's channel-max leaves no channel for this session")
             session = self._sessions[own] = Session(self, own)
             session.remote_channel = channel
-            session.state_bytes = SESSION_COST_BYTES
-            self._charge(session.state_bytes)
+            self.budget.charge(session, SESSION_COST_BYTES)
         self._by_remote_channel[channel] = session
         session.receive_begin(channel, begin)
 
@@ -358,7 +328,7 @@ class Connection:
         del self._sessions[session.channel]
         if session.remote_channel is not None:
             del self._by_remote_channel[session.remote_channel]
-        self._state_bytes -= session.state_bytes
+        self.budget.give_back(session)
         self._channels.give_back(session.channel)
 
     def _forget_sessions(self) -> None:

@@ -116,7 +116,7 @@ class ReceiverLink(Link):
         that the sender had settled, and ids it never used, are left out.
         """
         if self.is_attached:
-            self.session.settle_received(self, first_id, last_id, outcome, settled=settled)
+            self.session.settlement.settle_received(self, first_id, last_id, outcome, settled=settled)
 
     # From here on: called by the session only.
 
@@ -173,7 +173,7 @@ class ReceiverLink(Link):
             self._drop_partial()
             return
         partial.settled = partial.settled or part.settled
-        self.session.connection.hold_partial(self, partial.append(part.payload, self.max_message_size))
+        self.session.connection.budget.hold_partial(self, partial.append(part.payload, self.max_message_size))
         if not part.more:
             self._finish_delivery(partial)
 
@@ -193,7 +193,7 @@ class ReceiverLink(Link):
         if partial.payload is None:
             self._report_oversize(partial.delivery_id, partial.size, partial.settled)
             return
-        self.session.connection.hold_partial(self, -len(partial.payload))
+        self.session.connection.budget.hold_partial(self, -len(partial.payload))
         if not partial.settled:
             self._await_settlement(partial.delivery_id, 1)
         row = array("q", (partial.delivery_id, 0, partial.size, int(partial.settled), partial.message_format))
@@ -211,18 +211,18 @@ class ReceiverLink(Link):
             raise LinkFault(
                 self, RESOURCE_LIMIT, f"more than {limit} unsettled deliveries on this link: wait for outcomes"
             )
-        self.session.received_unsettled.add(first_id, count, self)
+        self.session.settlement.received.add(first_id, count, self)
 
     def _drop_partial(self) -> None:
         if self._partial is not None:
-            self.session.connection.hold_partial(self, -self._partial.let_go())
+            self.session.connection.budget.hold_partial(self, -self._partial.let_go())
             self._partial = None
 
     def release(self) -> None:
         """Drop an unfinished delivery and forget unsettled ones."""
         super().release()
         self._drop_partial()
-        self.session.received_unsettled.forget(self)
+        self.session.settlement.received.forget(self)
         self.unsettled_count = 0
 
     def _before_answer(self, initial_delivery_count: int, max_message_size: int | None) -> None:

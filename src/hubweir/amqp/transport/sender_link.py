@@ -111,7 +111,9 @@ class SenderLink(Link):
         )
         frames = split_transfer(transfer, memoryview(payload), session.channel, session.connection.outgoing_frame_limit)
         self._count(delivery_id, 1, settled=settled)
-        session.write_transfers(self, frames)
+        for frame in frames:
+            session.held.add(self, frame)
+        session.held.send(session.connection.out)
         return delivery_id
 
     def send_run(
@@ -141,7 +143,7 @@ class SenderLink(Link):
             self._count(first_id, written, settled=settled)
         if frames > window:
             cut = cut_frames(out, start, window)
-            session.hold_back(self, out[cut:], frames - window)
+            session.held.add_all(self, out[cut:], frames - window)
             del out[cut:]
         session.window.sent(min(frames, window))
         return Progress(written, size, RunCursor(batch_at, record_at, ordinal), first_id)
@@ -167,15 +169,15 @@ class SenderLink(Link):
     def release(self) -> None:
         """Drop frames that wait for the window, and forget unsettled deliveries."""
         super().release()
-        self.session.drop_held_back(self)
-        self.session.sent_unsettled.forget(self)
+        self.session.held.drop(self)
+        self.session.settlement.sent.forget(self)
         self.unsettled_count = 0
 
     def _count(self, first_id: int, deliveries: int, *, settled: bool) -> None:
         self._credit.spend(deliveries)
         if not settled:
             self.unsettled_count += deliveries
-            self.session.sent_unsettled.add(first_id, deliveries, self)
+            self.session.settlement.sent.add(first_id, deliveries, self)
 
     def _write_flow(self) -> None:
         self.session.write_flow(

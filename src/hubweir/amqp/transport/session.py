@@ -7,14 +7,11 @@ those beyond the peer's are held back here, in order, until it opens.
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.messaging.outcome import DeliveryState, Received
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
-from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
 from hubweir.amqp.transport.events import (
     CreditGranted,
     LinkAttached,
@@ -22,10 +19,10 @@ from hubweir.amqp.transport.events import (
     LinkRefused,
     SessionBegun,
     SessionEnded,
-    Settled,
 )
 from hubweir.amqp.transport.faults import ConnectionFault, LinkFault, SessionFault
-from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.held_frames import HeldFrames
+from hubweir.amqp.transport.link import Link, ask
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState
 from hubweir.amqp.transport.number_pool import NumberPool
 from hubweir.amqp.transport.performatives import (
@@ -39,15 +36,15 @@ from hubweir.amqp.transport.performatives import (
 )
 from hubweir.amqp.transport.receiver_link import ReceiverLink, TransferPart
 from hubweir.amqp.transport.sender_link import SenderLink
-from hubweir.amqp.transport.serial_number import add, distance
+from hubweir.amqp.transport.serial_number import add
 from hubweir.amqp.transport.session_states import CAN_END, SessionState, SessionStep, advance
 from hubweir.amqp.transport.session_window import SessionWindow
+from hubweir.amqp.transport.settlement import Settlement
 from hubweir.amqp.types.values import Symbol
 from hubweir.errors import (
     FRAME_SIZE_TOO_SMALL,
     FRAMING_ERROR,
     HANDLE_IN_USE,
-    INVALID_FIELD,
     NOT_ALLOWED,
     RESOURCE_LIMIT,
     UNATTACHED_HANDLE,
@@ -56,8 +53,6 @@ from hubweir.errors import (
 if TYPE_CHECKING:  # a connection makes its sessions: the import would go round
     from hubweir.amqp.transport.connection import Connection
     from hubweir.amqp.transport.report import Report
-
-SND_MIXED, RCV_FIRST = 2, 0
 
 
 class Session:
@@ -71,15 +66,14 @@ class Session:
         self.context: object = None
         self.state_bytes = 0  # what this session counts for in the connection's budget, its links apart
         self.window = SessionWindow(connection.settings.incoming_window)
-        self.received_unsettled: UnsettledRanges[ReceiverLink] = UnsettledRanges()
-        self.sent_unsettled: UnsettledRanges[SenderLink] = UnsettledRanges()
+        self.settlement = Settlement(self)
         self._failed = False
         self._handles = NumberPool()
         self._remote_handle_max = connection.settings.handle_max
         self._by_remote_handle: dict[int, Link] = {}
         self._unanswered: dict[tuple[str, bool], Link] = {}  # our attaches, by name and our role
         self._next_delivery_id = 0
-        self._held_back: deque[tuple[SenderLink, bytes | bytearray]] = deque()
+        self.held = HeldFrames(self.window)
 
     @property
     def links(self) -> list[Link]:
@@ -99,7 +93,7 @@ class Session:
     @property
     def held_back(self) -> bool:
         """Whether transfer frames wait for the peer's window."""
-        return bool(self._held_back)
+        return bool(self.held)
 
     def attach_sender(
         self,
@@ -115,19 +109,8 @@ class Session:
         max_message_size: int | None = None,
     ) -> SenderLink:
         """Ask for a link to send on; LinkAttached or LinkRefused follows."""
-        attach = Attach(
-            name=name,
-            handle=0,
-            role=False,
-            snd_settle_mode=SND_MIXED if snd_settle_mode is None else snd_settle_mode,
-            rcv_settle_mode=RCV_FIRST if rcv_settle_mode is None else rcv_settle_mode,
-            source=source,
-            target=target,
-            initial_delivery_count=initial_delivery_count,
-            max_message_size=max_message_size,
-            desired_capabilities=desired_capabilities,
-            properties=properties,
-        )
+        attach = ask(name, False, source, target, snd_settle_mode, rcv_settle_mode, properties, desired_capabilities)
+        attach = replace(attach, initial_delivery_count=initial_delivery_count, max_message_size=max_message_size)
         link = SenderLink(self, attach, None)
         self._ask(link)
         return link
@@ -145,18 +128,8 @@ class Session:
         max_message_size: int | None = None,
     ) -> ReceiverLink:
         """Ask for a link to receive on; LinkAttached or LinkRefused follows. Credit may be granted right away."""
-        attach = Attach(
-            name=name,
-            handle=0,
-            role=True,
-            snd_settle_mode=SND_MIXED if snd_settle_mode is None else snd_settle_mode,
-            rcv_settle_mode=RCV_FIRST if rcv_settle_mode is None else rcv_settle_mode,
-            source=source,
-            target=target,
-            max_message_size=max_message_size,
-            desired_capabilities=desired_capabilities,
-            properties=properties,
-        )
+        attach = ask(name, True, source, target, snd_settle_mode, rcv_settle_mode, properties, desired_capabilities)
+        attach = replace(attach, max_message_size=max_message_size)
         link = ReceiverLink(self, attach, None)
         self._ask(link)
         return link
@@ -236,7 +209,7 @@ class Session:
         link = SenderLink(self, None, attach) if attach.role else ReceiverLink(self, None, attach)
         self._by_remote_handle[attach.handle] = link
         link.receive_attach(attach)
-        self.connection.charge_link(link)
+        self.connection.budget.charge_link(link, self.connection.attach_size)
         if self.connection.takes_links:
             self.report.add(LinkAttached(link))
         else:
@@ -246,7 +219,7 @@ class Session:
         """The peer's windows, and a link's credit."""
         was_closed = self.held_back or self.window.remote_window == 0
         self.window.on_flow(flow.next_incoming_id, flow.incoming_window)
-        self._send_held_back()
+        self.held.send(self.connection.out)
         link = None if flow.handle is None else self._link(flow.handle)
         if link is not None and link.state not in DETACH_WRITTEN:
             link.receive_flow(flow)
@@ -272,28 +245,8 @@ class Session:
             link.take_part(part)
 
     def receive_disposition(self, disposition: Disposition) -> None:
-        """The peer's word about a range of deliveries: of ours when it is their receiver, else of its own."""
-        first = disposition.first
-        last = first if disposition.last is None else disposition.last
-        if distance(last, first) < 0:
-            raise SessionFault(INVALID_FIELD, f"a disposition of deliveries {first} to {last} ends before it begins")
-        if not disposition.role:
-            if disposition.settled:
-                for received in self.received_unsettled.take(first, last):
-                    received.owner.unsettled_count -= received.count
-            return
-        outcome = disposition.state
-        if not disposition.settled and (outcome is None or isinstance(outcome, Received)):
-            return  # how far it has come; its outcome is still to follow
-        for sent in self.sent_unsettled.take(first, last):
-            self._settle_sent(sent, outcome, settled=disposition.settled)
-
-    def _settle_sent(self, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool) -> None:
-        sent.owner.unsettled_count -= sent.count
-        if not settled:
-            # The receiver settles second: it holds its state until it hears that ours is gone.
-            self.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
-        self.report.add(Settled(sent.owner, sent.first, sent.last, outcome, settled))
+        """The peer's word about a range of deliveries."""
+        self.settlement.receive(disposition)
 
     def receive_detach(self, detach: Detach) -> None:
         """The peer ends a link, or answers our detach."""
@@ -310,17 +263,6 @@ class Session:
         """Detach one link for a fault of the peer."""
         if link.fail(error) and self.is_writable:
             self.report.add(LinkDetached(link, error, True))
-
-    def settle_received(
-        self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool
-    ) -> None:
-        """Write dispositions for the unsettled deliveries of link in a range; they are forgotten when settled."""
-        for entry in self.received_unsettled.take(first_id, last_id, owner=link):
-            if settled:
-                link.unsettled_count -= entry.count
-            else:
-                self.received_unsettled.add(entry.first, entry.count, link)
-            self.write(Disposition(role=True, first=entry.first, last=entry.last, settled=settled, state=outcome))
 
     def write(self, performative: Performative) -> None:
         """Write one frame on this session."""
@@ -373,31 +315,6 @@ class Session:
         self._next_delivery_id = add(first, count)
         return first
 
-    def write_transfers(self, link: SenderLink, frames: list[bytearray]) -> None:
-        """Write transfer frames as far as the peer's window goes, behind those held back; hold the others back."""
-        self._held_back.extend((link, frame) for frame in frames)
-        self._send_held_back()
-
-    def hold_back(self, link: SenderLink, frames: bytearray, count: int) -> None:
-        """Hold back count frames that stand back to back."""
-        start = 0
-        for _ in range(count):
-            end = start + int.from_bytes(frames[start : start + 4], "big")
-            self._held_back.append((link, frames[start:end]))
-            start = end
-
-    def drop_held_back(self, link: SenderLink) -> None:
-        """Forget the frames of a link that is over."""
-        if self._held_back:
-            self._held_back = deque(entry for entry in self._held_back if entry[0] is not link)
-
-    def _send_held_back(self) -> None:
-        out, window = self.connection.out, self.window
-        while self._held_back and window.remote_window > 0:
-            _, frame = self._held_back.popleft()
-            out += frame
-            window.sent(1)
-
     def _count_received(self, frames: int) -> None:
         if self.window.received(frames) and self.is_writable:
             self.write_flow()
@@ -423,22 +340,21 @@ class Session:
             raise ValueError(f"an attach of the name {link.name!r} is waiting for its answer")
         self._unanswered[key] = link
         link.send_first_attach()
-        self.connection.charge_link(link)
 
     def _remove(self, link: Link) -> None:
         if link.state is LinkState.CLOSED:
             del self._by_remote_handle[link.remote_handle]
             self._handles.give_back(link.handle)
-            self.connection.credit_link(link)
+            self.connection.budget.give_back(link)
 
     def _release_links(self) -> None:
-        self._held_back.clear()
+        self.held.clear()
         for link in self.links:
             link.release()
 
     def forget(self) -> None:
         """The session is over, or its connection is: give back what its links counted for."""
-        self._held_back.clear()
+        self.held.clear()
         for link in self.links:
             link.release()
-            self.connection.credit_link(link)
+            self.connection.budget.give_back(link)

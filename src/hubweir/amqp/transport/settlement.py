@@ -1,0 +1,67 @@
+"""Dispositions of one session: which deliveries are unsettled, and what is said about them (part 2, section 2.6.12).
+
+A disposition names a range of ids and knows nothing of links; here each range is told apart by link again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.outcome import DeliveryState, Received
+from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
+from hubweir.amqp.transport.events import Settled
+from hubweir.amqp.transport.faults import SessionFault
+from hubweir.amqp.transport.performatives import Disposition
+from hubweir.amqp.transport.serial_number import distance
+from hubweir.errors import INVALID_FIELD
+
+if TYPE_CHECKING:  # a session owns its settlement: the import would go round
+    from hubweir.amqp.transport.receiver_link import ReceiverLink
+    from hubweir.amqp.transport.sender_link import SenderLink
+    from hubweir.amqp.transport.session import Session
+
+
+class Settlement:
+    """The unsettled deliveries of a session, both ways."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.received: UnsettledRanges[ReceiverLink] = UnsettledRanges()
+        self.sent: UnsettledRanges[SenderLink] = UnsettledRanges()
+
+    def receive(self, disposition: Disposition) -> None:
+        """The peer's word about a range: of our deliveries when it is their receiver, else of its own."""
+        first = disposition.first
+        last = first if disposition.last is None else disposition.last
+        if distance(last, first) < 0:
+            raise SessionFault(INVALID_FIELD, f"a disposition of deliveries {first} to {last} ends before it begins")
+        if not disposition.role:
+            if disposition.settled:
+                for received in self.received.take(first, last):
+                    received.owner.unsettled_count -= received.count
+            return
+        outcome = disposition.state
+        if not disposition.settled and (outcome is None or isinstance(outcome, Received)):
+            return  # how far it has come; its outcome is still to follow
+        for sent in self.sent.take(first, last):
+            self._settle_sent(sent, outcome, settled=disposition.settled)
+
+    def _settle_sent(self, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool) -> None:
+        sent.owner.unsettled_count -= sent.count
+        if not settled:
+            # The receiver settles second: it holds its state until it hears that ours is gone.
+            self._session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
+        self._session.report.add(Settled(sent.owner, sent.first, sent.last, outcome, settled))
+
+    def settle_received(
+        self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool
+    ) -> None:
+        """Write dispositions for the unsettled deliveries of link in a range; they are forgotten when settled."""
+        for entry in self.received.take(first_id, last_id, owner=link):
+            if settled:
+                link.unsettled_count -= entry.count
+            else:
+                self.received.add(entry.first, entry.count, link)
+            self._session.write(
+                Disposition(role=True, first=entry.first, last=entry.last, settled=settled, state=outcome)
+            )
