@@ -7,6 +7,7 @@ with a token is told in the words that clients know; whether an entity exists is
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from hubweir.gateway.amqp.request_node import RequestNode, text_property
 
 if TYPE_CHECKING:
     from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+logger = logging.getLogger(__name__)
 
 PUT_TOKEN = "put-token"
 ACCEPTED = 202
@@ -52,6 +55,7 @@ class CbsNode(RequestNode):
                 self._put(message)
             except ServiceError as refusal:
                 self.host.gateway.counters.add("gateway.tokens_refused")
+                logger.info("a token of %s refused: %s", self.host.peer, refusal.text)
                 self.refuse(message, size, refusal)
             else:
                 self.answer(message, size, ACCEPTED, "Accepted")
