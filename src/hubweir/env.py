@@ -42,6 +42,10 @@ class Clock(Protocol):
         """Milliseconds of a clock that never runs back. Its zero means nothing."""
 
 
+class SyncFailed(OSError):
+    """A sync (of a file or a folder) failed: final. Told apart from a failed write, which stored nothing for certain."""
+
+
 class File(Protocol):
     """An open file. Positions and sizes are bytes. Errors are OSError as the system raised them.
 
@@ -58,7 +62,7 @@ class File(Protocol):
         """`write`, then `sync`, in one call that runs without the interpreter lock where that exists."""
 
     def sync(self) -> None:
-        """fdatasync. An error is final: the unsynced bytes must be taken as lost (rule R9)."""
+        """fdatasync. SyncFailed is final: the unsynced bytes must be taken as lost (rule R9)."""
 
     def reserve(self, size: int) -> None:
         """Make the file at least `size` bytes long with space really set aside; OSError ENOSPC or EDQUOT if not."""
@@ -102,7 +106,7 @@ class Files(Protocol):
         """Remove a folder and the files in it."""
 
     def sync_folder(self, path: str) -> None:
-        """Make the names in this folder durable."""
+        """Make the names in this folder durable. Raises SyncFailed."""
 
     def lock_folder(self, path: str) -> FolderLock:
         """Take `path`/LOCK exclusively, or raise StoreLocked. Released by the system when the process ends."""

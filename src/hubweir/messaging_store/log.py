@@ -92,7 +92,7 @@ class Pending(Protocol):
 
 
 class Log(Protocol):
-    """See the module's text. All methods are called on the owner's loop; callbacks come on it, never inside the call."""
+    """See the module's text. All methods are called on the owner's loop; callbacks come there, not inside the call."""
 
     @property
     def log_id(self) -> str: ...
