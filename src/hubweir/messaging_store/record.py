@@ -12,7 +12,7 @@ Control kinds, the first byte of a control batch's payload:
 |    1 | IDLE_MARK         | one byte: 0 the log fell idle, 1 the log was closed cleanly |
 |    2 | EPOCH             | the new writer epoch, 4 bytes |
 |    3 | EXPIRED_PRODUCERS | what event_hub writes there |
-|    4 | SKIPPED           | the new next index, 8 bytes, and the new next offset, 8 bytes: numbers between are never used |
+|    4 | SKIPPED           | the new next index and next offset, 8 bytes each: numbers between are never used |
 
 A control batch takes no index and no offset: its header carries the log's next ones as they are before it.
 After a crash: a batch without a sound header and payload CRC is no batch; see recovery.py.

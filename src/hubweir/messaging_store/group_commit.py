@@ -1,0 +1,441 @@
+"""Group commit of one log: which runs the next write and sync carry, and whom their end releases.
+
+Everything appended in one loop turn goes into one round. Durable: one offloaded write and sync a round, one round of a
+log at a time; when it ends, the watermark moves, the tickets are called in order, and what came meanwhile is the next
+round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB later, and when too
+much is unsynced, or a new segment or more space is needed, the round goes the durable way.
+
+A log that falls idle gets a mark within 1 s: a control batch that vouches for the records before it.
+
+After a crash: a round is there whole, in part, or not at all; its tickets had not been called. What makes that
+harmless is in recovery.py. A round that fails is not tried again: no space → the runs are refused and nothing of them
+stays; anything else → failed_sync.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from hubweir.env import Result, Timer
+from hubweir.errors import DiskFull, LogFenced, LogOffline, StoreError
+from hubweir.messaging_store.batch_scan import Place
+from hubweir.messaging_store.log import Appended, Durability, Refused
+from hubweir.messaging_store.log_state import Entry, LogState
+from hubweir.messaging_store.record import CLOSED, CONTROL_IDLE_MARK, IDLE, complete_run, pack_control
+from hubweir.messaging_store.segment import MARK_ROOM_BYTES, SEGMENT_HEADER_SIZE, ActiveSegment
+from hubweir.messaging_store.segment_files import SegmentIndexes
+from hubweir.messaging_store.tail import TailRun
+from hubweir.messaging_store.write_round import NO_SPACE, write_round
+
+
+class GroupCommit:
+    """The write side of one log. on_failure gets an error that is not about space, and the entries it hit."""
+
+    def __init__(
+        self, state: LogState, on_visible: Callable[[], None], on_failure: Callable[[OSError, list[Entry]], None]
+    ) -> None:
+        self._state = state
+        self._on_visible = on_visible
+        self._on_failure = on_failure
+        self.roll_age_ms = state.settings.roll_age_ms
+        self._queue: list[Entry] = []
+        self._queued_bytes = 0
+        self._flush_scheduled = False
+        self._busy = False  # a round or a failure's repair is under way
+        self._syncing = False  # relaxed: a sync is under way; writes on the loop go on beside it
+        self._unsynced_bytes = 0
+        self._sync_timer: Timer | None = None
+        self._mark_timer: Timer | None = None
+        self._mark_due_ms = 0
+        self._marked = True  # the newest batch is a mark, or there is none
+        self._roll_wanted = self._round_wanted = False
+        self._waiting_for_sync: list[tuple[int, Callable[[bool], None]]] = []
+        self._on_closed: Callable[[], None] | None = None
+        self._close_marked = False
+
+    # -- what the log calls
+
+    def submit(self, entry: Entry) -> None:
+        """Queue a completed run for the next round."""
+        state = self._state
+        size = len(entry.run)
+        if self._queued_bytes + size > state.settings.queue_bytes and self._queue:
+            raise LogOffline(f"log {state.log_id}: {self._queued_bytes} bytes wait for the disk; send again later")
+        self._queue.append(entry)
+        self._queued_bytes += size
+        state.appended = entry.end
+        self._marked = entry.is_mark
+        self._schedule_flush()
+
+    def roll(self) -> None:
+        """Start a new segment, even if nothing is appended: so that an old one can expire."""
+        self._roll_wanted = True
+        self._schedule_flush()
+
+    def when_synced(self, callback: Callable[[bool], None]) -> None:
+        """Call back when everything visible now is synced (True), or cannot be (False)."""
+        state = self._state
+        if state.offline is not None:
+            state.env.call_soon(lambda: callback(False))
+        elif state.synced.index >= state.visible.index:
+            state.env.call_soon(lambda: callback(True))
+        else:
+            self._waiting_for_sync.append((state.visible.index, callback))
+            self._sync_soon()
+
+    def close(self, on_closed: Callable[[], None]) -> None:
+        """Write and sync what is pending and the closing mark, then call back."""
+        self._on_closed = on_closed
+        self._state.closing = True
+        if self._mark_timer is not None:
+            self._mark_timer.cancel()
+        self._state.env.call_soon(self._after_round)
+
+    def drain_for_failure(self) -> list[Entry]:
+        """Everything that waits, taken out; no round starts until resume."""
+        entries, self._queue, self._queued_bytes = self._queue, [], 0
+        self._busy = True
+        return entries
+
+    def resume(self) -> None:
+        """A failure was dealt with: everything visible is synced, or the log is offline."""
+        self._busy = False
+        self._unsynced_bytes = 0
+        self._release_syncs()
+        self._after_round()
+
+    # -- rounds
+
+    def _schedule_flush(self) -> None:
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._state.env.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        state = self._state
+        if self._busy or state.offline is not None or not (self._queue or self._roll_wanted):
+            return
+        new = self._needs_new_segment()
+        if not new and not self._queue:
+            self._roll_wanted = False
+            return
+        entries, size = self._take(new)
+        active = state.active
+        room = active is not None and active.end + size <= active.reserved
+        unsynced = self._unsynced_bytes + size
+        if (
+            state.durability is Durability.RELAXED
+            and not new
+            and room
+            and unsynced <= state.settings.relaxed_unsynced_bytes
+            and not self._close_marked
+            and not self._round_wanted
+        ):
+            self._write_now(entries, size)
+            if self._queue:
+                self._schedule_flush()
+        elif self._syncing:
+            self._queue[:0] = entries  # its end comes back here
+            self._queued_bytes += size
+        else:
+            self._start_round(entries, size, new)
+
+    def _needs_new_segment(self) -> bool:
+        state, active = self._state, self._state.active
+        if active is None or active.header.durability is not state.durability:
+            return True
+        if active.end <= SEGMENT_HEADER_SIZE:
+            return False
+        if self._roll_wanted:
+            return True
+        if not self._queue:
+            return False
+        if active.end + len(self._queue[0].run) > state.settings.segment_bytes:
+            return True
+        age = self.roll_age_ms
+        return age is not None and state.env.now_ms() - active.header.created_ms >= age
+
+    def _take(self, new: bool) -> tuple[list[Entry], int]:
+        """The entries of the next round: all that fit into the segment, one at least."""
+        active = self._state.active
+        end = SEGMENT_HEADER_SIZE if new or active is None else active.end
+        room = self._state.settings.segment_bytes - end
+        size = number = 0
+        for entry in self._queue:
+            if number and size + len(entry.run) > room:
+                break
+            size += len(entry.run)
+            number += 1
+        entries, self._queue = self._queue[:number], self._queue[number:]
+        self._queued_bytes -= size
+        return entries, size
+
+    def _start_round(self, entries: list[Entry], size: int, new: bool) -> None:
+        state = self._state
+        self._busy = True
+        old = state.active
+        before = entries[0].before if entries else state.visible
+        header = state.new_header(before, state.env.now_ms()) if new else None
+        buffers = [entry.run for entry in entries]
+        mark_room = 0 if all(entry.is_mark for entry in entries) else MARK_ROOM_BYTES
+
+        def round_of_writes() -> ActiveSegment:
+            return write_round(state, old, header, buffers, size, mark_room)
+
+        def done(result: Result[ActiveSegment]) -> None:
+            try:
+                segment = result.value()
+            except DiskFull as error:
+                if new:
+                    # The new segment may be there, empty: it supersedes, so nothing goes into the old one any more.
+                    state.synced, self._unsynced_bytes, state.active = state.visible, 0, None
+                self._refuse(error, entries)
+            except LogFenced as error:
+                state.fenced = True
+                self._refuse(error, entries)
+            except OSError as error:
+                self._on_failure(error, entries)
+            else:
+                self._finish_old(old if new else None)
+                self._round_done(entries, segment, size)
+
+        state.env.fault("log.before_round")
+        state.env.offload(round_of_writes, done)
+
+    def _finish_old(self, old: ActiveSegment | None) -> None:
+        """The old segment is whole: its indexes may be saved, its file closed."""
+        state = self._state
+        if old is None:
+            return
+        segment = state.active_segment
+        env, folder = state.env, state.folder
+
+        def save() -> None:
+            old.file.close()
+            if segment is not None and segment.indexes is not None:
+                segment.indexes.save(env.files, folder, segment.header.name.stem)
+
+        def saved(result: Result[None]) -> None:
+            with suppress(OSError):
+                result.value()  # the indexes can be rebuilt
+
+        env.offload(save, saved)
+
+    def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int) -> None:
+        state = self._state
+        if segment is not state.active:
+            state.started(segment)
+        state.counters.add("log.syncs")
+        state.full = False
+        self._note(entries, segment)
+        state.synced = state.visible
+        state.tail.shrink(state.synced.index)
+        self._unsynced_bytes = 0
+        self._busy = self._roll_wanted = self._round_wanted = False
+        self._answer(entries)
+        self._release_syncs()
+        self._after_round()
+
+    def _write_now(self, entries: list[Entry], size: int) -> None:
+        """Relaxed: write on the loop; visible at once, a sync is due later."""
+        state, active = self._state, self._state.active
+        assert active is not None
+        try:
+            state.env.fault("log.before_relaxed_write")
+            active.file.write(active.end, [entry.run for entry in entries])
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                self._on_failure(error, entries)
+                return
+            # Part of it may be in the file: a round goes over the same place, and knows what to do if that fails.
+            self._queue[:0] = entries
+            self._queued_bytes += size
+            self._round_wanted = True
+            self._schedule_flush()
+            return
+        self._unsynced_bytes += size
+        self._note(entries, active)
+        self._answer(entries)
+        if self._unsynced_bytes >= state.settings.relaxed_sync_bytes:
+            self._sync_soon()
+        elif self._sync_timer is None:
+            self._sync_timer = state.env.call_later(state.settings.relaxed_sync_ms, self._sync_due)
+        self._arm_mark()
+
+    def _note(self, entries: list[Entry], segment: ActiveSegment) -> None:
+        """The entries are in the file and visible: indexes, tail, watermark."""
+        state = self._state
+        known = state.active_segment
+        assert known is not None
+        if known.indexes is None:
+            known.indexes = SegmentIndexes()
+        keep_from = state.synced.index if state.durability is Durability.RELAXED else state.appended.index
+        for entry in entries:
+            place = Place(segment.end, entry.before.index, entry.before.offset)
+            known.indexes.note(place, entry.appended.enqueued_time_ms)
+            segment.end += len(entry.run)
+            if not entry.is_mark:
+                run = TailRun(
+                    memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
+                    entry.appended.enqueued_time_ms,
+                )  # fmt: skip
+                state.tail.add(run, keep_from)
+        known.end_position = segment.end
+        if entries:
+            state.visible = entries[-1].end
+
+    def _answer(self, entries: list[Entry]) -> None:
+        moved = 0
+        for entry in entries:
+            moved += not entry.is_mark
+            if entry.on_done is not None:
+                entry.on_done(entry.appended)
+        if moved:
+            self._state.counters.add("log.appends", moved)
+            self._state.counters.add("log.appended_bytes", sum(len(entry.run) for entry in entries))
+            self._on_visible()
+
+    def _refuse(self, error: StoreError, entries: list[Entry], known: bool = True) -> None:
+        """Nothing of these, nor of what waits behind them, is stored: their numbers are free again."""
+        state = self._state
+        waiting, self._queue, self._queued_bytes = entries + self._queue, [], 0
+        state.appended = state.visible
+        state.full = isinstance(error, DiskFull)
+        state.counters.add("log.refused", len(waiting))
+        self._marked = False
+        self._busy = False
+        for entry in waiting:
+            if entry.on_done is not None:
+                entry.on_done(Refused(error, known))
+        if self._close_marked:
+            self._finish_close()
+        else:
+            self._after_round()
+
+    # -- relaxed: the sync that follows
+
+    def _sync_due(self) -> None:
+        self._sync_timer = None
+        self._sync_soon()
+
+    def _sync_soon(self) -> None:
+        state, active = self._state, self._state.active
+        if self._busy or self._syncing or active is None or state.offline is not None or not self._unsynced_bytes:
+            return  # a round under way syncs everything, or there is nothing to do
+        self._syncing = True
+        target, size = state.visible, self._unsynced_bytes
+
+        def done(result: Result[None]) -> None:
+            self._syncing = False
+            if self._busy or active is not state.active:
+                return self._after_round()  # a failure is, or was, dealt with: that decides what is synced
+            try:
+                result.value()
+            except OSError as error:
+                self._on_failure(error, [])
+                return
+            state.counters.add("log.syncs")
+            state.synced = target
+            self._unsynced_bytes -= size
+            state.tail.shrink(target.index)
+            self._release_syncs()
+            if self._unsynced_bytes and self._sync_timer is None:
+                self._sync_timer = state.env.call_later(state.settings.relaxed_sync_ms, self._sync_due)
+            self._after_round()
+
+        state.env.fault("log.before_relaxed_sync")
+        state.env.offload(active.file.sync, done)
+
+    def _release_syncs(self) -> None:
+        state = self._state
+        waiting, self._waiting_for_sync = self._waiting_for_sync, []
+        for index, callback in waiting:
+            if state.synced.index >= index or state.offline is not None:
+                callback(state.offline is None)
+            else:
+                self._waiting_for_sync.append((index, callback))
+
+    # -- after a round: the next one, the end, or an idle mark
+
+    def _after_round(self) -> None:
+        if self._busy:
+            return
+        if self._queue or self._roll_wanted:
+            self._flush()
+        elif self._state.closing:
+            self._advance_close()
+        else:
+            self._arm_mark()
+
+    def _arm_mark(self) -> None:
+        state = self._state
+        if self._marked or state.offline is not None or state.closing:
+            return
+        self._mark_due_ms = state.env.monotonic_ms() + state.settings.idle_mark_ms
+        if self._mark_timer is None:
+            self._mark_timer = state.env.call_later(state.settings.idle_mark_ms, self._mark_if_idle)
+
+    def _mark_if_idle(self) -> None:
+        self._mark_timer = None
+        state = self._state
+        early = self._mark_due_ms - state.env.monotonic_ms()
+        if early > 0:
+            self._mark_timer = state.env.call_later(early, self._mark_if_idle)
+        elif self._busy or self._syncing or self._queue or self._unsynced_bytes or state.active is None:
+            self._arm_mark()
+        elif not self._marked and state.offline is None and not state.closing:
+            self._submit_mark(IDLE)
+
+    def _submit_mark(self, body: bytes) -> None:
+        """Append a mark: everything below it is durable, and it says so."""
+        state = self._state
+        end, run = state.appended, pack_control(CONTROL_IDLE_MARK, body)
+        time_ms = max(state.env.now_ms(), end.last_time_ms)
+        complete_run(
+            run, nonce=state.nonce, first_index=end.index, first_offset=end.offset, enqueued_time_ms=time_ms,
+            durable_upto=state.synced.index, writer_epoch=state.writer_epoch,
+        )  # fmt: skip
+        appended = Appended(end.index, end.index, end.offset, end.offset, time_ms)
+        self.submit(Entry(run, end, end, appended, None, is_mark=True))
+
+    def _advance_close(self) -> None:
+        state = self._state
+        if self._syncing:
+            return
+        if state.offline is not None or state.active is None or self._close_marked:
+            self._finish_close()
+        elif self._unsynced_bytes:
+            self._sync_soon()
+        else:
+            self._close_marked = True
+            self._submit_mark(CLOSED)
+
+    def _finish_close(self) -> None:
+        """Give the spare space back, save the indexes, close the file, tell the owner. Failures change nothing now."""
+        state, on_closed = self._state, self._on_closed
+        self._on_closed = None
+        if on_closed is None:
+            return
+        active, segment = state.active, state.active_segment
+        usable = state.offline is None
+
+        def finish() -> None:
+            if active is None or segment is None:
+                return
+            try:
+                if usable:
+                    active.finish()
+                    if segment.indexes is not None:
+                        segment.indexes.save(state.env.files, state.folder, segment.header.name.stem)
+            finally:
+                active.file.close()
+
+        def finished(result: Result[None]) -> None:
+            with suppress(OSError):
+                result.value()  # the mark is durable, or was refused; recovery deals with either
+            on_closed()
+
+        state.active = None
+        state.env.offload(finish, finished)

@@ -1,0 +1,221 @@
+"""One store: a folder that one process owns, with its logs. (Layout: layout.py)
+
+Opening takes the folder's lock, refuses a newer format, and makes a new writer epoch durable; every log is then opened
+under that epoch, so its first append starts a new segment, and nothing is ever written into a file of before.
+
+After a crash: the lock is free; a log that was being created is there, empty, or not at all; one that was being
+deleted may be there still, with fewer segments: delete it again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from hubweir.counters import Counters
+from hubweir.env import Env, FolderLock, Result
+from hubweir.errors import CorruptStore, LogFenced, NewerFormat, StoreError
+from hubweir.messaging_store.layout import (
+    EPOCH_NAME,
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    LOGS_FOLDER,
+    is_log_id,
+    join,
+    parse_segment_name,
+)
+from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.log_state import LogSettings
+from hubweir.messaging_store.open_log import open_log
+from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store.whole_file import read_sealed, read_whole, seal, write_whole
+
+_FORMAT_TEXT = "hubweir store "
+
+
+class MessagingStore:
+    """Opens, names and closes the logs of one folder. Used on the owner's loop; open, create and delete block."""
+
+    def __init__(self, env: Env, folder: str, lock: FolderLock, counters: Counters, settings: LogSettings) -> None:
+        self._env = env
+        self._folder = folder
+        self._lock = lock
+        self._counters = counters
+        self._settings = settings
+        self._logs: dict[str, SegmentLog] = {}
+        self._alarms: list[str] = []
+        self._epoch = 0
+        self._highest_epoch = 0  # the newest one that this process may have written
+        self._epoch_waiters: deque[Callable[[Result[int]], None]] = deque()
+
+    @classmethod
+    def open(
+        cls, env: Env, folder: str, *, counters: Counters | None = None, settings: LogSettings | None = None
+    ) -> MessagingStore:
+        """Take over a store folder, or make it. Blocking.
+
+        Raises StoreLocked, NewerFormat (nothing was changed then), CorruptStore, OSError.
+        """
+        files = env.files
+        files.make_folder(folder)
+        lock = files.lock_folder(folder)
+        store = cls(env, folder, lock, counters or Counters(), settings or LogSettings())
+        try:
+            store._check_format()
+            files.make_folder(join(folder, LOGS_FOLDER))
+            files.sync_folder(folder)
+            parent = folder.rpartition("/")[0]
+            files.sync_folder(parent)
+            store._epoch = store._write_epoch(store._read_epoch() + 1)
+        except BaseException:
+            lock.release()
+            raise
+        return store
+
+    @property
+    def writer_epoch(self) -> int:
+        """The epoch of this open, or of its newest failed sync."""
+        return self._epoch
+
+    @property
+    def alarms(self) -> list[str]:
+        """What the operator must know about the store and the logs that are open."""
+        return self._alarms + [alarm for log in self._logs.values() for alarm in log.alarms]
+
+    # -- logs
+
+    def log_ids(self) -> list[str]:
+        """Ids of all logs in the store, sorted."""
+        return [name for name in self._env.files.list(join(self._folder, LOGS_FOLDER)) if is_log_id(name)]
+
+    def create_log(self, log_id: str, *, durability: Durability = Durability.DURABLE) -> SegmentLog:
+        """Make a log durable, or find it there (idempotent), and open it. Blocking."""
+        if not is_log_id(log_id):
+            raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
+        files, parent = self._env.files, join(self._folder, LOGS_FOLDER)
+        files.make_folder(join(parent, log_id))
+        files.sync_folder(parent)
+        return self.open_log(log_id, durability=durability)
+
+    def open_log(self, log_id: str, *, durability: Durability | None = None) -> SegmentLog:
+        """The open log, or recover and open it. Blocking. durability None: as its newest segment says.
+
+        Raises StoreError when there is no such log, CorruptStore, NewerFormat, OSError.
+        """
+        if log_id in self._logs:
+            return self._logs[log_id]
+        if log_id not in self.log_ids():
+            raise StoreError(f"there is no log {log_id} in {self._folder}")
+        log = open_log(
+            self._env, join(self._folder, LOGS_FOLDER, log_id), log_id, writer_epoch=self._epoch, epochs=self,
+            check_epoch=self._check_epoch, durability=durability, counters=self._counters, settings=self._settings,
+        )  # fmt: skip
+        self._logs[log_id] = log
+        return log
+
+    def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
+        """Close one log, as Log.close; it can be opened again afterwards."""
+        log = self._logs.get(log_id)
+        if log is None:
+            self._env.call_soon(on_done)
+            return
+
+        def closed() -> None:
+            if self._logs.get(log_id) is log:
+                del self._logs[log_id]
+            on_done()
+
+        log.close(closed)
+
+    def delete_log(self, log_id: str) -> None:
+        """Remove a closed log and its files. Blocking; does nothing when it is not there."""
+        if log_id in self._logs:
+            raise StoreError(f"log {log_id} is open; close it before it is deleted")
+        files, parent = self._env.files, join(self._folder, LOGS_FOLDER)
+        if log_id in self.log_ids():
+            files.remove_folder(join(parent, log_id))
+            files.sync_folder(parent)
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """Close all logs, then give up the folder."""
+        waiting = set(self._logs)
+
+        def closed(log_id: str) -> None:
+            waiting.discard(log_id)
+            if not waiting:
+                self._lock.release()
+                on_done()
+
+        if not waiting:
+            self._lock.release()
+            self._env.call_soon(on_done)
+        for log_id in sorted(waiting):
+            self.close_log(log_id, lambda log_id=log_id: closed(log_id))  # type: ignore[misc]
+
+    # -- format and epochs
+
+    def _check_format(self) -> None:
+        files = self._env.files
+        data = read_whole(files, join(self._folder, FORMAT_NAME))
+        if data is None:
+            write_whole(files, self._folder, FORMAT_NAME, f"{_FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
+            return
+        text = data.decode("ascii", "replace")
+        number = text.removeprefix(_FORMAT_TEXT).strip()
+        if not text.startswith(_FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
+            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {_FORMAT_TEXT}{FORMAT_VERSION}")
+        if int(number) > FORMAT_VERSION:
+            raise NewerFormat(
+                f"{self._folder} has store format {number}; this version reads up to {FORMAT_VERSION}. "
+                "Nothing was changed: use the version that wrote it"
+            )
+
+    def _read_epoch(self) -> int:
+        """The newest epoch anyone made durable. When the file is damaged: the newest one in any file name."""
+        path = join(self._folder, EPOCH_NAME)
+        body = read_sealed(self._env.files, path)
+        if body is not None:
+            return int.from_bytes(body, "big")
+        if self._env.files.exists(path):
+            self._alarms.append(f"{path} is damaged; the newest epoch in a segment's name counts")
+        epoch = 0
+        for log_id in self.log_ids():
+            for name in self._env.files.list(join(self._folder, LOGS_FOLDER, log_id)):
+                parsed = parse_segment_name(name)
+                epoch = max(epoch, parsed.writer_epoch if parsed else 0)
+        return epoch
+
+    def _write_epoch(self, epoch: int) -> int:
+        """Make an epoch durable. Blocking; raises OSError."""
+        self._highest_epoch = max(self._highest_epoch, epoch)
+        write_whole(self._env.files, self._folder, EPOCH_NAME, seal(epoch.to_bytes(4, "big")))
+        return epoch
+
+    def _check_epoch(self) -> None:
+        """Raise LogFenced when another process took this store over. Blocking; runs in worker threads."""
+        body = read_sealed(self._env.files, join(self._folder, EPOCH_NAME))
+        if body is not None and int.from_bytes(body, "big") > self._highest_epoch:
+            raise LogFenced(f"store {self._folder} has a newer writer; epoch {self._epoch} is over")
+
+    def take_epoch(self, on_done: Callable[[Result[int]], None]) -> None:
+        """Make the next epoch durable, away from the loop, one at a time. A log whose sync failed goes on under it."""
+        self._epoch_waiters.append(on_done)
+        if len(self._epoch_waiters) == 1:
+            self._take_next_epoch()
+
+    def _take_next_epoch(self) -> None:
+        epoch = self._highest_epoch + 1
+        self._highest_epoch = epoch
+
+        def write() -> int:
+            self._check_epoch()
+            return self._write_epoch(epoch)
+
+        def done(result: Result[int]) -> None:
+            waiter = self._epoch_waiters.popleft()
+            self._epoch = max(self._epoch, epoch)
+            waiter(result)
+            if self._epoch_waiters:
+                self._take_next_epoch()
+
+        self._env.offload(write, done)

@@ -1,0 +1,60 @@
+"""Which whole segments may go, and how they go.
+
+A segment goes when its newest record is older than the retention time, everything older went before it, and snapshots
+do not need it. The newest segment never goes: when it is old, the log starts a new, empty one, whose header keeps the
+last offset and time, and the old one goes the next time.
+
+After a crash: a prefix of the log is gone, never a hole: superseded files go first (they would come back to life if
+what supersedes them were gone), then segments from the oldest on, each removal durable before the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hubweir.env import Files
+from hubweir.messaging_store.layout import join
+from hubweir.messaging_store.segment_files import Segment
+
+
+def expired_count(
+    segments: Sequence[Segment], last_time_ms: int, *, oldest_kept_ms: int, trim_limit: int | None
+) -> tuple[int, bool]:
+    """How many of the first segments may go, and whether the newest one should be followed by an empty one.
+
+    last_time_ms: of the log's newest record, -1 for none. oldest_kept_ms: now less retention. trim_limit: the index
+    up to which snapshots cover the log; None when nobody takes snapshots.
+    """
+    count = 0
+    for following in segments[1:]:
+        newest_ms = following.header.last_time_ms
+        if newest_ms >= oldest_kept_ms or (trim_limit is not None and following.first_index > trim_limit):
+            return count, False
+        count += 1
+    return count, bool(segments) and 0 <= last_time_ms < oldest_kept_ms
+
+
+def trim_limit(snapshot_indexes: Sequence[int]) -> int | None:
+    """How far trimming may go: to the older of two snapshots; nowhere with only one; anywhere when there is none."""
+    if not snapshot_indexes:
+        return None
+    return min(snapshot_indexes) if len(snapshot_indexes) > 1 else 0
+
+
+def remove_segments(files: Files, folder: str, superseded: Sequence[str], segments: Sequence[Segment]) -> None:
+    """Remove files, oldest last to be missed: see the module's text. Blocking; raises OSError, and may be repeated."""
+    for name in superseded:
+        _remove(files, folder, [name])
+    if superseded:
+        files.sync_folder(folder)
+    for segment in segments:
+        log_name, *index_names = segment.names()
+        _remove(files, folder, [*index_names, log_name])
+        files.sync_folder(folder)
+
+
+def _remove(files: Files, folder: str, names: Sequence[str]) -> None:
+    for name in names:
+        path = join(folder, name)
+        if files.exists(path):
+            files.remove(path)

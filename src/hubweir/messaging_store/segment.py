@@ -1,0 +1,170 @@
+"""One file of a log: its header, how it is made, and the one that is being appended to.
+
+A segment is named by its first index and its writer epoch (layout.py), and starts with this header of 128 bytes,
+big-endian; stored batches follow back to back from byte 128 on. Behind the last batch there is zero-filled space set
+aside for the next ones, until the segment is finished.
+
+| offset | size | name             | meaning |
+|-------:|-----:|------------------|---------|
+|      0 |    4 | magic            | `hWs\\x01` |
+|      4 |    2 | version          | 1; a newer one is refused, the file untouched |
+|      6 |    1 | durability       | 1 durable, 2 relaxed: a change of mode starts a new segment |
+|      7 |    1 | reserved         | zero |
+|      8 |   16 | log id           | so that a file in the wrong folder is noticed |
+|     24 |    8 | nonce            | the log's secret; every batch carries it |
+|     32 |    4 | writer epoch     | as in the name |
+|     36 |    4 | reserved         | zero |
+|     40 |    8 | first index      | as in the name |
+|     48 |    8 | first offset     | of the first record to come |
+|     56 |    8 | last offset      | signed: of the newest record before this segment; -1 when there never was one |
+|     64 |    8 | last time        | signed: its enqueued time, ms; -1 when there never was one |
+|     72 |    8 | created          | signed: when this segment was made, ms since 1970 |
+|     80 |   44 | reserved         | zero |
+|    124 |    4 | header CRC       | CRC-32C, seed CRC_SEED, of bytes 0 to 124 |
+
+Last offset and last time survive here when retention empties the log.
+
+After a crash: a segment is there with a durable header, and with what `create` was told to put in it, or not at all:
+it is written under another name, synced, renamed, and its folder synced. From then on it supersedes everything at or
+beyond its first index in files of an older epoch. What was appended later may be torn behind the last synced byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hubweir.env import Buffer, File, Files
+from hubweir.errors import NewerFormat
+from hubweir.kernels import crc32c
+from hubweir.kernels.stored_batch import CRC_SEED
+from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, SegmentName, join
+from hubweir.messaging_store.log import Durability
+
+SEGMENT_HEADER_SIZE = 128
+_MAGIC, _VERSION = b"hWs\x01", 1
+_HEADER = struct.Struct(">4sHBB16sQIIQQqqq44s")
+_CRC = struct.Struct(">I")
+
+# Space is set aside in steps that double, so that many quiet logs do not fill the disk with nothing.
+FIRST_STEP_BYTES, LARGEST_STEP_BYTES = 1024 * 1024, 64 * 1024 * 1024
+# Kept free behind every append: an idle mark must not fail for want of space.
+MARK_ROOM_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """What a segment says about itself (table above)."""
+
+    log_id: str
+    nonce: int
+    writer_epoch: int
+    first_index: int
+    first_offset: int
+    last_offset: int
+    last_time_ms: int
+    created_ms: int
+    durability: Durability
+
+    @property
+    def name(self) -> SegmentName:
+        return SegmentName(self.writer_epoch, self.first_index)
+
+    def pack(self) -> bytes:
+        """The 128 bytes."""
+        head = _HEADER.pack(
+            _MAGIC, _VERSION, self.durability, 0, bytes.fromhex(self.log_id), self.nonce, self.writer_epoch, 0,
+            self.first_index, self.first_offset, self.last_offset, self.last_time_ms, self.created_ms, bytes(44),
+        )  # fmt: skip
+        return head + _CRC.pack(crc32c(head, CRC_SEED))
+
+
+def unpack_header(data: bytes) -> SegmentHeader | None:
+    """The header in the first 128 bytes; None when they are damaged. NewerFormat when a newer version wrote it."""
+    if len(data) < SEGMENT_HEADER_SIZE or data[:4] != _MAGIC:
+        return None
+    if _CRC.unpack_from(data, _HEADER.size)[0] != crc32c(data[: _HEADER.size], CRC_SEED):
+        return None
+    (
+        _, version, durability, _, log_id, nonce, writer_epoch, _, first_index, first_offset, last_offset,
+        last_time_ms, created_ms, _,
+    ) = _HEADER.unpack_from(data)  # fmt: skip
+    if version > _VERSION:
+        raise NewerFormat(f"segment of log {log_id.hex()} has format {version}; this version reads up to {_VERSION}")
+    return SegmentHeader(
+        log_id.hex(), nonce, writer_epoch, first_index, first_offset, last_offset, last_time_ms, created_ms,
+        Durability(durability),
+    )  # fmt: skip
+
+
+class ActiveSegment:
+    """The segment that is being appended to. One thread at a time uses it; positions are bytes of the file."""
+
+    __slots__ = ("end", "file", "header", "path", "reserved")
+
+    def __init__(self, file: File, path: str, header: SegmentHeader, end: int) -> None:
+        self.file = file
+        self.path = path
+        self.header = header
+        self.end = end  # where the next batch goes
+        self.reserved = end
+
+    def set_aside(self, size: int, mark_room: int = MARK_ROOM_BYTES) -> None:
+        """Make sure that size bytes fit behind end, and a mark behind them. OSError ENOSPC or EDQUOT if not."""
+        needed = self.end + size + mark_room
+        if needed <= self.reserved:
+            return
+        step = min(max(self.reserved, FIRST_STEP_BYTES), LARGEST_STEP_BYTES)
+        wanted = max(needed, self.reserved + step)
+        try:
+            self.file.reserve(wanted)
+        except OSError:
+            if wanted == needed:
+                raise
+            wanted = needed
+            self.file.reserve(wanted)  # the big step does not fit; what is needed now may
+        self.reserved = wanted
+
+    def forget_behind(self) -> None:
+        """Cut off what a failed write may have left behind end, durably: a start must not find it."""
+        self.file.truncate(self.end)
+        self.reserved = self.end
+        self.file.sync()
+
+    def finish(self) -> None:
+        """Give back what was set aside and not used, and make the file durable as it is."""
+        if self.reserved > self.end:
+            self.file.truncate(self.end)
+            self.reserved = self.end
+        self.file.sync()
+
+
+def create(files: Files, folder: str, header: SegmentHeader, content: Iterable[Sequence[Buffer]] = ()) -> ActiveSegment:
+    """Make a segment that holds content (pieces of stored batches) and make it durable, at once or not at all.
+
+    Blocking: to be offloaded. Raises OSError; then nothing is there under the segment's name, or (when the last step
+    failed) nobody knows, and its epoch must not be used for this log again.
+    """
+    path = join(folder, header.name.file_name)
+    unfinished = path + UNFINISHED_SUFFIX
+    if files.exists(unfinished):
+        files.remove(unfinished)
+    file = files.open(unfinished, create=True)
+    try:
+        segment = ActiveSegment(file, path, header, SEGMENT_HEADER_SIZE)
+        segment.reserved = 0
+        segment.set_aside(0)
+        file.write(0, [header.pack()])
+        for buffers in content:
+            size = sum(len(buffer) for buffer in buffers)
+            segment.set_aside(size)
+            file.write(segment.end, buffers)
+            segment.end += size
+        file.sync()
+    finally:
+        file.close()
+    files.rename(unfinished, path)
+    files.sync_folder(folder)
+    segment.file = files.open(path)
+    return segment

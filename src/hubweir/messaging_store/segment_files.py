@@ -1,0 +1,124 @@
+"""The segments of one log as a list: which file holds which indexes, what was found damaged, where scans start.
+
+`Segment` is what the log knows of one file; `SegmentIndexes` are its two sparse indexes, loaded when they are first
+needed and rebuilt by a scan when their files are absent or damaged.
+"""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from hubweir.env import Files
+from hubweir.kernels.contract import (
+    B_ENQUEUED_TIME,
+    B_FIRST_INDEX,
+    B_FIRST_OFFSET,
+    B_POSITION,
+    BATCH_WIDTH,
+)
+from hubweir.messaging_store.batch_scan import Damage, Piece, Place, scan
+from hubweir.messaging_store.layout import OFFSETS_SUFFIX, TIMES_SUFFIX, join
+from hubweir.messaging_store.offset_index import OffsetIndex
+from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader
+from hubweir.messaging_store.time_index import TimeIndex
+from hubweir.messaging_store.whole_file import read_whole, write_whole
+
+
+class SegmentIndexes:
+    """Both sparse indexes of one segment; a batch that gets an entry gets one in each."""
+
+    __slots__ = ("offsets", "times")
+
+    def __init__(self, offsets: OffsetIndex | None = None, times: TimeIndex | None = None) -> None:
+        self.offsets = OffsetIndex() if offsets is None else offsets
+        self.times = TimeIndex() if times is None else times
+
+    def note(self, place: Place, time_ms: int) -> None:
+        """A batch starts at this place; it gets an entry when the last one is far enough away."""
+        if self.offsets.wants(place.position):
+            self.offsets.add(place)
+            self.times.add(time_ms, place.index)
+
+    def note_piece(self, piece: Piece, before_index: int | None = None) -> None:
+        """Note every batch of a scanned piece that is far enough from the last, below an index."""
+        rows: array[int] = piece.rows
+        for at in range(0, piece.count * BATCH_WIDTH, BATCH_WIDTH):
+            if before_index is not None and rows[at + B_FIRST_INDEX] >= before_index:
+                return
+            position = piece.start.position + rows[at + B_POSITION]
+            if self.offsets.wants(position):
+                self.offsets.add(Place(position, rows[at + B_FIRST_INDEX], rows[at + B_FIRST_OFFSET]))
+                self.times.add(rows[at + B_ENQUEUED_TIME], rows[at + B_FIRST_INDEX])
+
+    def save(self, files: Files, folder: str, stem: str) -> None:
+        """Write both files. Not synced: they can be rebuilt."""
+        write_whole(files, folder, stem + OFFSETS_SUFFIX, self.offsets.pack(), durable=False)
+        write_whole(files, folder, stem + TIMES_SUFFIX, self.times.pack(), durable=False)
+
+
+@dataclass(slots=True)
+class Segment:
+    """One file and the indexes header.first_index .. end_index - 1 that are valid in it (None: it is the newest).
+
+    end_position: no batch of the log lies at or beyond it. damage: ranges found unreadable, in order.
+    """
+
+    header: SegmentHeader
+    folder: str
+    end_index: int | None
+    end_position: int
+    indexes: SegmentIndexes | None = None
+    damage: list[Damage] = field(default_factory=list)
+
+    @property
+    def first_index(self) -> int:
+        return self.header.first_index
+
+    @property
+    def path(self) -> str:
+        return join(self.folder, self.header.name.file_name)
+
+    @property
+    def start(self) -> Place:
+        """Where its first batch is."""
+        return Place(SEGMENT_HEADER_SIZE, self.header.first_index, self.header.first_offset)
+
+    def names(self) -> list[str]:
+        """Every file that belongs to it."""
+        stem = self.header.name.stem
+        return [self.header.name.file_name, stem + OFFSETS_SUFFIX, stem + TIMES_SUFFIX]
+
+
+def load_indexes(files: Files, segment: Segment) -> SegmentIndexes:
+    """The indexes of a finished segment from their files, else by a scan of the segment. Blocking."""
+    saved = read_saved_indexes(files, segment)
+    if saved is not None:
+        return saved
+    built = SegmentIndexes()
+    file = files.open_to_read(segment.path)
+    try:
+        for item in scan(file, segment.start, segment.end_position, segment.header.nonce):
+            if isinstance(item, Piece):
+                built.note_piece(item, segment.end_index)
+    finally:
+        file.close()
+    if segment.end_index is not None:
+        # A full or failing disk must not stop a read. The next one builds it again.
+        with suppress(OSError):
+            built.save(files, segment.folder, segment.header.name.stem)
+    return built
+
+
+def read_saved_indexes(files: Files, segment: Segment) -> SegmentIndexes | None:
+    """The indexes as their files hold them; None unless both are there and sound."""
+    stem = join(segment.folder, segment.header.name.stem)
+    try:
+        offsets_data = read_whole(files, stem + OFFSETS_SUFFIX)
+        times_data = read_whole(files, stem + TIMES_SUFFIX)
+    except OSError:
+        return None
+    offsets = OffsetIndex.unpack(offsets_data) if offsets_data else None
+    times = TimeIndex.unpack(times_data) if times_data else None
+    return SegmentIndexes(offsets, times) if offsets is not None and times is not None else None

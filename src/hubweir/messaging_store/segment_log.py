@@ -1,0 +1,362 @@
+"""SegmentLog: a log in segment files. The engine behind the Log interface (log.py).
+
+Appends go to group_commit.py, which moves the watermark; reads are answered from tail.py, or offloaded to
+log_reader.py; a start is recovery.py; a failed sync is failed_sync.py. This file puts them together and keeps the
+interface's promises. Everything here runs on the owner's loop; what blocks is offloaded, but for `replay` and
+ `load_snapshot`, which are for start-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hubweir.env import Buffer, Result
+from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline, StoreError
+from hubweir.kernels import find_offset
+from hubweir.messaging_store.failed_sync import EpochSource, recover_from_failure
+from hubweir.messaging_store.group_commit import GroupCommit
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
+from hubweir.messaging_store.log_reader import (
+    ReadDamaged,
+    find_offset_in,
+    find_time_in,
+    read_run,
+    replay_runs,
+    segment_of,
+)
+from hubweir.messaging_store.log_state import End, Entry, LogState
+from hubweir.messaging_store.record import complete_run, headers_of, pack_control
+from hubweir.messaging_store.recovery import describe_damage
+from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
+from hubweir.messaging_store.snapshot import Snapshot, load, save
+
+# Set aside on the disk for what must still work when it is full.
+RESERVE_BYTES = 8 * 1024 * 1024
+
+
+class _PendingAnswer:
+    """A read or a search that answers later, or was cancelled."""
+
+    __slots__ = ("cancelled",)
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class SegmentLog:
+    """See Log. Made by open_log.py."""
+
+    def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot]) -> None:
+        self._state = state
+        self._epochs = epochs
+        self._snapshots = [snapshot.index for snapshot in snapshots]
+        self._visible_callback: Callable[[], None] | None = None
+        self._removing = False
+        self._saving = False
+        self._closed = False
+        self._commit = GroupCommit(state, self._moved, self._failed)
+
+    # -- what it is
+
+    @property
+    def log_id(self) -> str:
+        return self._state.log_id
+
+    @property
+    def lease(self) -> Lease:
+        return Lease(self._state.writer_epoch)
+
+    @property
+    def durability(self) -> Durability:
+        return self._state.durability
+
+    @property
+    def bounds(self) -> Bounds:
+        state, end = self._state, self._state.visible
+        return Bounds(
+            state.first_index, end.index, state.first_offset, end.offset, end.last_offset,
+            None if end.last_time_ms < 0 else end.last_time_ms,
+        )  # fmt: skip
+
+    @property
+    def alarms(self) -> list[str]:
+        """What the operator must know: damage, and why the log is offline."""
+        return list(self._state.alarms)
+
+    # -- append
+
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
+        """See Log.append."""
+        if not run:
+            raise KernelRefusal("an empty run cannot be appended")
+        return self._append(run, now_ms, on_done)
+
+    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
+        """See Log.append_control."""
+        self._append(pack_control(control, body), now_ms, None)
+
+    def _append(self, run: bytearray, now_ms: int, on_done: Callable[[Appended | Refused], None] | None) -> Appended:
+        state = self._state
+        self._check_writable(len(run))
+        before = state.appended
+        time_ms = max(now_ms, before.last_time_ms)
+        ended = complete_run(
+            run, nonce=state.nonce, first_index=before.index, first_offset=before.offset, enqueued_time_ms=time_ms,
+            durable_upto=state.synced.index, writer_epoch=state.writer_epoch,
+        )  # fmt: skip
+        if ended.last_record_offset is None:
+            end = End(ended.next_index, ended.next_offset, before.last_offset, before.last_time_ms)
+        else:
+            end = End(ended.next_index, ended.next_offset, ended.last_record_offset, time_ms)
+        appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
+        self._commit.submit(Entry(run, before, end, appended, on_done))
+        return appended
+
+    def _check_writable(self, size: int) -> None:
+        state = self._state
+        if state.fenced:
+            raise LogFenced(f"log {state.log_id}: a newer writer owns it; writer epoch {state.writer_epoch} is over")
+        if state.closing:
+            raise LogOffline(f"log {state.log_id} is closed")
+        if state.offline is not None:
+            raise LogOffline(state.offline)
+        if state.full:
+            free = self._state.env.files.free_bytes()
+            if free < size + RESERVE_BYTES:
+                raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")
+            state.full = False
+
+    def fence(self) -> None:
+        """Another writer has the lease: from now on appends raise LogFenced."""
+        self._state.fenced = True
+
+    def set_durability(self, durability: Durability) -> None:
+        """See Log.set_durability."""
+        self._state.durability = durability
+
+    def set_roll_age(self, roll_age_ms: int | None) -> None:
+        """Start a new segment when the newest is this old (retention/8), so that old ones can go."""
+        self._commit.roll_age_ms = roll_age_ms
+
+    # -- read
+
+    def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
+        """See Log.read."""
+        state = self._state
+        limit = state.visible.index
+        index = max(index, state.first_index)
+        if index >= limit:
+            return Run(b"", index, index)
+        if index >= state.tail.start_index:
+            return state.tail.read(index, max_bytes) or Run(b"", limit, limit)
+        segments = state.segments[segment_of(state.segments, index) :]
+        files = state.env.files
+        state.counters.add("log.cold_reads")
+
+        def answer(run: Run | ReadDamaged) -> Run | Refused:
+            if isinstance(run, Run):
+                return run
+            self._quarantine(run)
+            return Refused(run.error())
+
+        return self._offload_read(
+            lambda: read_run(files, segments, index, limit, max_bytes),
+            answer,
+            on_done,
+            lambda: self.read(index, max_bytes=max_bytes, on_done=on_done),
+        )
+
+    def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
+        """See Log.find_offset."""
+        state = self._state
+        limit = state.visible.index
+        if offset >= state.visible.offset or state.first_index >= limit:
+            return limit
+        if offset <= state.first_offset:
+            return state.first_index
+        first = state.tail.first_run()
+        if first is not None and offset >= next(headers_of(first.data)).first_offset:
+            run = state.tail.find_offset(offset)
+            return limit if run is None else _index_of_offset(run.data, offset, run.next_index)
+        segments = state.segments[self._segment_of_offset(offset) :]
+        files = state.env.files
+        return self._offload_read(
+            lambda: find_offset_in(files, segments, offset, limit),
+            lambda index: index,
+            on_done,
+            lambda: self.find_offset(offset, on_done),
+        )
+
+    def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
+        """See Log.find_time."""
+        state = self._state
+        limit = state.visible.index
+        if time_ms > state.visible.last_time_ms or state.first_index >= limit:
+            return limit
+        first = state.tail.first_run()
+        if first is not None and (first.time_ms < time_ms or state.tail.start_index <= state.first_index):
+            found = state.tail.find_time(time_ms)
+            return limit if found is None else max(found, state.first_index)
+        segments = state.segments[self._segment_of_time(time_ms) :]
+        files = state.env.files
+        return self._offload_read(
+            lambda: find_time_in(files, segments, time_ms, limit),
+            lambda index: index,
+            on_done,
+            lambda: self.find_time(time_ms, on_done),
+        )
+
+    def _segment_of_offset(self, offset: int) -> int:
+        numbers = range(len(self._state.segments))
+        return max((n for n in numbers if self._state.segments[n].header.first_offset <= offset), default=0)
+
+    def _segment_of_time(self, time_ms: int) -> int:
+        numbers = range(len(self._state.segments))
+        return max((n for n in numbers if self._state.segments[n].header.last_time_ms < time_ms), default=0)
+
+    def _offload_read(self, call, answer, on_done, again) -> Pending:  # type: ignore[no-untyped-def]
+        pending = _PendingAnswer()
+
+        def done(result: Result) -> None:  # type: ignore[type-arg]
+            if pending.cancelled:
+                return
+            try:
+                value = answer(result.value())
+            except FileNotFoundError:
+                # Retention took the file meanwhile: ask again, from what is kept.
+                outcome = again()
+                if not isinstance(outcome, _PendingAnswer):
+                    on_done(outcome)
+                return
+            except (OSError, StoreError) as error:
+                text = f"log {self._state.log_id}: cannot be read: {error}"
+                value = Refused(error if isinstance(error, StoreError) else StoreError(text))
+            on_done(value)
+
+        self._state.env.offload(call, done)
+        return pending
+
+    def _quarantine(self, found: ReadDamaged) -> None:
+        """Tell the operator what cannot be served."""
+        if found.damage not in found.segment.damage:
+            found.segment.damage.append(found.damage)
+            self._state.counters.add("log.corrupt_records", found.resume - found.start)
+            self._state.alarm(describe_damage(found.segment, found.damage))
+
+    def on_visible(self, callback: Callable[[], None]) -> None:
+        """See Log.on_visible."""
+        self._visible_callback = callback
+
+    def replay(self, index: int = 0) -> Iterator[Run]:
+        """See Log.replay."""
+        state = self._state
+        index = max(index, state.first_index)
+        segments = state.segments[segment_of(state.segments, index) :] if state.segments else []
+        return replay_runs(state.env.files, segments, index, state.visible.index)
+
+    # -- retention and snapshots
+
+    def expire(self, *, now_ms: int, retention_ms: int) -> int:
+        """See Log.expire. The files go away from the loop, oldest first."""
+        state = self._state
+        if self._removing or self._closed:
+            return state.first_index
+        count, roll = expired_count(
+            state.segments, state.visible.last_time_ms,
+            oldest_kept_ms=now_ms - retention_ms, trim_limit=trim_limit(self._snapshots),
+        )  # fmt: skip
+        if (
+            roll
+            and state.offline is None
+            and not state.closing
+            and state.segments[-1].first_index < state.visible.index
+        ):
+            self._commit.roll()
+        gone, superseded = state.segments[:count], state.superseded
+        if not gone and not superseded:
+            return state.first_index
+        state.segments = state.segments[count:]
+        state.superseded = []
+        if gone:
+            first = state.segments[0].header
+            state.first_index, state.first_offset = first.first_index, first.first_offset
+            state.counters.add("log.expired_segments", len(gone))
+        self._removing = True
+        files, folder = state.env.files, state.folder
+
+        def removed(result: Result[None]) -> None:
+            self._removing = False
+            try:
+                result.value()
+            except OSError:
+                # They are found again at the next start. Superseded ones must not outlive what supersedes them.
+                state.superseded = (
+                    superseded + [name for segment in gone for name in segment.names()] + state.superseded
+                )
+
+        state.env.offload(lambda: remove_segments(files, folder, superseded, gone), removed)
+        return state.first_index
+
+    def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
+        """See Log.save_snapshot."""
+        log = self._state
+        snapshot = Snapshot(log.visible.index, state)
+        if self._saving or self._closed:
+            log.env.call_soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
+            return
+        self._saving = True
+
+        def saved(result: Result[None]) -> None:
+            self._saving = False
+            try:
+                result.value()
+            except OSError as error:
+                on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
+            else:
+                self._snapshots = [snapshot.index, *self._snapshots][:2]
+                on_done(None)
+
+        def synced(durable: bool) -> None:
+            if durable:
+                log.env.offload(lambda: save(log.env.files, log.folder, snapshot), saved)
+            else:
+                self._saving = False
+                on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))
+
+        self._commit.when_synced(synced)
+
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        """See Log.load_snapshot."""
+        for snapshot in load(self._state.env.files, self._state.folder):
+            if snapshot.index <= self._state.visible.index:
+                return snapshot.index, snapshot.state
+            self._state.alarm(f"log {self.log_id}: a snapshot covers records that the log does not have")
+        return None
+
+    # -- end
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """See Log.close."""
+        if self._closed:
+            self._state.env.call_soon(on_done)
+            return
+        self._closed = True
+        self._commit.close(on_done)
+
+    def _moved(self) -> None:
+        if self._visible_callback is not None:
+            self._visible_callback()
+
+    def _failed(self, error: OSError, entries: list[Entry]) -> None:
+        recover_from_failure(self._state, self._commit, self._epochs, error, entries)
+
+
+def _index_of_offset(data: Buffer, offset: int, default: int) -> int:
+    """Index of the first record of a run at or behind an offset."""
+    for header in headers_of(data):
+        if header.count and header.first_offset + header.record_bytes > offset:
+            return header.first_index + find_offset(data, header.position, offset)[1]
+    return default

@@ -1,0 +1,138 @@
+"""The newest visible runs of a log, in memory: what live readers are served from.
+
+Whole runs as they were appended, bounded by bytes. What is not synced yet (relaxed mode) is never dropped, whatever
+the bound: after a failed sync it is the only evidence there is. Runs are in order and without gaps, but for numbers
+that a control batch skipped. After a crash: gone; the files hold it.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_LENGTH
+from hubweir.messaging_store.log import Run
+
+_LENGTH_COUNT = struct.Struct(">II")
+_INDEX = struct.Struct(">Q")
+assert AT_COUNT == AT_LENGTH + 4
+_COMPACT_AT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class TailRun:
+    """One appended run and what it spans; control runs span nothing."""
+
+    data: memoryview
+    first_index: int
+    next_index: int
+    next_offset: int
+    time_ms: int
+
+
+class Tail:
+    """Runs in order. start_index: everything visible from here on is in it."""
+
+    __slots__ = ("_bytes", "_firsts", "_head", "_limit_bytes", "_runs", "start_index")
+
+    def __init__(self, limit_bytes: int, start_index: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._runs: list[TailRun] = []
+        self._firsts: list[int] = []
+        self._head = 0
+        self._bytes = 0
+        self.start_index = start_index
+
+    def add(self, run: TailRun, keep_from: int) -> None:
+        """Put a run behind the others, then drop old ones over the bound, but none that reaches beyond keep_from."""
+        self._runs.append(run)
+        self._firsts.append(run.first_index)
+        self._bytes += len(run.data)
+        self.shrink(keep_from)
+
+    def shrink(self, keep_from: int) -> None:
+        """Drop runs over the bound from the front, but none that reaches beyond index keep_from, nor the last."""
+        head, runs = self._head, self._runs
+        while self._bytes > self._limit_bytes and head < len(runs) - 1 and runs[head].next_index <= keep_from:
+            self._bytes -= len(runs[head].data)
+            self.start_index = runs[head].next_index
+            head += 1
+        if head >= _COMPACT_AT and head * 2 >= len(runs):
+            del runs[:head], self._firsts[:head]
+            head = 0
+        elif head != self._head:
+            empty = TailRun(memoryview(b""), 0, 0, 0, 0)
+            runs[self._head : head] = [empty] * (head - self._head)
+        self._head = head
+
+    def runs_from(self, index: int) -> list[memoryview]:
+        """The data of every run that starts at or behind an index, in order."""
+        return [run.data for run in self._runs[self._head :] if run.first_index >= index]
+
+    def read(self, index: int, max_bytes: int) -> Run | None:
+        """Batches from the one that holds index on: one at least, then up to max_bytes. None: nothing from there on.
+
+        No copy when they lie in one appended run.
+        """
+        number = max(bisect_right(self._firsts, index, self._head) - 1, self._head)
+        runs = self._runs
+        while number < len(runs) and runs[number].next_index <= index:
+            number += 1  # numbers that were skipped, and control runs
+        if number == len(runs):
+            return None
+        run = runs[number]
+        start = _batch_of(run.data, index)
+        first_index = _INDEX.unpack_from(run.data, start + AT_FIRST_INDEX)[0]
+        stop, next_index = _up_to(run.data, start, max_bytes)
+        if stop < len(run.data) or number + 1 == len(runs):
+            return Run(run.data[start:stop], first_index, next_index)
+        parts, size = [run.data[start:stop]], stop - start
+        while number + 1 < len(runs):
+            number += 1
+            run = runs[number]
+            if size + len(run.data) > max_bytes:
+                break
+            parts.append(run.data)
+            size += len(run.data)
+            next_index = run.next_index
+        return Run(parts[0] if len(parts) == 1 else b"".join(parts), first_index, next_index)
+
+    def find_offset(self, offset: int) -> TailRun | None:
+        """The first run that reaches beyond an offset. Ask only for offsets from the tail's start on."""
+        number = bisect_right(self._runs, offset, self._head, key=lambda run: run.next_offset)
+        return self._runs[number] if number < len(self._runs) else None
+
+    def find_time(self, time_ms: int) -> int | None:
+        """Index of the first record enqueued at time_ms or later; None when none is."""
+        number = bisect_right(self._runs, time_ms - 1, self._head, key=lambda run: run.time_ms)
+        while number < len(self._runs) and self._runs[number].first_index == self._runs[number].next_index:
+            number += 1
+        return self._runs[number].first_index if number < len(self._runs) else None
+
+    def first_run(self) -> TailRun | None:
+        """The oldest run that is still held."""
+        return self._runs[self._head] if self._head < len(self._runs) else None
+
+
+def _batch_of(data: memoryview, index: int) -> int:
+    """Position of the batch of a run that holds index."""
+    at = 0
+    while True:
+        length, count = _LENGTH_COUNT.unpack_from(data, at + AT_LENGTH)
+        if index < _INDEX.unpack_from(data, at + AT_FIRST_INDEX)[0] + count:
+            return at
+        at += length
+
+
+def _up_to(data: memoryview, start: int, max_bytes: int) -> tuple[int, int]:
+    """Where to stop behind start so that one batch at least, and at most max_bytes, lie between; the next index."""
+    length, count = _LENGTH_COUNT.unpack_from(data, start + AT_LENGTH)
+    stop, next_index = start + length, _INDEX.unpack_from(data, start + AT_FIRST_INDEX)[0] + count
+    while stop < len(data):
+        length, count = _LENGTH_COUNT.unpack_from(data, stop + AT_LENGTH)
+        if stop + length - start > max_bytes:
+            break
+        next_index = _INDEX.unpack_from(data, stop + AT_FIRST_INDEX)[0] + count
+        stop += length
+    return stop, next_index

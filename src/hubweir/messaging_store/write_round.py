@@ -1,0 +1,85 @@
+"""The part of a round that runs in a worker thread: maybe a new segment, then one write and one sync.
+
+Raises DiskFull when there was no space, and then nothing of the round is left in any file; LogFenced when somebody
+else owns the store; any other OSError means that the file cannot be trusted from here on (failed_sync.py).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from contextlib import suppress
+
+from hubweir.env import Buffer, SyncFailed
+from hubweir.errors import DiskFull
+from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, join
+from hubweir.messaging_store.log_state import LogState
+from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+def write_round(
+    state: LogState,
+    old: ActiveSegment | None,
+    header: SegmentHeader | None,
+    buffers: Sequence[Buffer],
+    size: int,
+    mark_room: int,
+) -> ActiveSegment:
+    """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment."""
+    if header is None:
+        assert old is not None
+        _write(state, old, buffers, size, mark_room)
+        return old
+    if old is not None:
+        old.finish()
+    state.check_epoch()
+    segment = _create(state, header)
+    try:
+        _write(state, segment, buffers, size, mark_room)
+    except BaseException:
+        segment.file.close()
+        raise
+    return segment
+
+
+def _create(state: LogState, header: SegmentHeader) -> ActiveSegment:
+    files, folder = state.env.files, state.folder
+    try:
+        state.env.fault("log.before_new_segment")
+        return create(files, folder, header)
+    except SyncFailed:
+        raise
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        with suppress(OSError):
+            files.remove(join(folder, header.name.file_name + UNFINISHED_SUFFIX))
+        raise _full(state, error) from error
+
+
+def _write(state: LogState, segment: ActiveSegment, buffers: Sequence[Buffer], size: int, mark_room: int) -> None:
+    if not buffers:
+        return
+    try:
+        segment.set_aside(size, mark_room)
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        raise _full(state, error) from error
+    try:
+        state.env.fault("log.before_write")
+        segment.file.write_and_sync(segment.end, buffers)
+        state.env.fault("log.after_sync")
+    except SyncFailed:
+        raise
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        segment.forget_behind()
+        raise _full(state, error) from error
+
+
+def _full(state: LogState, error: OSError) -> DiskFull:
+    return DiskFull(f"log {state.log_id}: {error.strerror}; nothing was stored, send again when there is space")
