@@ -1,355 +1,30 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True
 """Compiled kernels that make and read records: deliveries in, stored batches out and checked. The twins: pure.py.
 
-The work is done by `nogil noexcept` functions on pointers that answer with a code; the wrappers at the end borrow the
-buffers, check the call and raise. All bytes of a peer are read through sections.pxd and bytes.pxd.
+This page holds the doors: they borrow the buffers, check the call, grow `out`, and raise. The work is done by
+`nogil noexcept` functions on pointers that answer with a code: ingest.pxd, events.pxd, batches.pxd, scan.pxd, crc.pxd.
+All bytes of a peer are read through sections.pxd and bytes.pxd.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
 
-from hubweir.kernels.batches cimport Batch, open_batch, record_end, records_start
+from hubweir.kernels.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
-from hubweir.kernels.bytes cimport NOWHERE, load16, load32, load64, store32
+from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.contract cimport *
-from hubweir.kernels.sections cimport (
-    APPLICATION_PROPERTIES, BITS_BODY, DATA, DELIVERY_ANNOTATIONS, FOOTER, HEADER, MESSAGE_ANNOTATIONS, PROPERTIES,
-    Items, Message, Section, compound, is_name, read_message, read_section, skip_value, variable,
+from hubweir.kernels.crc cimport crc, crc_by_table, crc_start
+from hubweir.kernels.events cimport open_event
+from hubweir.kernels.ingest cimport (
+    GROW, Records, append_envelope, append_record, first_message, is_taken, key_of, open_envelope,
 )
-from hubweir.kernels.stored_batch cimport *
+from hubweir.kernels.scan cimport scan_run
+from hubweir.kernels.sections cimport DATA, Message, Section, read_message, read_section, variable
+from hubweir.kernels.stored_batch cimport KIND_EVENTS, RECORD_HEADER_SIZE
 
-cdef extern from *:
-    """
-    #include <stddef.h>
-    #include <stdint.h>
-    #include <string.h>
-
-    /* CRC-32C, polynomial 0x1EDC6F41 reflected: eight tables where the processor has no instruction for it. */
-    static uint32_t hubweir_crc_table[8][256];
-
-    static void hubweir_crc_prepare(void) {
-        for (int i = 0; i < 256; i++) {
-            uint32_t value = (uint32_t)i;
-            for (int bit = 0; bit < 8; bit++) value = (value >> 1) ^ (0x82F63B78u & (0u - (value & 1u)));
-            hubweir_crc_table[0][i] = value;
-        }
-        for (int i = 0; i < 256; i++)
-            for (int t = 1; t < 8; t++) {
-                uint32_t before = hubweir_crc_table[t - 1][i];
-                hubweir_crc_table[t][i] = (before >> 8) ^ hubweir_crc_table[0][before & 0xFF];
-            }
-    }
-
-    static uint32_t hubweir_crc_by_table(uint32_t crc, const uint8_t *p, size_t size) {
-        for (; size >= 8; size -= 8, p += 8) {
-            crc ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-            crc = hubweir_crc_table[7][crc & 0xFF] ^ hubweir_crc_table[6][crc >> 8 & 0xFF]
-                ^ hubweir_crc_table[5][crc >> 16 & 0xFF] ^ hubweir_crc_table[4][crc >> 24]
-                ^ hubweir_crc_table[3][p[4]] ^ hubweir_crc_table[2][p[5]]
-                ^ hubweir_crc_table[1][p[6]] ^ hubweir_crc_table[0][p[7]];
-        }
-        for (; size; size--, p++) crc = (crc >> 8) ^ hubweir_crc_table[0][(crc ^ *p) & 0xFF];
-        return crc;
-    }
-
-    #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-    __attribute__((target("sse4.2")))
-    static uint32_t hubweir_crc_by_instruction(uint32_t crc, const uint8_t *p, size_t size) {
-        uint64_t wide = crc;
-        for (; size >= 8; size -= 8, p += 8) {
-            uint64_t word;
-            memcpy(&word, p, 8);
-            wide = __builtin_ia32_crc32di(wide, word);
-        }
-        crc = (uint32_t)wide;
-        for (; size; size--, p++) crc = __builtin_ia32_crc32qi(crc, *p);
-        return crc;
-    }
-    static int hubweir_crc_has_instruction(void) {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("sse4.2") != 0;
-    }
-    #else
-    #define hubweir_crc_by_instruction hubweir_crc_by_table
-    static int hubweir_crc_has_instruction(void) { return 0; }
-    #endif
-    """
-    void crc_prepare "hubweir_crc_prepare"()
-    uint32_t crc_by_table "hubweir_crc_by_table"(uint32_t crc, const uint8_t* p, size_t size) noexcept nogil
-    uint32_t crc_by_instruction "hubweir_crc_by_instruction"(uint32_t crc, const uint8_t* p, size_t size) noexcept nogil
-    int crc_has_instruction "hubweir_crc_has_instruction"()
-
-crc_prepare()
-cdef bint HAS_INSTRUCTION = crc_has_instruction()
-
-cdef const char* PARTITION_KEY = b"x-opt-partition-key"
-cdef enum:
-    GROW = -1  # ingest needs more space in out; not a status, the wrapper grows it and goes on
-
-cdef struct Records:
-    # The end of out while records are appended: what was there before the call, what is used, what there is.
-    uint8_t* out
-    int64_t begun
-    int64_t used
-    int64_t capacity
-    int64_t room
-    int64_t needed
-    int64_t events
-
-
-cdef uint32_t crc(uint32_t seed, const uint8_t* data, int64_t size) noexcept nogil:
-    cdef uint32_t value = seed ^ <uint32_t>0xFFFFFFFF
-    if HAS_INSTRUCTION:
-        return crc_by_instruction(value, data, <size_t>size) ^ <uint32_t>0xFFFFFFFF
-    return crc_by_table(value, data, <size_t>size) ^ <uint32_t>0xFFFFFFFF
-
-
-cdef inline uint32_t position(int64_t at, int64_t start) noexcept nogil:
-    return <uint32_t>ABSENT if at == NOWHERE else <uint32_t>(at - start)
-
-
-cdef int append_record(const uint8_t* data, int64_t start, int64_t end, Records* records) noexcept nogil:
-    """Append the record of the message data[start:end]: INGEST_DONE, INGEST_ROOM, INGEST_MALFORMED or GROW."""
-    cdef int64_t size = RECORD_HEADER_SIZE + (end - start), written = records.used - records.begun
-    cdef Message message
-    cdef uint8_t* to
-    if written > 0 and size > records.room - written:
-        return INGEST_ROOM
-    if size >= <int64_t><uint32_t>ABSENT:
-        return INGEST_MALFORMED
-    if size > records.capacity - records.used:
-        records.needed = size
-        return GROW
-    if read_message(data, start, end, &message) == NOWHERE:
-        return INGEST_MALFORMED
-    to = records.out + records.used
-    store32(to + AT_RECORD_LENGTH, <uint32_t>size)
-    store32(to + AT_HEADER_END, 0 if message.header_end == NOWHERE else <uint32_t>(message.header_end - start))
-    store32(to + AT_DELIVERY_ANNOTATIONS, position(message.at[DELIVERY_ANNOTATIONS - HEADER], start))
-    store32(to + AT_MESSAGE_ANNOTATIONS, position(message.at[MESSAGE_ANNOTATIONS - HEADER], start))
-    store32(to + AT_PROPERTIES, position(message.at[PROPERTIES - HEADER], start))
-    store32(to + AT_APPLICATION_PROPERTIES, position(message.at[APPLICATION_PROPERTIES - HEADER], start))
-    store32(to + AT_BODY, position(message.body, start))
-    store32(to + AT_FOOTER, position(message.at[FOOTER - HEADER], start))
-    memcpy(to + RECORD_HEADER_SIZE, data + start, <size_t>(end - start))
-    records.used += size
-    records.events += 1
-    return INGEST_DONE
-
-
-cdef int append_envelope(const uint8_t* data, int64_t* at, int64_t end, Records* records) noexcept nogil:
-    """Append a record for each data section from at[0] on; at[0] moves to the first section not finished."""
-    cdef Section section
-    cdef int64_t start = 0, stop
-    cdef int status
-    while at[0] < end:
-        stop = read_section(data, at[0], end, &section)
-        if stop == NOWHERE:
-            return INGEST_MALFORMED
-        if section.code == DATA:
-            if variable(data, section.value, stop, &start) == NOWHERE:
-                return INGEST_MALFORMED
-            status = append_record(data, start, stop, records)
-            if status != INGEST_DONE:
-                return status
-        at[0] = stop
-    return INGEST_DONE
-
-
-cdef int open_envelope(
-    const uint8_t* data, int64_t start, int64_t end, int64_t message_format, Message* message
-) noexcept nogil:
-    """Read the sections of a delivery: its envelope's, or those of the single message that it is."""
-    if message_format != 0 and message_format != <int64_t><uint32_t>BATCH_FORMAT:
-        return NOWHERE
-    if read_message(data, start, end, message) == NOWHERE:
-        return NOWHERE
-    if message_format != 0 and message.body != NOWHERE and message.data_count == 0:
-        return NOWHERE
-    return 0
-
-
-cdef int key_of(const uint8_t* data, Message* message, int64_t* start, int64_t* end) noexcept nogil:
-    """1 and where the text of the partition key is; 0 when it is absent, null or empty; NOWHERE for no string."""
-    cdef Items items
-    cdef int64_t at, value, behind
-    if message.annotations == NOWHERE:
-        return 0
-    if compound(data, message.annotations, message.annotations_end, &items) == NOWHERE:
-        return NOWHERE
-    at = items.start
-    while at < items.end:
-        value = skip_value(data, at, items.end)
-        if value == NOWHERE:
-            return NOWHERE
-        behind = skip_value(data, value, items.end)
-        if behind == NOWHERE:
-            return NOWHERE
-        if is_name(data, at, value, PARTITION_KEY, 19):
-            if data[value] == 0x40:
-                return 0
-            if data[value] != 0xA1 and data[value] != 0xB1:
-                return NOWHERE
-            end[0] = variable(data, value, behind, start)
-            return 1 if end[0] > start[0] else 0
-        at = behind
-    return 0
-
-
-cdef int first_message(const uint8_t* data, Message* envelope, int64_t* start, int64_t* end) noexcept nogil:
-    """Where the first inner message of an envelope is; 0 when it has none."""
-    if envelope.data_count == 0:
-        return 0
-    end[0] = variable(data, envelope.body_value, envelope.body_end, start)
-    return 1
-
-
-cdef int is_taken(
-    const uint8_t* data, Message* message, int64_t message_format, const uint8_t* name, int64_t name_length
-) noexcept nogil:
-    """INGEST_DONE when the delivery may lie under this name, INGEST_NAME or INGEST_MALFORMED otherwise."""
-    cdef int64_t start = 0, end = 0
-    cdef int found
-    if message_format == 0 and name_length == 0:
-        return INGEST_DONE
-    found = key_of(data, message, &start, &end)
-    if found == NOWHERE:
-        return INGEST_MALFORMED
-    if found == 0:
-        return INGEST_DONE if name_length == 0 else INGEST_NAME
-    if end - start != name_length or memcmp(data + start, name, <size_t>name_length) != 0:
-        return INGEST_NAME
-    return INGEST_DONE
-
-
-cdef int check_batch(const uint8_t* data, int64_t at, int64_t end, uint64_t nonce) noexcept nogil:
-    """What stands at `at`, as a status of scan_batches."""
-    cdef int64_t left = end - at, length
-    cdef int64_t index
-    cdef uint32_t magic = MAGIC
-    for index in range(min(left, 4)):
-        if data[at + index] != <uint8_t>(magic >> (24 - 8 * index)):
-            return BATCHES_DAMAGED
-    if left < HEADER_SIZE:
-        return BATCHES_PARTIAL
-    if nonce:
-        if crc(CRC_SEED, data + at, AT_HEADER_CRC) != load32(data + at + AT_HEADER_CRC):
-            return BATCHES_DAMAGED
-        if load64(data + at + AT_NONCE) != nonce:
-            return BATCHES_DAMAGED
-    if data[at + AT_VERSION] > VERSION:
-        return BATCHES_NEWER
-    if data[at + AT_VERSION] < VERSION or data[at + AT_KIND] < KIND_EVENTS or data[at + AT_KIND] > KIND_CONTROL:
-        return BATCHES_DAMAGED
-    if records_start(data, at) == NOWHERE:
-        return BATCHES_DAMAGED
-    length = load32(data + at + AT_LENGTH)
-    if length > left:
-        return BATCHES_PARTIAL
-    if crc(CRC_SEED, data + at + HEADER_SIZE, length - HEADER_SIZE) != load32(data + at + AT_PAYLOAD_CRC):
-        return BATCHES_DAMAGED
-    return BATCHES_OK
-
-
-cdef int scan(
-    const uint8_t* data, int64_t* at, int64_t end, uint64_t nonce, int64_t* table, int64_t room, int64_t* rows
-) noexcept nogil:
-    cdef int status
-    cdef int64_t* row
-    while rows[0] < room and at[0] < end:
-        status = check_batch(data, at[0], end, nonce)
-        if status != BATCHES_OK:
-            return status
-        row = table + rows[0] * BATCH_WIDTH
-        row[B_POSITION] = at[0]
-        row[B_LENGTH] = load32(data + at[0] + AT_LENGTH)
-        row[B_KIND] = data[at[0] + AT_KIND]
-        row[B_FLAGS] = load16(data + at[0] + AT_FLAGS)
-        row[B_COUNT] = load32(data + at[0] + AT_COUNT)
-        row[B_FIRST_INDEX] = <int64_t>load64(data + at[0] + AT_FIRST_INDEX)
-        row[B_FIRST_OFFSET] = <int64_t>load64(data + at[0] + AT_FIRST_OFFSET)
-        row[B_ENQUEUED_TIME] = <int64_t>load64(data + at[0] + AT_ENQUEUED_TIME)
-        row[B_DURABLE_UPTO] = <int64_t>load64(data + at[0] + AT_DURABLE_UPTO)
-        row[B_WRITER_EPOCH] = load32(data + at[0] + AT_WRITER_EPOCH)
-        row[B_RECORDS] = records_start(data, at[0])
-        rows[0] += 1
-        at[0] += row[B_LENGTH]
-    return BATCHES_OK
-
-
-cdef int64_t digits(const uint8_t* data, int64_t start, int64_t end) noexcept nogil:
-    """The number that 1 to 18 decimal digits spell; -1 for other text."""
-    cdef int64_t value = 0, at
-    if not 1 <= end - start <= 18:
-        return -1
-    for at in range(start, end):
-        if data[at] < 0x30 or data[at] > 0x39:
-            return -1
-        value = value * 10 + (data[at] - 0x30)
-    return value
-
-
-cdef void fill_annotations(const uint8_t* data, Message* message, int64_t* row) noexcept nogil:
-    """The service's names as integers; where a name stands twice the last one that has its type counts."""
-    cdef Items items
-    cdef int64_t at, value, behind, start = 0, stop, number
-    cdef uint8_t code
-    if message.annotations == NOWHERE:
-        return
-    if compound(data, message.annotations, message.annotations_end, &items) == NOWHERE:
-        return
-    at = items.start
-    while at < items.end:
-        value = skip_value(data, at, items.end)
-        if value == NOWHERE:
-            return
-        behind = skip_value(data, value, items.end)
-        if behind == NOWHERE:
-            return
-        code = data[value]
-        if code == 0x81 or code == 0x55:
-            if is_name(data, at, value, b"x-opt-sequence-number", 21):
-                row[E_SEQUENCE_NUMBER] = (
-                    <int64_t>load64(data + value + 1) if code == 0x81 else <signed char>data[value + 1]
-                )
-        elif code == 0x83:
-            if is_name(data, at, value, b"x-opt-enqueued-time", 19):
-                row[E_ENQUEUED_TIME] = <int64_t>load64(data + value + 1)
-        elif code == 0xA1 or code == 0xB1:
-            stop = variable(data, value, behind, &start)
-            if is_name(data, at, value, b"x-opt-offset", 12):
-                number = digits(data, start, stop)
-                if number >= 0:
-                    row[E_OFFSET] = number
-            elif is_name(data, at, value, PARTITION_KEY, 19):
-                row[E_KEY] = start
-                row[E_KEY_LENGTH] = stop - start
-        at = behind
-
-
-cdef int open_event(const uint8_t* data, int64_t start, int64_t end, int64_t* row) noexcept nogil:
-    cdef Message message
-    cdef int index
-    cdef int64_t content = 0, stop
-    if read_message(data, start, end, &message) == NOWHERE:
-        return NOWHERE
-    for index in range(EVENT_WIDTH):
-        row[index] = -1
-    fill_annotations(data, &message, row)
-    row[E_PROPERTIES] = message.at[PROPERTIES - HEADER]
-    row[E_APPLICATION_PROPERTIES] = message.at[APPLICATION_PROPERTIES - HEADER]
-    row[E_BODY] = message.body
-    if message.data_count == 1:
-        stop = variable(data, message.body_value, message.body_end, &content)
-        row[E_BODY] = content
-        row[E_BODY_LENGTH] = stop - content
-    return 0
-
-
-# The wrappers: borrow the buffers, check the call, raise.
+crc_start()
 
 
 cdef int check_deliveries(Py_buffer* data, Py_buffer* rows, int64_t first, int64_t last) except -1:
@@ -380,7 +55,7 @@ def crc32c_by_table(data, int64_t seed=0):
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        return crc_by_table(<uint32_t>seed ^ <uint32_t>0xFFFFFFFF, <const uint8_t*>view.buf, <size_t>view.len) ^ 0xFFFFFFFF
+        return crc_by_table(<uint32_t>seed, <const uint8_t*>view.buf, view.len)
     finally:
         PyBuffer_Release(&view)
 
@@ -412,8 +87,11 @@ cdef tuple ingest_rows(
     cdef int64_t* delivery
     cdef int64_t row = first, at, start, end, message_format, mark, events_before, bytes_in = 0
     cdef int status = INGEST_DONE
-    cdef const uint8_t* wanted = NULL if name is None else <const uint8_t*>PyBytes_AS_STRING(name)
-    cdef int64_t wanted_length = 0 if name is None else len(name)
+    cdef const uint8_t* wanted = NULL
+    cdef int64_t wanted_length = 0
+    if name is not None:
+        wanted = <const uint8_t*>PyBytes_AS_STRING(name)
+        wanted_length = len(name)
     if resume_at != 0:
         delivery = rows + first * DELIVERY_WIDTH
         if first == last or delivery[D_FORMAT] != <int64_t><uint32_t>BATCH_FORMAT or not (
@@ -622,7 +300,7 @@ def scan_batches(data, int64_t start, int64_t end, nonce, table):
         wanted = nonce
         borrow_table(table, &rows, True)
         try:
-            status = scan(
+            status = scan_run(
                 <const uint8_t*>view.buf, &at, end, wanted, <int64_t*>rows.buf, rows_of(&rows, BATCH_WIDTH), &count
             )
             return count, at, status

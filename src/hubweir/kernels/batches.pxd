@@ -1,4 +1,4 @@
-"""Open a stored batch of a run and step over its records, compiled. The twin is pure_batches.py."""
+"""Open, walk and check stored batches, compiled. The twin is pure_batches.py."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
