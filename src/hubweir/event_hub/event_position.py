@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from hubweir.errors import ARGUMENT_ERROR, INVALID_FIELD, ServiceError
+from hubweir.namespace.error_text import printable
 
 
 class PositionKind(IntEnum):
@@ -65,7 +66,7 @@ def parse_selector(text: str) -> EventPosition:
     that its name takes.
     """
     if len(text) > SELECTOR_LIMIT:
-        raise _invalid(text[:64] + "…", f"it has {len(text)} characters, over the limit of {SELECTOR_LIMIT}")
+        raise _invalid(text, f"it has {len(text)} characters, over the limit of {SELECTOR_LIMIT}")
     name, operator, value = text.partition(">")
     if not operator:
         raise _invalid(text, "it has no > or >=")
@@ -73,7 +74,7 @@ def parse_selector(text: str) -> EventPosition:
     annotation = name.strip(" ").lower()
     kind = _KINDS.get(annotation.removeprefix(_PREFIX)) if annotation.startswith(_PREFIX) else None
     if kind is None:
-        raise _invalid(text, f"{name.strip()!r} is no annotation that events are ordered by")
+        raise _invalid(text, f"'{printable(name.strip(), 64)}' is no annotation that events are ordered by")
     return _position(kind, _unquoted(value[inclusive:].strip(" "), text), inclusive, text)
 
 
@@ -104,8 +105,8 @@ def _position(kind: PositionKind, value: str, inclusive: bool, text: str) -> Eve
         }[kind]
         raise ServiceError(
             ARGUMENT_ERROR,
-            f"The supplied value '{value[:64]}' is invalid. It must be {wanted}. Take it from an event as it was "
-            f"received. Filter: {text[:128]}",
+            f"The supplied value '{printable(value, 64)}' is invalid. It must be {wanted}. Take it "
+            f"from an event as it was received. Filter: {printable(text, 128)}",
         )
     return EventPosition(kind, number, inclusive)
 
@@ -132,6 +133,6 @@ def _integer(text: str) -> int | None:
 def _invalid(text: str, why: str) -> ServiceError:
     return ServiceError(
         INVALID_FIELD,
-        f"The filter '{text[:128]}' is not a start position: {why}. "
+        f"The filter '{printable(text, 128)}' is not a start position: {why}. "
         "Write amqp.annotation.x-opt-offset > '-1', or x-opt-sequence-number or x-opt-enqueued-time in its place.",
     )

@@ -8,7 +8,7 @@ and Timestamp, which people quote in support questions and the Python client spl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 INVALID_PARTITION = "The specified partition is invalid for an EventHub partition sender or receiver"
 
@@ -42,7 +42,7 @@ def hub_tracker(namespace: str, hub: str, *, partition_id: str | None = None, co
 def timestamp(time_ms: int) -> str:
     """UTC in seconds without a zone: `2026-11-21T10:59:00`. Times no calendar has are clamped to its ends."""
     seconds = min(max(time_ms // 1000, -62_135_596_800), 253_402_300_799)
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
 def printable(text: str, limit: int = 256) -> str:

@@ -1,0 +1,105 @@
+"""What an operator may set, at its limits."""
+
+import pytest
+
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.namespace.descriptions import (
+    GROUPS_PER_HUB_MAX,
+    MESSAGE_SIZE_LIMIT_BYTES,
+    RETENTION_DEFAULT_MS,
+    RETENTION_MAX_MS,
+    RETENTION_MIN_MS,
+    AuthorizationRuleDescription,
+    EventHubDescription,
+    check_event_hub,
+    check_groups,
+    check_rule,
+)
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.secret import KEY_LIMIT, Secret
+
+
+@pytest.mark.parametrize(
+    "hub",
+    [
+        EventHubDescription("h", 1),
+        EventHubDescription("h", 32),
+        EventHubDescription("h", 4, retention_ms=RETENTION_MIN_MS),
+        EventHubDescription("h", 4, retention_ms=RETENTION_MAX_MS),
+    ],
+)
+def test_values_at_the_limits_are_legal(hub: EventHubDescription) -> None:
+    assert check_event_hub(hub) == hub
+
+
+@pytest.mark.parametrize(
+    ("hub", "needle"),
+    [
+        (EventHubDescription("h", 0), "partition_count is 0; 1 to 32"),
+        (EventHubDescription("h", 33), "partition_count is 33; 1 to 32"),
+        (EventHubDescription("h", -1), "partition_count is -1"),
+        (EventHubDescription("h", 4, retention_ms=RETENTION_MIN_MS - 1), "3600000 (1 hour)"),
+        (EventHubDescription("h", 4, retention_ms=RETENTION_MAX_MS + 1), "7776000000 (90 days)"),
+        (EventHubDescription("h/", 4), "event hub"),
+        (EventHubDescription("h", 4, consumer_groups=("a b",)), "consumer group"),
+    ],
+)
+def test_values_over_the_limits_are_refused_with_hub_value_and_range(hub: EventHubDescription, needle: str) -> None:
+    with pytest.raises(ServiceError) as refused:
+        check_event_hub(hub)
+    assert refused.value.condition is ARGUMENT_OUT_OF_RANGE
+    assert needle in refused.value.text
+
+
+def test_the_defaults_are_those_of_the_service() -> None:
+    hub = EventHubDescription("h", 2)
+    assert RETENTION_DEFAULT_MS == 86_400_000
+    assert hub.retention_ms == RETENTION_DEFAULT_MS
+    assert hub.consumer_groups == ("$Default",)
+    assert hub.partition_ids == ("0", "1")
+    assert MESSAGE_SIZE_LIMIT_BYTES == 1_048_576
+
+
+def test_default_is_always_a_group_and_each_group_is_there_once() -> None:
+    assert check_groups("h", ()) == ("$Default",)
+    assert check_groups("h", ("B", "$DEFAULT", "a", "b")) == ("$Default", "B", "a")
+    assert len(check_groups("h", tuple(f"g{n}" for n in range(GROUPS_PER_HUB_MAX - 1)))) == GROUPS_PER_HUB_MAX
+    with pytest.raises(ServiceError):
+        check_groups("h", tuple(f"g{n}" for n in range(GROUPS_PER_HUB_MAX)))
+
+
+def test_groups_are_found_in_any_case_and_partitions_by_their_exact_id() -> None:
+    hub = EventHubDescription("h", 11, consumer_groups=("$Default", "Reports"))
+    assert hub.find_group("$DEFAULT") == "$Default"
+    assert hub.find_group("reports") == "Reports"
+    assert hub.find_group("other") is None
+    assert [
+        text
+        for text in ("0", "10", "11", "-1", "01", "+1", " 1", "1_0", "٣", "", "-", "XYZ")
+        if hub.has_partition(text)
+    ] == [
+        "0",
+        "10",
+    ]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        AuthorizationRuleDescription("r", Rights.SEND, Secret(""), Secret("")),
+        AuthorizationRuleDescription("r", Rights.SEND, Secret("k" * (KEY_LIMIT + 1)), Secret("")),
+        AuthorizationRuleDescription("r", Rights.SEND, Secret("k"), Secret("k" * (KEY_LIMIT + 1))),
+        AuthorizationRuleDescription("r", Rights.MANAGE, Secret("k"), Secret("")),
+        AuthorizationRuleDescription("", Rights.SEND, Secret("k"), Secret("")),
+    ],
+)
+def test_a_rule_without_key_rights_or_name_is_refused(rule: AuthorizationRuleDescription) -> None:
+    with pytest.raises(ServiceError) as refused:
+        check_rule(rule)
+    assert refused.value.condition is ARGUMENT_OUT_OF_RANGE
+    assert "kkk" not in refused.value.text
+
+
+def test_a_rule_at_the_limits_is_legal() -> None:
+    rule = AuthorizationRuleDescription("r", Rights.ALL, Secret("k" * KEY_LIMIT), Secret(""))
+    assert check_rule(rule) is rule
