@@ -1,0 +1,333 @@
+"""A gateway with a real broker on a disk in memory and virtual time, and clients made of the engine itself.
+
+Nothing is a stand-in but the sockets: a Peer carries bytes between a client endpoint and the endpoint of a connection
+host, as two drivers would. Time passes when a test says so; World.run_for plays everything that is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
+from hubweir.amqp.messaging.annotations import SELECTOR_FILTER
+from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, decode_message, encode_message
+from hubweir.amqp.messaging.terminus import Source, Target
+from hubweir.amqp.transport.events import LinkAttached, LinkDetached, LinkRefused, Settled
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.types.values import Described, Symbol
+from hubweir.auth.shared_access_signature import make_token
+from hubweir.broker.broker import Broker
+from hubweir.broker.commands import Answer, Command, Refusal
+from hubweir.counters import Counters
+from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.settings import GatewaySettings
+from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.secret import Secret
+from hubweir.testing.endpoint_pair import Side
+from hubweir.testing.simulated_env import SimulatedEnv
+
+T = TypeVar("T")
+HOST = "localhost"
+ROOT, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
+HOUR_MS = 3_600_000
+
+
+class Gate:
+    """A broker client in front of the broker: notes commands, and may refuse, hold or lose their answers."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._client = InProcessBroker(broker)
+        self.commands: list[Command] = []
+        self.refuse: dict[type, Refusal] = {}
+        self.hold: dict[type, list[Callable[[], None]]] = {}
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        self.commands.append(command)
+        if type(command) in self.refuse:
+            on_answer(self.refuse[type(command)])
+        elif type(command) in self.hold:
+            self.hold[type(command)].append(lambda: self._client.submit(command, on_answer))
+        else:
+            self._client.submit(command, on_answer)
+
+    def release(self, kind: type) -> None:
+        """Let the commands of this kind that were held go on."""
+        for submit in self.hold.pop(kind):
+            submit()
+
+    def listen(self, on_push: OnPush) -> None:
+        self._client.listen(on_push)
+
+    def sent(self, kind: type[T]) -> list[T]:
+        """The commands of a kind so far."""
+        return [command for command in self.commands if isinstance(command, kind)]
+
+
+class World:
+    """One process: store, broker, catalog with hubs, gateway."""
+
+    def __init__(
+        self,
+        *,
+        hubs: dict[str, int] | None = None,
+        settings: GatewaySettings | None = None,
+        env: SimulatedEnv | None = None,
+    ) -> None:
+        self.env = env or SimulatedEnv(7)
+        self.counters = Counters()
+        catalog = MessagingStore.open(self.env, "catalog")
+        ids = catalog.log_ids()
+        log = catalog.open_log(ids[0]) if ids else catalog.create_log(self.env.new_id())
+        self.namespace = Namespace(log, self.env, host=HOST)
+        self.store = MessagingStore.open(self.env, "store-0", counters=self.counters)
+        self.broker = Broker(self.env, self.store, self.counters)
+        self.broker.start()
+        self.gate = Gate(self.broker)
+        self.gateway = Gateway(
+            self.env, self.namespace, Brokers([self.gate]), settings or GatewaySettings(), counters=self.counters
+        )
+        self.problems = self.wait(self.gateway.keeper.start)
+        if not ids:
+            for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):
+                self.set_rule(name, rights)
+            for name, count in (hubs or {"hub": 4}).items():
+                self.wait(lambda done: self.gateway.management.create_hub(EventHubDescription(name, count), done))
+
+    def set_rule(self, name: str, rights: Rights, *, hub: str | None = None, key: str = KEY) -> None:
+        rule = AuthorizationRuleDescription(name, rights, Secret(key), Secret(""))
+        self.wait(lambda done: self.namespace.set_rule(hub, rule, done))
+
+    def wait(self, call: Callable[[Callable[[Any], None]], None]) -> Any:
+        """Run a call that answers through a callback, and return its answer."""
+        answers: list[Any] = []
+        call(answers.append)
+        for _ in range(1_000):
+            if answers:
+                return answers[0]
+            self.env.run_for(1)
+        raise AssertionError("no answer within a second of virtual time")
+
+    def ask(self, command: Command) -> Answer:
+        """A command straight to the broker."""
+        answer: Answer = self.wait(lambda done: self.broker.submit(command, done))
+        return answer
+
+    def run_for(self, milliseconds: int) -> None:
+        self.env.run_for(milliseconds)
+
+    def peer(self, *, mechanism: str = "ANONYMOUS", response: bytes = b"", opened: bool = True) -> Peer:
+        peer = Peer(self, EndpointSettings("peer", HOST, sasl_mechanism=mechanism, sasl_response=response))
+        if opened:
+            peer.endpoint.open()
+            self.run_for(20)
+        return peer
+
+    def trusted_peer(self) -> Peer:
+        """A peer whose connection may do everything, by SASL PLAIN."""
+        return self.peer(mechanism="PLAIN", response=f"\0{ROOT}\0{KEY}".encode())
+
+
+class Peer:
+    """One connection: a client endpoint, a connection host, and the two drivers between them."""
+
+    def __init__(self, world: World, settings: EndpointSettings) -> None:
+        self.world = world
+        self.env = world.env
+        self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
+        self.endpoint = self.side.endpoint
+        self.server, self.host = world.gateway.new_connection("a test")
+        self.reading_paused = False
+        self.transport_full = False
+        self.is_cut = False
+        self._due = False
+        self._kept: list[bytes] = []
+        self._session: Any = None
+        self._names = 0
+        self.host.on_connected(self)  # type: ignore[arg-type]  # stands in for the driver
+        self._tick()
+
+    # What the host asks of its driver
+
+    def wake(self) -> None:
+        if not self._due:
+            self._due = True
+            self.env.call_soon(self._flush_when_due)
+
+    def pause_reading(self) -> None:
+        self.reading_paused = True
+
+    def resume_reading(self) -> None:
+        self.reading_paused = False
+        self.env.call_soon(self._carry_to_server)
+
+    # Bytes
+
+    def cut(self) -> None:
+        """The socket dies."""
+        self.is_cut = True
+        for event in self.server.receive_eof(self.env.monotonic_ms()):
+            self.host.on_event(event)
+        self.host.on_turn_end()
+        self.host.on_closed()
+
+    def _tick(self) -> None:
+        """Every millisecond: client bytes go over, and deadlines of both ends pass."""
+        if self.is_cut:
+            return
+        self._carry_to_server()
+        now_ms = self.env.monotonic_ms()
+        for endpoint, take in ((self.server, self._server_events), (self.endpoint, self.side.take)):
+            due_ms = endpoint.next_deadline_ms()
+            if due_ms is not None and due_ms <= now_ms:
+                take(endpoint.on_time(now_ms))
+        self._flush()
+        self.env.call_later(1, self._tick)
+
+    def _server_events(self, events: list[Any]) -> None:
+        for event in events:
+            self.host.on_event(event)
+        self.host.on_turn_end()
+
+    def _carry_to_server(self) -> None:
+        data = self.side.drain()
+        if data:
+            self._kept.append(data)
+        while self._kept and not self.reading_paused and not self.is_cut:
+            # Overwritten afterwards, as a driver's shared buffer is: nothing may point into it later.
+            buffer = bytearray(self._kept.pop(0))
+            self._server_events(self.server.receive_data(memoryview(buffer), self.env.monotonic_ms()))
+            buffer[:] = bytes(len(buffer))
+            self._flush()
+
+    def _flush_when_due(self) -> None:
+        self._due = False
+        self._flush()
+
+    def _flush(self) -> None:
+        if self.is_cut or self.transport_full:
+            return
+        data = b"".join(bytes(piece) for piece in self.server.data_to_send())
+        if data:
+            self.side.take(self.endpoint.receive_data(memoryview(bytearray(data)), self.env.monotonic_ms()))
+        if self.server.is_closed:
+            self.is_cut = True
+            self.host.on_closed()
+
+    # What a test does
+
+    def run(self, milliseconds: int = 50) -> None:
+        self.world.run_for(milliseconds)
+
+    def session(self) -> Any:
+        if self._session is None:
+            self._session = self.endpoint.begin_session()
+        return self._session
+
+    def name(self, prefix: str) -> str:
+        self._names += 1
+        return f"{prefix}-{self._names}"
+
+    def sender(self, address: str, *, session: Any = None, **attach: Any) -> SenderLink:
+        """Ask for a link to send on, and let the answer come."""
+        link: SenderLink = (session or self.session()).attach_sender(
+            self.name("sender"), source=Source(address="here"), target=Target(address=address), **attach
+        )
+        self.run()
+        return link
+
+    def receiver(
+        self, address: str, *, selector: str | None = None, credit: int = 0, session: Any = None, **attach: Any
+    ) -> ReceiverLink:
+        """Ask for a link to receive on, and let the answer come."""
+        wanted = None if selector is None else {SELECTOR_FILTER: Described(SELECTOR_FILTER, selector)}
+        name = self.name("receiver")
+        link: ReceiverLink = (session or self.session()).attach_receiver(
+            name, source=Source(address=address, filter=wanted), target=Target(address=f"to-{name}"), **attach
+        )
+        if credit:
+            link.grant(credit)
+        self.run()
+        return link
+
+    def refusal(self, link: Any) -> Any:
+        """The error with which a link was refused or detached; None while it was not."""
+        for event in self.side.events:
+            if isinstance(event, LinkRefused | LinkDetached) and event.link is link:
+                return event.error
+        return None
+
+    def is_attached(self, link: Any) -> bool:
+        attached = any(isinstance(event, LinkAttached) and event.link is link for event in self.side.events)
+        return attached and self.refusal(link) is None
+
+    def outcomes(self, link: Any) -> list[tuple[int, int, str]]:
+        """Settlements of a sender's deliveries: first id, last id, and accepted or the condition of the rejection."""
+        return [
+            (event.first_id, event.last_id, outcome_text(event.outcome))
+            for event in self.side.events
+            if isinstance(event, Settled) and event.link is link
+        ]
+
+    def received(self, link: Any) -> list[Message]:
+        """The messages that came on a link."""
+        return [decode_message(entry.payload) for entry in self.side.deliveries() if entry.link_name == link.name]
+
+    def bodies(self, link: Any) -> list[bytes]:
+        return [b"".join(m.body.parts) for m in self.received(link) if isinstance(m.body, DataBody)]
+
+    def request(self, node: str, message: Message) -> Message:
+        """One request on a node of requests, over links of its own, and its answer."""
+        reply = self.receiver(node, credit=10)
+        ask = self.sender(node)
+        ask.send(encode_message(message), settled=False)
+        self.run(200)
+        (answer,) = self.received(reply)
+        ask.detach()
+        reply.detach()
+        self.run()
+        return answer
+
+    def put_token(
+        self, audience: str, *, rule: str = ROOT, key: str = KEY, lifetime_ms: int = HOUR_MS, resource: str = ""
+    ) -> tuple[int, str]:
+        """put-token over links of its own: status code and description."""
+        expires_at_s = (self.env.now_ms() + lifetime_ms) // 1000
+        token = make_token(resource or audience, rule, key, expires_at_s)
+        return status_of(self.request("$cbs", put_token(audience, token)))
+
+
+def put_token(audience: str, token: object, *, kind: str = "servicebus.windows.net:sastoken") -> Message:
+    return Message(
+        properties=Properties(message_id=UUID(int=7)),
+        application_properties={"operation": "put-token", "type": kind, "name": audience},
+        body=ValueBody(token),
+    )
+
+
+def status_of(answer: Message) -> tuple[int, str]:
+    said = answer.application_properties or {}
+    code, text = said["status-code"], said["status-description"]
+    assert isinstance(code, int)
+    assert isinstance(text, str)
+    return code, text
+
+
+def outcome_text(outcome: object) -> str:
+    error = getattr(outcome, "error", None)
+    return type(outcome).__name__.lower() if error is None else str(error.condition)
+
+
+def event(body: bytes, **sections: Any) -> bytes:
+    """One encoded event."""
+    return encode_message(Message(body=DataBody((body,)), **sections))
+
+
+def keyed(body: bytes, key: str) -> bytes:
+    return event(body, message_annotations={Symbol("x-opt-partition-key"): key})
