@@ -15,8 +15,9 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         Cut data[start:end] into AMQP frames (part 2 section 2.3) and write one row each, as many as table has room
         for. position: where the first frame not reported starts. Transfers in the usual form (descriptor 00 53 14,
         list8 or list32, any legal width of each field) fill all columns; every other frame has F_CODE = its numeric
-        descriptor (as 00 53 XX or 80 + 8 bytes), or -1 when it has none such or its fields are not in usual form: the
-        engine then decodes it in full. A frame without a body (keep-alive) has F_CODE = EMPTY_FRAME.
+        descriptor (as 00 53 XX or 80 + 8 bytes), or -1 when it has none such or its fields are not in usual form (as
+        is a transfer that resumes, or whose settle mode is not `first`): the engine then decodes it in full. A frame
+        without a body (keep-alive) has F_CODE = EMPTY_FRAME.
         status: SCAN_OK (ends at data's end, at a partial frame, or at a full table), SCAN_TOO_LARGE (a frame over
         max_frame_size stands at position), SCAN_MALFORMED (size under 8, data offset under 2 or over the size).
 
@@ -52,7 +53,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
     deliver(run, batch_at, record_at, ordinal, channel, handle, delivery_id, settled, max_frame_size, max_events,
             max_frames, max_bytes, out) -> (events, frames, batch_at, record_at, ordinal)
         Write transfer frames for the events of a run to out, one delivery each, message format 0, delivery tag = the
-        delivery id as 4 bytes, all 11 fields of the performative on every frame's first, more=true on all but a
+        delivery id as 4 bytes, all 11 fields of the performative on every frame, more=true on all but a
         delivery's last frame. The message goes out as: its header section; its own delivery annotations; message
         annotations; everything else in the order it came. Message annotations are the stored ones less the service's
         names, plus x-opt-sequence-number (long), x-opt-offset (string), x-opt-enqueued-time (timestamp), and from the
@@ -61,7 +62,8 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         batch_at: position in run of a batch header; record_at: position in run of the next record, 0 for the batch's
         first; ordinal: that record's place in its batch. Batches that are not events are stepped over. Stops at the
         end of run, or before an event that would exceed max_events, max_frames or max_bytes (bytes of out written);
-        the first event of a call is always written whole (the session holds frames back if its window is smaller).
+        the first event of a call is always written whole (the session holds frames back if its window is smaller),
+        unless max_events is 0.
         Returns how many events and frames, and where to go on; batch_at = len(run) at the end.
 
     find_record(run, batch_at, ordinal) -> int

@@ -64,6 +64,10 @@ def test_crc32c_is_the_same_with_and_without_the_instruction(compiled: SimpleNam
         for end in range(start, 200, 7):
             piece = data[start:end]
             assert compiled.crc32c_by_table(piece, 5) == compiled.crc32c(piece, 5) == crc32c(piece, 5)
+    data *= 12
+    for end in (767, 768, 769, 775, 1535, 1536, 1537, 2304, 2400):
+        piece = data[1:end]
+        assert compiled.crc32c_by_table(piece, 5) == compiled.crc32c(piece, 5) == crc32c(piece, 5)
 
 
 def test_each_batch_gets_a_row(kernels: SimpleNamespace) -> None:
