@@ -93,7 +93,7 @@ class Broker:
             return
         try:
             self._handlers[type(command)](command, on_answer)
-        except HubweirError as error:
+        except (HubweirError, OSError) as error:
             on_answer(refusal_of(error))
 
     # One method a command; a HubweirError that is raised is the refusal
@@ -109,7 +109,16 @@ class Broker:
         if hosted is not None:
             text = f"partition {hosted.partition.partition_id} of event hub '{hosted.partition.hub}' was deleted"
             self._end_readers(hosted, ServiceError(NOT_FOUND, text))
-        self._store.delete_log(command.log_id, lambda: on_answer(Done()))
+
+        def closed() -> None:
+            try:
+                self._store.delete_log(command.log_id)
+            except (HubweirError, OSError) as error:
+                on_answer(refusal_of(error))
+                return
+            on_answer(Done())
+
+        self._store.close_log(command.log_id, closed)
 
     def _change(self, command: ChangePartition, on_answer: OnAnswer) -> None:
         self._partitions.change(command)

@@ -22,11 +22,14 @@ from hubweir.messaging_store.log import Durability, Log
 class LogStore(Protocol):
     """What a broker needs of its messaging store."""
 
-    def open_log(self, log_id: str, *, durability: Durability) -> Log:
-        """Make the log, or open the one that is there. Blocks; StoreError when it cannot be."""
+    def create_log(self, log_id: str, *, durability: Durability) -> Log:
+        """Make the log, or open the one that is there. Blocks; StoreError or OSError when it cannot be."""
 
-    def delete_log(self, log_id: str, on_done: Callable[[], None]) -> None:
-        """Close the log and remove its files; does nothing but call back when it is gone."""
+    def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
+        """Close the log as Log.close does; does nothing but call back when it is not open."""
+
+    def delete_log(self, log_id: str) -> None:
+        """Remove the files of a closed log; does nothing when it is gone. Blocks; OSError."""
 
     def close(self, on_done: Callable[[], None]) -> None:
         """Close every log, with its idle mark, and give the folder free."""
@@ -76,7 +79,7 @@ class HostedPartitions:
         """
         hosted = self._hosted.get(command.log_id)
         if hosted is None:
-            log = self._store.open_log(command.log_id, durability=command.durability)
+            log = self._store.create_log(command.log_id, durability=command.durability)
             hosted = HostedPartition(Partition(log, command.hub, command.partition_id), command.retention_ms)
             self._hosted[command.log_id] = hosted
         return hosted

@@ -26,10 +26,12 @@ CONDITION_OF: tuple[tuple[type[HubweirError], Condition], ...] = (
 )
 
 
-def refusal_of(error: HubweirError, *, known: bool = True) -> Refusal:
-    """The refusal for an error; INTERNAL_ERROR where the table has no line."""
+def refusal_of(error: HubweirError | OSError, *, known: bool = True) -> Refusal:
+    """The refusal for an error; an OSError is the disk's, and INTERNAL_ERROR stands where the table has no line."""
     if isinstance(error, ServiceError):
         return Refusal(error.condition.symbol, error.text, known)
+    if isinstance(error, OSError):
+        return Refusal(STORE_OFFLINE.symbol, f"the messaging store cannot do this now: {error}", known)
     for kind, condition in CONDITION_OF:
         if isinstance(error, kind):
             return Refusal(condition.symbol, str(error), known)

@@ -19,7 +19,8 @@ from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
 from hubweir.errors import DECODE_ERROR, INTERNAL_ERROR, EncodeError, ServiceError
 from hubweir.kernels import scan_batches
-from hubweir.kernels.contract import BATCH_WIDTH, BATCHES_OK
+from hubweir.kernels.contract import B_KIND, BATCH_WIDTH, BATCHES_OK
+from hubweir.kernels.stored_batch import KIND_EVENTS
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,13 @@ ROWS_A_SCAN = 256
 
 
 def run_is_sound(run: bytearray) -> bool:
-    """Whether a run that was not completed yet is whole batches whose payload checksums hold (rule R18)."""
+    """Whether a run that was not completed yet is whole batches of events whose payload checksums hold (rule R18)."""
     table = array("q", bytes(8 * BATCH_WIDTH * ROWS_A_SCAN))
     position = 0
     while position < len(run):
-        _, after, status = scan_batches(run, position, len(run), NEW_RUN_NONCE, table)
-        if status != BATCHES_OK or after == position:
+        rows, after, status = scan_batches(run, position, len(run), NEW_RUN_NONCE, table)
+        kinds = table[B_KIND : rows * BATCH_WIDTH : BATCH_WIDTH]
+        if status != BATCHES_OK or after == position or any(kind != KIND_EVENTS for kind in kinds):
             return False
         position = after
     return len(run) > 0

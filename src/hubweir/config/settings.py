@@ -61,6 +61,21 @@ class Settings:
     loop: str = setting("auto", "event loop: auto (uvloop where it is installed), uvloop or asyncio")
 
     # How it stores
+    log_segment_bytes: int = setting(
+        256 * MIB, "a partition starts a new segment file at this size", least=MIB, most=4 * GIB
+    )
+    log_roll_age_ms: int = setting(
+        3_600_000, "or at this age: retention removes whole files", least=60_000, most=30 * TIME_MAX_MS
+    )
+    log_tail_bytes: int = setting(
+        4 * MIB, "newest bytes of a partition that live readers are served from memory", least=64 * KIB, most=GIB
+    )
+    log_queue_bytes: int = setting(
+        64 * MIB,
+        "bytes of a partition that may wait for the disk; above it sends are refused",
+        least=8 * MIB,
+        most=4 * GIB,
+    )
     offload_threads: int = setting(12, "threads for syncs and cold reads", least=8, most=16)
     retention_sweep_ms: int = setting(
         10_000, "time between two looks for segments past retention", least=100, most=3_600_000

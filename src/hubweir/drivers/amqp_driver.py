@@ -76,7 +76,9 @@ class AmqpDriver(asyncio.BufferedProtocol):
         buffer: ReceiveBuffer,
         *,
         loop: asyncio.AbstractEventLoop | None = None,
+        on_lost: Callable[[AmqpDriver], None] | None = None,
     ) -> None:
+        """on_lost: told after the host that the transport is gone (a list of live drivers takes it out)."""
         self.endpoint = endpoint
         self._host = host
         self._buffer = buffer.view
@@ -89,6 +91,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._writing_paused = False
         self._reading_paused = False
         self._closing = False
+        self._on_lost = on_lost
 
     # What hosts call
 
@@ -164,6 +167,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
             self._turn(self._ended)
         self._transport = None
         self._host.on_closed()
+        if self._on_lost is not None:
+            self._on_lost(self)
 
     # One turn
 

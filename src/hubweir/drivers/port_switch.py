@@ -36,7 +36,7 @@ class Receiver(Protocol):
     def receive(self, data: bytes) -> None: ...
 
 
-AmqpFactory = Callable[[], Receiver]
+AmqpFactory = Callable[[str], Receiver]
 HttpFactory = Callable[[], asyncio.Protocol]
 
 
@@ -52,7 +52,10 @@ class PortSwitch:
         first_bytes_ms: int = FIRST_BYTES_MS,
         undecided_limit: int = UNDECIDED_LIMIT,
     ) -> None:
-        """amqp and http make one protocol a connection. Without tls, TLS connections are closed."""
+        """amqp (given the peer's address, for logs) and http make one protocol a connection.
+
+        Without tls, TLS connections are closed.
+        """
         self._amqp = amqp
         self._http = http
         self._tls = tls
@@ -113,7 +116,7 @@ class PortSwitch:
     def hand_over(self, transport: asyncio.Transport, first_bytes: bytes) -> None:
         """Give the transport and the bytes read so far to the protocol that they ask for."""
         if first_bytes.startswith(AMQP):
-            driver = self._amqp()
+            driver = self._amqp(str(transport.get_extra_info("peername")))
             transport.set_protocol(cast(asyncio.BaseProtocol, driver))
             driver.connection_made(transport)
             driver.receive(first_bytes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from hubweir.broker.broker import Broker
 from hubweir.broker.commands import Answer, Command, CreatePartition
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
+from hubweir.testing.event_loops import LOOPS, run_on
 
 
 class HandEnv:
@@ -175,12 +177,14 @@ class HandStore:
         self.logs: dict[str, HandLog] = {}
         self.closed = False
 
-    def open_log(self, log_id: str, *, durability: Durability) -> Any:
+    def create_log(self, log_id: str, *, durability: Durability) -> Any:
         return self.logs.setdefault(log_id, HandLog(log_id, durability))
 
-    def delete_log(self, log_id: str, on_done: Callable[[], None]) -> None:
-        self.logs.pop(log_id, None)
+    def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         on_done()
+
+    def delete_log(self, log_id: str) -> None:
+        self.logs.pop(log_id, None)
 
     def close(self, on_done: Callable[[], None]) -> None:
         self.closed = True
@@ -214,3 +218,9 @@ def bench() -> Iterator[Bench]:
     broker.start()
     made.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 3_600_000))
     yield made
+
+
+@pytest.fixture(params=sorted(LOOPS))
+def run(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Run a coroutine on a fresh loop, 20 s at most; a callback that fails fails the test."""
+    return functools.partial(run_on, request.param)

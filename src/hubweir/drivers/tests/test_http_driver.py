@@ -20,7 +20,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Callable[[dict[
 async def ask(data: bytes, *, head_time_ms: int = 10_000, wait: bool = True) -> bytes:
     """Send bytes to a guarded server and return all that it answers until it closes, or the first answer."""
     http = HttpDriver(application, head_time_ms=head_time_ms)
-    switch = PortSwitch(amqp=lambda: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
+    switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
     reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
     writer.write(data)
     answer = await reader.read(10_000) if wait else b""
@@ -39,7 +39,7 @@ def test_a_request_is_answered(run: Run) -> None:
 def test_two_requests_on_one_connection_are_both_answered(run: Run) -> None:
     async def scenario() -> bytes:
         http = HttpDriver(application)
-        switch = PortSwitch(amqp=lambda: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
+        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
         reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
         answers = b""
         for _ in range(2):

@@ -22,7 +22,8 @@ HEADER = b"AMQP\x03\x01\x00\x00"
 class Echo(asyncio.BufferedProtocol):
     """Stands for the AMQP driver: answers everything with its length and what it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, peer: str) -> None:
+        assert "127.0.0.1" in peer
         self.buffer = bytearray(1000)
         self.transport: asyncio.Transport | None = None
 
@@ -170,11 +171,11 @@ def test_a_protocol_that_cannot_be_made_ends_only_its_connection(run: Run, caplo
     async def scenario() -> None:
         made: list[Echo] = []
 
-        def make() -> Echo:
+        def make(peer: str) -> Echo:
             if not made:
-                made.append(Echo())
+                made.append(Echo(peer))
                 raise ValueError("planted")
-            return Echo()
+            return Echo(peer)
 
         switch = PortSwitch(amqp=make, http=Http, tls=None)
         address = switch.listen("127.0.0.1", 0)
