@@ -82,7 +82,8 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
     index = 0
     while index < rows and connection.is_reading:
         at = index * FRAME_WIDTH
-        if table[at + F_CODE] == TRANSFER:
+        # A transfer with a state is decoded in full: the scan does not look into it.
+        if table[at + F_CODE] == TRANSFER and table[at + F_STATE] < 0:
             taken = collect_deliveries(table, index, rows, scratch)
             if taken:
                 tags = table[at + F_TAG_LENGTH : at + taken * FRAME_WIDTH : FRAME_WIDTH]
@@ -101,10 +102,9 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
 
 
 def _part(data: memoryview, table: array[int], at: int) -> TransferPart:
-    """The transfer in a row of the frame table; it is in usual form, so it does not resume anything."""
+    """The transfer in a row of the frame table; it is in usual form without a state, so it resumes nothing."""
     delivery_id = table[at + F_DELIVERY_ID]
     message_format = table[at + F_FORMAT]
-    state = table[at + F_STATE]
     return TransferPart(
         delivery_id=None if delivery_id < 0 else delivery_id,
         tag_length=table[at + F_TAG_LENGTH],
@@ -113,6 +113,6 @@ def _part(data: memoryview, table: array[int], at: int) -> TransferPart:
         more=table[at + F_MORE] == 1,
         aborted=table[at + F_ABORTED] == 1,
         resume=False,
-        transactional=state >= 0,
+        transactional=False,
         payload=data[table[at + F_PAYLOAD] : table[at + F_END]],
     )
