@@ -10,6 +10,7 @@ from itertools import chain
 
 from hubweir.counters import Counters
 from hubweir.env import Buffer, Env
+from hubweir.errors import DiskFull, LogOffline
 from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.messaging_store.failed_sync import EpochSource
 from hubweir.messaging_store.log import Durability
@@ -28,6 +29,7 @@ from hubweir.messaging_store.segment_files import load_indexes
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.messaging_store.snapshot import load
 from hubweir.messaging_store.tail import Tail
+from hubweir.messaging_store.write_round import NO_SPACE
 
 # After an unclean stop a relaxed log skips this many indexes and offset bytes: more than can have been shown and lost,
 # since at most 16 MiB are visible and not synced, and a record has at least 4 bytes. (Promise P4)
@@ -48,9 +50,9 @@ def open_log(
 ) -> SegmentLog:
     """Recover a log and make it ready to append under a new writer epoch. Blocking.
 
-    durability: None keeps the mode that the newest segment names. All that is visible after this call is durable. When
-    the disk does not take what must be rewritten, the log is offline: it shows only what was vouched for.
-    Raises OSError when it cannot be read, CorruptStore, NewerFormat.
+    durability: None keeps the mode that the newest segment names. All that is visible after this call is durable.
+    Raises DiskFull or LogOffline when the disk does not take what must be rewritten (open it again later), OSError
+    when the log cannot be read, CorruptStore, NewerFormat.
     """
     env.files.sync_folder(folder)
     found = recover(env.files, folder, log_id)
@@ -75,14 +77,9 @@ def open_log(
         try:
             _start_behind(state, found, skip=skip)
         except OSError as error:
-            vouched = End(
-                found.vouched.index, found.vouched.offset, min(end.last_offset, found.vouched.offset - 1),
-                end.last_time_ms,
-            )  # fmt: skip
-            state.visible = state.appended = state.synced = vouched
-            state.tail = Tail(settings.tail_bytes, vouched.index)
-            state.offline = f"log {log_id}: cannot be written since it was opened: {error}"
-            state.alarm(state.offline)
+            # To show less than was shown before would be a step back; to show what a power cut may take, too.
+            kind = DiskFull if error.errno in NO_SPACE else LogOffline
+            raise kind(f"log {log_id}: its newest records cannot be made durable: {error}; open it again") from error
     return SegmentLog(state, epochs, snapshots)
 
 

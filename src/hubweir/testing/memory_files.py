@@ -1,8 +1,9 @@
 """A disk in memory that behaves as badly as a disk may, by a seed. Same interface as the real one (hubweir.env.Files).
 
 What is written is in the page cache: readable, and gone or torn at a power cut unless it was synced. The rules, per
-power cut: every unsynced 512-byte sector ends as it was, as it is, or as zeros, independently; an unsynced length ends
-as it was or as it is; every unsynced name change of a folder happened or not, independently.
+power cut: every unsynced 512-byte sector ends as it was at its last sync (zeros, when it is new) or as it is,
+independently; an unsynced length ends as it was or as it is; every unsynced name change of a folder happened or not,
+independently. A sector is written as a whole or not at all: so disks promise.
 
 A sync that fails leaves its sectors in the page cache as clean: no later sync writes them, and a power cut takes
 them. That is what Linux does, and why a sync must never be tried again.
@@ -106,11 +107,8 @@ class _Inode:
 
     def cut(self, random: Random) -> None:
         for sector, old in sorted(self.unsynced.items()):
-            choice = random.random()
-            if choice < 0.4:
+            if random.random() < 0.5:
                 self.put(sector, old)
-            elif choice < 0.6:
-                self.put(sector, bytes(SECTOR))
         for sector, old in sorted(self.lost.items()):
             self.put(sector, old)
         if self.size != self.synced_size and random.random() < 0.5:
