@@ -98,7 +98,11 @@ class World:
             for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):
                 self.set_rule(name, rights)
             for name, count in (hubs or {"hub": 4}).items():
-                self.wait(lambda done: self.gateway.management.create_hub(EventHubDescription(name, count), done))
+                self.create_hub(name, count)
+
+    def create_hub(self, name: str, partition_count: int) -> Any:
+        description = EventHubDescription(name, partition_count)
+        return self.wait(lambda done: self.gateway.management.create_hub(description, done))
 
     def set_rule(self, name: str, rights: Rights, *, hub: str | None = None, key: str = KEY) -> None:
         rule = AuthorizationRuleDescription(name, rights, Secret(key), Secret(""))

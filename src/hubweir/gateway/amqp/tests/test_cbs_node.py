@@ -1,0 +1,357 @@
+"""$cbs: tokens become claims; attacks on them get the contract's refusals. A positive control stands beside each."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from hubweir.amqp.messaging.message import Message, Properties, ValueBody, encode_message
+from hubweir.amqp.messaging.terminus import Source, Target
+from hubweir.amqp.types.values import Int, Symbol, ULong
+from hubweir.auth.shared_access_signature import make_token
+from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, event, put_token, status_of
+from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace.rights import Rights
+
+HUB = "sb://localhost/hub"
+READER = "hub/ConsumerGroups/$Default/Partitions/0"
+
+
+@pytest.fixture
+def world() -> World:
+    return World(hubs={"hub": 2, "hub2": 1})
+
+
+@pytest.fixture
+def peer(world: World) -> Peer:
+    return world.peer()
+
+
+def good_token(world: World, audience: str = HUB, *, lifetime_ms: int = HOUR_MS) -> str:
+    return make_token(audience, ROOT, KEY, (world.env.now_ms() + lifetime_ms) // 1000)
+
+
+def test_a_good_token_is_accepted_and_opens_the_hub(peer: Peer) -> None:
+    assert peer.put_token(HUB) == (202, "Accepted")
+    assert peer.is_attached(peer.sender("hub"))
+    assert peer.is_attached(peer.receiver(READER))
+
+
+def test_without_a_token_nothing_opens_and_the_text_is_the_one_that_clients_match(peer: Peer) -> None:
+    sender, receiver = peer.refusal(peer.sender("hub")), peer.refusal(peer.receiver(READER))
+    assert (sender.condition, receiver.condition) == ("amqp:unauthorized-access",) * 2
+    start = "Unauthorized access. '{}' claim(s) are required to perform this operation"
+    assert sender.description.startswith(start.format("Send"))
+    assert receiver.description.startswith(start.format("Listen"))
+    assert "sb://localhost/hub/consumergroups/$default/partitions/0" in receiver.description
+    for part in (", TrackingId:", ", SystemTracker:", ", Timestamp:"):
+        assert part in sender.description
+
+
+@pytest.mark.parametrize(("rule", "opens", "refused"), [("listener", "read", "Send"), ("sender", "send", "Listen")])
+def test_a_rule_with_one_right_gives_that_right_only(peer: Peer, rule: str, opens: str, refused: str) -> None:
+    assert peer.put_token(HUB, rule=rule)[0] == 202
+    sender, receiver = peer.sender("hub"), peer.receiver(READER)
+    good, bad = (sender, receiver) if opens == "send" else (receiver, sender)
+    assert peer.is_attached(good)
+    assert f"'{refused}' claim(s)" in peer.refusal(bad).description
+
+
+@pytest.mark.parametrize(
+    ("message_id", "name"),
+    [(UUID(int=5), "uuid"), ("text", "string"), (ULong(5), "ulong")],
+)
+def test_the_answer_has_the_request_id_in_its_own_type(peer: Peer, message_id: object, name: str) -> None:
+    request = put_token(HUB, good_token(peer.world))
+    request = Message(
+        properties=Properties(message_id=message_id),  # type: ignore[arg-type]
+        application_properties=request.application_properties,
+        body=request.body,
+    )
+    answer = peer.request("$cbs", request)
+    assert answer.properties is not None
+    assert answer.properties.correlation_id == message_id
+    assert type(answer.properties.correlation_id) is type(message_id)
+    said = answer.application_properties or {}
+    assert type(said["status-code"]) is Int
+    assert said["status-description"] == said["statusDescription"] == "Accepted"
+    assert answer.body == ValueBody(None)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "start"),
+    [
+        ({"lifetime_ms": -1_000}, 401, "ExpiredToken: The token is expired. Expiration time:"),
+        ({"key": "wrong"}, 401, "InvalidSignature:"),
+        ({"rule": "nobody"}, 401, "InvalidSignature:"),
+        ({"resource": "sb://localhost/hub2"}, 401, "InvalidAudience:"),
+        ({}, 202, "Accepted"),
+    ],
+)
+def test_each_fault_of_a_token_has_its_own_words(peer: Peer, change: dict[str, object], code: int, start: str) -> None:
+    status, text = peer.put_token(HUB, **change)  # type: ignore[arg-type]
+    assert (status, text[: len(start)]) == (code, start)
+
+
+def test_an_unknown_rule_and_a_wrong_key_are_told_alike(peer: Peer) -> None:
+    unknown, wrong = peer.put_token(HUB, rule="nobody")[1], peer.put_token(HUB, key="wrong")[1]
+    assert unknown.partition(", TrackingId")[0] == wrong.partition(", TrackingId")[0]
+
+
+def test_a_missing_hub_is_told_to_a_good_token_and_to_no_other(peer: Peer) -> None:
+    missing = "sb://localhost/missing"
+    code, text = peer.put_token(missing)
+    assert code == 404
+    assert "The messaging entity 'sb://localhost/missing' could not be found" in text
+    assert peer.put_token(missing, key="wrong")[0] == 401
+    assert "Unauthorized" in peer.refusal(peer.sender("missing")).description
+    assert peer.put_token("sb://localhost/")[0] == 202
+    assert "could not be found" in peer.refusal(peer.sender("missing")).description
+
+
+@pytest.mark.parametrize("body", [None, 5, b"SharedAccessSignature sr=", "", "Bearer abc", "SharedAccessSignature "])
+def test_what_is_no_token_is_refused_and_the_next_request_works(peer: Peer, body: object) -> None:
+    code, _ = status_of(peer.request("$cbs", put_token(HUB, body)))
+    assert code in (400, 401)
+    assert peer.put_token(HUB)[0] == 202
+
+
+def test_a_token_is_judged_by_its_content_whatever_its_type_says(peer: Peer) -> None:
+    request = put_token(HUB, good_token(peer.world), kind="jwt")
+    assert status_of(peer.request("$cbs", request))[0] == 202
+
+
+def test_another_operation_is_refused(peer: Peer) -> None:
+    request = Message(application_properties={"operation": "steal-token", "name": HUB}, body=ValueBody("x"))
+    assert status_of(peer.request("$cbs", request))[0] == 501
+
+
+@pytest.mark.parametrize("same_session", [True, False])
+def test_one_sender_on_cbs_a_connection_and_the_next_after_it_left(peer: Peer, same_session: bool) -> None:
+    first = peer.sender("$cbs")
+    other = peer.session() if same_session else peer.endpoint.begin_session()
+    second = peer.sender("$cbs", session=other)
+    assert peer.is_attached(first)
+    assert peer.refusal(second).condition == "amqp:not-allowed"
+    first.detach()
+    peer.run()
+    assert peer.is_attached(peer.sender("$cbs", session=other))
+
+
+def test_a_session_that_ended_frees_cbs(peer: Peer) -> None:
+    session = peer.endpoint.begin_session()
+    peer.sender("$cbs", session=session)
+    session.end()
+    peer.run()
+    assert peer.is_attached(peer.sender("$cbs"))
+
+
+def test_an_answer_waits_for_credit(peer: Peer) -> None:
+    reply = peer.receiver("$cbs")
+    ask = peer.sender("$cbs")
+    ask.send(encode_message(put_token(HUB, good_token(peer.world))), settled=False)
+    peer.run(1_000)
+    assert peer.received(reply) == []
+    reply.grant(1)
+    peer.run()
+    assert [status_of(answer)[0] for answer in peer.received(reply)] == [202]
+
+
+@pytest.mark.parametrize("reply_to", ["target", "name", None])
+def test_the_answer_finds_its_link(peer: Peer, reply_to: str | None) -> None:
+    reply = peer.session().attach_receiver("reply-name", source=Source(address="$cbs"), target=Target(address="target"))
+    reply.grant(5)
+    other = peer.receiver("$management", credit=5)
+    ask = peer.sender("$cbs")
+    request = put_token(HUB, good_token(peer.world))
+    text = "reply-name" if reply_to == "name" else reply_to
+    request = Message(
+        properties=Properties(message_id="m", reply_to=text),
+        application_properties=request.application_properties,
+        body=request.body,
+    )
+    ask.send(encode_message(request), settled=True)
+    peer.run()
+    assert len(peer.received(reply)) == 1
+    assert peer.received(other) == []
+
+
+def test_a_link_ends_after_its_token_and_the_grace_and_not_before(peer: Peer) -> None:
+    assert peer.put_token(HUB, lifetime_ms=20_000)[0] == 202
+    link = peer.receiver(READER, credit=5)
+    peer.run(19_000)
+    assert peer.is_attached(link)
+    peer.run(7_000)
+    error = peer.refusal(link)
+    assert error.condition == "amqp:unauthorized-access"
+    assert "ExpiredToken: The token is expired" in error.description
+    assert not peer.is_cut  # the connection stays
+    assert peer.put_token(HUB)[0] == 202
+    assert peer.is_attached(peer.receiver(READER))
+
+
+def test_a_refresh_keeps_the_link(peer: Peer) -> None:
+    peer.put_token(HUB, lifetime_ms=20_000)
+    link = peer.receiver(READER, credit=5)
+    peer.run(15_000)
+    assert peer.put_token(HUB, lifetime_ms=3_600_000)[0] == 202
+    peer.run(60_000)
+    assert peer.is_attached(link)
+
+
+def test_an_expired_token_opens_no_new_link_within_the_grace(peer: Peer) -> None:
+    peer.put_token(HUB, lifetime_ms=5_000)
+    link = peer.receiver(READER)
+    peer.run(6_000)
+    assert peer.is_attached(link)
+    assert peer.refusal(peer.sender("hub")).condition == "amqp:unauthorized-access"
+
+
+def test_a_clock_set_back_brings_no_expired_token_to_life(world: World, peer: Peer) -> None:
+    token = good_token(world, lifetime_ms=5_000)
+    peer.run(6_000)
+    assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
+    world.env.jump(-3_600_000)
+    assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
+
+
+def test_a_good_token_stays_good_when_a_bad_one_follows(peer: Peer) -> None:
+    assert peer.put_token(HUB)[0] == 202
+    assert peer.put_token(HUB, key="wrong")[0] == 401
+    assert peer.is_attached(peer.sender("hub"))
+
+
+def test_a_token_put_on_one_connection_opens_nothing_on_another(world: World, peer: Peer) -> None:
+    assert peer.put_token(HUB)[0] == 202
+    assert world.peer().sender("hub").is_attached is False
+    assert peer.is_attached(peer.sender("hub"))
+
+
+@pytest.mark.parametrize(
+    ("audience", "address", "opens"),
+    [
+        ("sb://localhost/hub", "hub/Partitions/0", True),
+        ("amqps://LOCALHOST:5671/HUB/", "hub", True),
+        ("sb://localhost/hub/partitions/0", "hub/Partitions/0", True),
+        ("sb://localhost/hub/Partitions/0", "hub/Partitions/1", False),
+        ("sb://localhost/hub/Partitions/0", "hub", False),
+        ("sb://localhost/hub", "hub2", False),
+        ("sb://localhost/", "hub2", True),
+        ("sb://localhost/hub/publishers/a", "hub/Publishers/a", True),
+        ("sb://localhost/hub/publishers/a", "hub/Publishers/ab", False),
+        ("sb://localhost/hub/publishers/a", "hub", False),
+    ],
+)
+def test_a_claim_covers_what_lies_under_its_audience(peer: Peer, audience: str, address: str, opens: bool) -> None:
+    assert peer.put_token(audience)[0] == 202
+    link = peer.sender(address)
+    assert peer.is_attached(link) is opens
+    if not opens:
+        assert peer.refusal(link).condition == "amqp:unauthorized-access"
+
+
+def test_a_hubs_own_rule_opens_that_hub_only(world: World) -> None:
+    world.set_rule("own", Rights.ALL, hub="hub", key="hub-key")
+    peer = world.peer()
+    assert peer.put_token("sb://localhost/hub", rule="own", key="hub-key")[0] == 202
+    assert peer.put_token("sb://localhost/hub2", rule="own", key="hub-key")[0] == 401
+    assert peer.put_token("sb://localhost/", rule="own", key="hub-key")[0] == 401
+
+
+def test_a_replaced_key_ends_the_links_that_stand_on_it(world: World, peer: Peer) -> None:
+    peer.put_token(HUB, rule="sender")
+    link = peer.sender("hub")
+    other = world.peer()
+    other.put_token(HUB)
+    neighbour = other.sender("hub")
+    world.set_rule("sender", Rights.SEND, key="another key")
+    world.run_for(50)
+    assert peer.refusal(link).condition == "amqp:unauthorized-access"
+    assert other.is_attached(neighbour)
+
+
+def test_tokens_come_in_a_burst_and_then_ten_a_second_and_none_is_refused() -> None:
+    world = World(settings=GatewaySettings(put_token_burst=5, put_token_per_second=10))
+    peer = world.peer()
+    reply = peer.receiver("$cbs", credit=100)
+    ask = peer.sender("$cbs")
+    for _ in range(15):
+        ask.send(encode_message(put_token(HUB, good_token(world))), settled=False)
+    peer.run(50)
+    assert len(peer.received(reply)) == 5
+    peer.run(500)
+    assert len(peer.received(reply)) == 10
+    peer.run(600)
+    assert [status_of(answer)[0] for answer in peer.received(reply)] == [202] * 15
+
+
+def test_put_token_and_a_transfer_in_one_segment_are_done_in_order(world: World) -> None:
+    """What was asked first is answered first: the attach comes behind the token, so it stands."""
+    peer = world.peer()
+    session = peer.session()
+    reply = session.attach_receiver("r", source=Source(address="$cbs"), target=Target(address="t"))
+    reply.grant(5)
+    ask = peer.sender("$cbs")
+    ask.send(encode_message(put_token(HUB, good_token(world))), settled=True)
+    link = session.attach_sender("s", source=Source(address="x"), target=Target(address="hub"))
+    peer.run()
+    assert peer.is_attached(link)
+    link.send(event(b"x"), settled=False)
+    peer.run()
+    assert [text for _, _, text in peer.outcomes(link)] == ["accepted"]
+
+
+def test_a_connection_that_proves_nothing_is_ended_after_a_minute(world: World) -> None:
+    idle = world.peer()
+    cbs_only = world.peer()
+    cbs_only.put_token(HUB)
+    cbs_only.sender("$cbs")
+    proved = world.peer()
+    proved.put_token(HUB)
+    link = proved.sender("hub")
+    world.run_for(61_000)
+    assert idle.is_cut
+    assert not cbs_only.endpoint.is_open
+    assert proved.is_attached(link)
+    closed = [entry for entry in cbs_only.side.events if type(entry).__name__ == "Closed"]
+    assert closed[0].error.condition == "amqp:connection:forced"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response", "opens"),
+    [
+        ("PLAIN", f"\0{ROOT}\0{KEY}".encode(), True),
+        ("PLAIN", f"{ROOT}\0{ROOT}\0{KEY}".encode(), True),
+        ("PLAIN", f"somebody\0{ROOT}\0{KEY}".encode(), False),
+        ("PLAIN", f"\0{ROOT}\0wrong".encode(), False),
+        ("PLAIN", b"\0nobody\0" + KEY.encode(), False),
+        ("PLAIN", b"", False),
+        ("EXTERNAL", b"", False),
+        ("GSSAPI", b"", False),
+    ],
+)
+def test_sasl_lets_in_who_proves_a_rule_and_nobody_else(
+    world: World, mechanism: str, response: bytes, opens: bool
+) -> None:
+    peer = world.peer(mechanism=mechanism, response=response)
+    if opens:
+        assert peer.is_attached(peer.sender("hub"))
+    else:
+        assert not peer.endpoint.is_open
+        code = [entry.code for entry in peer.side.events if type(entry).__name__ == "SaslFinished"]
+        assert code in ([1], [])
+
+
+@pytest.mark.parametrize("mechanism", ["ANONYMOUS", "MSSBCBS"])
+@pytest.mark.parametrize("response", [b"", b"\0RootManageSharedAccessKey", b"anonymous"])
+def test_anonymous_mechanisms_never_fail_and_prove_nothing(world: World, mechanism: str, response: bytes) -> None:
+    peer = world.peer(mechanism=mechanism, response=response)
+    assert peer.endpoint.is_open
+    assert not peer.is_attached(peer.sender("hub"))
+
+
+def test_the_error_condition_of_a_refused_token_is_named(peer: Peer) -> None:
+    token = make_token(HUB, ROOT, "wrong", 2_000_000_000)
+    answer = peer.request("$cbs", put_token(HUB, token))
+    assert (answer.application_properties or {})["error-condition"] == Symbol("com.microsoft:auth-failed")
