@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hubweir.env import Env
-from hubweir.errors import (
-    SERVER_BUSY,
-    STORE_OFFLINE,
-    TIMED_OUT,
-    LogFenced,
-    LogOffline,
-    ServiceError,
-)
+from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, ServiceError, StoreError
 from hubweir.messaging_store.log import Appended, Log, Refused
 from hubweir.messaging_store.record import operations_of, pack_operations
 from hubweir.namespace.catalog import Catalog
@@ -91,7 +84,8 @@ class CatalogLog:
             )
         except ServiceError as refusal:
             return refusal
-        except (LogOffline, LogFenced) as error:
+        except (StoreError, OSError) as error:
+            # Offline, fenced, or unreadable when what is in doubt was looked up.
             return _offline(error)
         self._busy = True
         return None
