@@ -14,13 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
+from hubweir.amqp.endpoint import Endpoint
+from hubweir.amqp.transport.events import Event
 from hubweir.drivers.monotonic import monotonic_ms
-
-if TYPE_CHECKING:
-    from hubweir.amqp.endpoint import Endpoint
-    from hubweir.amqp.transport.events import Event
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +88,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._flush_is_due = False
         self._writing_paused = False
         self._reading_paused = False
+        self._reading_stopped = False
         self._closing = False
         self._on_lost = on_lost
 
@@ -118,11 +117,16 @@ class AmqpDriver(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Undo pause_reading; does nothing when reading goes on."""
-        if self._reading_paused:
+        """Undo pause_reading; does nothing when reading goes on, or was stopped for good."""
+        if self._reading_paused and not self._reading_stopped:
             self._reading_paused = False
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.resume_reading()
+
+    def stop_reading(self) -> None:
+        """Take no more bytes from the peer before our close is sent: the service stops."""
+        self.pause_reading()
+        self._reading_stopped = True
 
     def abort(self) -> None:
         """Drop the connection now, unsent bytes and all."""
@@ -234,6 +238,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(CLOSE_GRACE_MS / 1000, self.abort)
+        self._reading_stopped = False
         self.resume_reading()  # a paused TLS transport could not see the peer's end
         transport.close()
 

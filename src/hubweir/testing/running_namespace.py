@@ -1,0 +1,115 @@
+"""A live namespace for one test: in this process on a loop of its own, with free ports and a folder of its own.
+
+    with running_namespace() as namespace:
+        namespace.create_event_hub("orders", partition_count=4)
+        client = EventHubProducerClient.from_connection_string(namespace.connection_string(), eventhub_name="orders")
+
+Every wait has a limit. The service runs on a thread, so the test may block as it likes. Processes that are killed
+are in server_process.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hubweir.config.settings import Settings
+from hubweir.errors import ServiceError
+from hubweir.launcher import Service
+from hubweir.messaging_store.log import Durability
+from hubweir.namespace.descriptions import RETENTION_DEFAULT_MS, EventHubDescription
+from hubweir.testing.event_loops import LOOPS
+
+T = TypeVar("T")
+
+WAIT_S = 30.0
+
+
+class RunningNamespace:
+    """A service on a thread. Methods may be called from any other thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, service: Service) -> None:
+        self._loop = loop
+        self.service = service
+
+    @property
+    def host(self) -> str:
+        """The first address that it listens on."""
+        return self.service.addresses[0][0]
+
+    @property
+    def port(self) -> int:
+        """The first port; it speaks everything."""
+        return self.service.addresses[0][1]
+
+    @property
+    def ca_file(self) -> Path | None:
+        """What a client has to trust for TLS; None when the certificate is not ours."""
+        return self.service.certificate.ca if self.service.certificate is not None else None
+
+    def connection_string(self, *, plain: bool = True) -> str:
+        """For a client: without TLS by the emulators' flag, or over TLS."""
+        return self.service.connection_string(plain=plain)
+
+    def run(self, coroutine: Coroutine[Any, Any, T], *, seconds: float = WAIT_S) -> T:
+        """Run a coroutine on the service's loop and wait for its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
+
+    def create_event_hub(
+        self,
+        name: str,
+        *,
+        partition_count: int = 1,
+        retention_ms: int = RETENTION_DEFAULT_MS,
+        durability: Durability = Durability.DURABLE,
+        consumer_groups: tuple[str, ...] = (),
+    ) -> EventHubDescription:
+        """Make a hub, as the operator would; ServiceError when it cannot be."""
+        wanted = EventHubDescription(
+            name, partition_count, retention_ms=retention_ms, durability=durability, consumer_groups=consumer_groups
+        )
+        return self._manage(lambda service, on_done: service.gateway.keeper.create(wanted, on_done))
+
+    def delete_event_hub(self, name: str) -> EventHubDescription:
+        """Remove a hub and its events."""
+        return self._manage(lambda service, on_done: service.gateway.keeper.delete(name, on_done))
+
+    def _manage(
+        self, step: Callable[[Service, Callable[[EventHubDescription | ServiceError], None]], None]
+    ) -> EventHubDescription:
+        answered: Future[EventHubDescription | ServiceError] = Future()
+        self._loop.call_soon_threadsafe(lambda: step(self.service, answered.set_result))
+        result = answered.result(WAIT_S)
+        if isinstance(result, ServiceError):
+            raise result
+        return result
+
+
+@contextmanager
+def running_namespace(**settings: Any) -> Iterator[RunningNamespace]:
+    """Start a namespace and stop it at the end; settings as in config/settings.py, each with its default for tests.
+
+    port: one free port. data: a folder that is removed at the end.
+    """
+    with tempfile.TemporaryDirectory(prefix="hubweir-") as folder:
+        made = Settings(**{"data": str(Path(folder) / "data"), "port": (0,), **settings})
+        names = sorted(LOOPS, reverse=True) if made.loop == "auto" else [made.loop]
+        loop = LOOPS[names[0]]()
+        thread = threading.Thread(target=loop.run_forever, name="hubweir", daemon=True)
+        thread.start()
+        try:
+            service = asyncio.run_coroutine_threadsafe(Service.start(made), loop).result(WAIT_S)
+            try:
+                yield RunningNamespace(loop, service)
+            finally:
+                asyncio.run_coroutine_threadsafe(service.stop(), loop).result(WAIT_S)
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(WAIT_S)
+            loop.close()

@@ -1,0 +1,151 @@
+"""A server in a process of its own, to be killed: `hubweir serve` as its users run it, waited for with limits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
+from hubweir.errors import HubweirError
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.namespace.secret import Secret
+
+READY_LINE = "hubweir is ready"
+START_S = 30.0
+STOP_S = 20.0
+OUTPUT_LINES = 200
+
+
+class ServerFailed(HubweirError):
+    """The server did not start or stop as it should; its last output is in the text."""
+
+
+def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
+    """Ports that were free a moment ago, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind((host, 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class ServerProcess:
+    """One server on one data folder and the same ports over all its lives. A context manager that kills at the end."""
+
+    def __init__(
+        self,
+        data: Path | str,
+        *,
+        host: str = "127.0.0.1",
+        ports: Sequence[int] = (),
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """arguments: further ones of `hubweir serve`. environment: on top of ours."""
+        self.host = host
+        self.ports = list(ports) or free_ports(1, host)
+        given = [("--data", str(data)), ("--host", host), ("--port", ",".join(map(str, self.ports)))]
+        self._command = [sys.executable, "-m", "hubweir", "serve"]
+        self._command += [part for pair in given for part in pair] + list(arguments)
+        self._environment = {**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"}
+        self._process: subprocess.Popen[str] | None = None
+        self._lines: list[str] = []
+        self._ready = threading.Event()
+        self._ended = threading.Event()
+
+    def __enter__(self) -> ServerProcess:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill9()
+
+    @property
+    def port(self) -> int:
+        return self.ports[0]
+
+    @property
+    def pid(self) -> int | None:
+        """Of the server that runs; None when none does."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def output(self) -> str:
+        """The last lines that all its lives printed."""
+        return "".join(self._lines)
+
+    def connection_string(self, *, plain: bool = True) -> str:
+        """For a client: without TLS by the emulators' flag, or over TLS."""
+        return ConnectionString(
+            host=self.host, port=self.port, key_name=ROOT_RULE, key=Secret(DEVELOPMENT_KEY), emulator=plain
+        ).format()
+
+    def start(self, *, seconds: float = START_S) -> float:
+        """Start it and wait until it is ready; how many seconds that took."""
+        if self._process is not None:
+            raise ServerFailed("this server runs already")
+        began = time.monotonic()
+        self._ready.clear()
+        self._ended.clear()
+        process = self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment
+        )
+        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+        while not self._ready.wait(0.01):
+            if self._ended.is_set() or time.monotonic() - began > seconds:
+                self.kill9()
+                raise ServerFailed(f"the server was not ready within {seconds:.0f} s; it said:\n{self.output}")
+        return time.monotonic() - began
+
+    def kill9(self) -> None:
+        """End it at once, without a word (SIGKILL), and wait until it is gone. Does nothing when none runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._wait(self._process)
+
+    def stop(self, *, seconds: float = STOP_S) -> int:
+        """Ask it to end (SIGTERM) and wait; its exit code. ServerFailed, and it is killed, when it does not end."""
+        process = self._process
+        if process is None:
+            raise ServerFailed("this server does not run")
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill9()
+            raise ServerFailed(f"the server did not end within {seconds:.0f} s; it said:\n{self.output}") from None
+        self._wait(process)
+        return process.returncode
+
+    def restart(self) -> float:
+        """kill9, then start; how many seconds the start took."""
+        self.kill9()
+        return self.start()
+
+    def _wait(self, process: subprocess.Popen[str]) -> None:
+        process.wait(STOP_S)
+        self._ended.wait(STOP_S)
+        self._process = None
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        """On a thread: take what it prints until it ends."""
+        if process.stdout is not None:
+            with process.stdout as stream:
+                for line in stream:
+                    self._lines = [*self._lines[-OUTPUT_LINES:], line]
+                    if READY_LINE in line:
+                        self._ready.set()
+        self._ended.set()
