@@ -1,0 +1,98 @@
+"""What a connection has proved: a token put to `$cbs` for every audience, and put again before it ends.
+
+A connection string with a key makes its own tokens, one an audience, for TOKEN_LIFETIME_S. One with a ready-made
+`SharedAccessSignature` puts the same text every time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.message import Message, ValueBody
+from hubweir.amqp.types.values import Timestamp
+from hubweir.auth.shared_access_signature import make_token
+from hubweir.client.request_link import RequestLink
+from hubweir.errors import ARGUMENT_ERROR, INTERNAL_ERROR, NOT_FOUND, UNAUTHORIZED, ServiceError
+
+if TYPE_CHECKING:
+    from hubweir.client.connection import Connection
+    from hubweir.namespace.connection_string import ConnectionString
+
+TOKEN_LIFETIME_S = 3_600
+# Put again when a tenth of the lifetime is left.
+_REFRESH_AFTER = 0.9
+_ACCEPTED = (200, 202)
+
+
+class Authorization:
+    """The tokens of one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._audiences: dict[str, None] = {}
+        self._cbs: RequestLink | None = None
+        self._mutex = asyncio.Lock()
+
+    async def authorize(self, path: str) -> None:
+        """Prove the right to `path` (hub, hub/ConsumerGroups/g …; "" is the whole namespace); once each.
+
+        ServiceError UNAUTHORIZED when the token is refused, NOT_FOUND when the hub does not exist.
+        """
+        audience = f"sb://{self._connection.target.host}/{path}"
+        async with self._mutex:
+            if audience in self._audiences:
+                return
+            await self._put(audience)
+            self._audiences[audience] = None
+            if len(self._audiences) == 1:
+                self._connection.tasks.start(self._refresh(), name="token refresh")
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(TOKEN_LIFETIME_S * _REFRESH_AFTER)
+            async with self._mutex:
+                for audience in self._audiences:
+                    await self._put(audience)
+
+    async def _put(self, audience: str) -> None:
+        if self._cbs is None:
+            self._cbs = RequestLink(self._connection, "$cbs")
+            await asyncio.wait_for(self._cbs.ready(), self._connection.timeout_s)
+        ends_s = int(time.time()) + TOKEN_LIFETIME_S
+        request = Message(
+            application_properties={
+                "operation": "put-token",
+                "type": "servicebus.windows.net:sastoken",
+                "name": audience,
+                "expiration": Timestamp(ends_s * 1000),
+            },
+            body=ValueBody(token_for(self._connection.target, audience, ends_s)),
+        )
+        answer = await self._cbs.call(request, timeout_s=self._connection.timeout_s)
+        status, text = status_of(answer)
+        if status not in _ACCEPTED:
+            condition = {401: UNAUTHORIZED, 404: NOT_FOUND}.get(status, INTERNAL_ERROR)
+            raise ServiceError(condition, text)
+
+
+def token_for(target: ConnectionString, resource_uri: str, expires_at_s: int) -> str:
+    """The token that this connection string gives for a resource: made with its key, or the one it holds.
+
+    ServiceError ARGUMENT_ERROR when it has neither.
+    """
+    if target.signature is not None:
+        return target.signature
+    if target.key_name is None or target.key is None:
+        raise ServiceError(
+            ARGUMENT_ERROR, "The connection string has no key: add SharedAccessKeyName and SharedAccessKey."
+        )
+    return make_token(resource_uri, target.key_name, target.key, expires_at_s)
+
+
+def status_of(answer: Message) -> tuple[int, str]:
+    """Status code and description of a node's answer; 500 when it carries none."""
+    properties = answer.application_properties or {}
+    status = properties.get("status-code", 500)
+    return int(status) if isinstance(status, int) else 500, str(properties.get("status-description", ""))

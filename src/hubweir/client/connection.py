@@ -1,0 +1,189 @@
+"""One authorised AMQP connection of a client: connect, prove the right, carry links, notice the end.
+
+Sockets are the driver's, the protocol is the engine's; this class hands the engine's events to whoever uses the link
+they are about, and puts a token to `$cbs` for every audience asked for. A connection that ended stays ended: the
+clients built on it (sender.py, receiver.py) open the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import uuid
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
+from hubweir.amqp.transport.events import (
+    Closed,
+    CreditGranted,
+    DeliveriesReceived,
+    Event,
+    LinkAttached,
+    LinkDetached,
+    LinkRefused,
+    Opened,
+    SaslFinished,
+    SessionEnded,
+    Settled,
+)
+from hubweir.client.authorization import Authorization
+from hubweir.client.link_user import LinkUser, service_error
+from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
+from hubweir.drivers.monotonic import monotonic_ms
+from hubweir.drivers.tasks import Tasks
+from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, UNAUTHORIZED, ServiceError
+
+if TYPE_CHECKING:
+    from hubweir.amqp.transport.link import Link
+    from hubweir.amqp.transport.session import Session
+    from hubweir.namespace.connection_string import ConnectionString
+
+DEFAULT_TIMEOUT_S = 30.0
+# A server drops us after twice this without a byte from us; heartbeats keep that from happening.
+_IDLE_TIMEOUT_MS = 60_000
+
+
+class Connection:
+    """Open one with `Connection.open`. Everything on the loop that opened it."""
+
+    def __init__(self, target: ConnectionString, timeout_s: float) -> None:
+        self.target = target
+        self.timeout_s = timeout_s
+        self.authorization = Authorization(self)
+        self.error: ServiceError | None = None
+        self._users: dict[Link, LinkUser] = {}
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._driver: AmqpDriver | None = None
+        self._session: Session | None = None
+        self._endpoint = Endpoint(
+            Role.CLIENT,
+            EndpointSettings(container_id=uuid.uuid4().hex, hostname=target.host, idle_timeout_ms=_IDLE_TIMEOUT_MS),
+            now_ms=monotonic_ms(),
+        )
+        self.tasks = Tasks(f"connection to {target.host}")
+
+    @classmethod
+    async def open(
+        cls, target: ConnectionString, *, tls: ssl.SSLContext | None = None, timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> Connection:
+        """Connect and open, without any right yet. ServiceError: CONNECTION_FORCED nobody there, TIMED_OUT, or the
+        server's own condition.
+        """
+        self = cls(target, timeout_s)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await loop.create_connection(
+                    lambda: AmqpDriver(self._endpoint, self, ReceiveBuffer()),
+                    target.host,
+                    target.tcp_port,
+                    ssl=tls,
+                    server_hostname=target.host if tls else None,
+                )
+                await self._opened
+        except TimeoutError:
+            await self.close()
+            raise ServiceError(
+                TIMED_OUT, f"{target.host}:{target.tcp_port} did not open within {timeout_s} s"
+            ) from None
+        except OSError as error:
+            raise ServiceError(CONNECTION_FORCED, f"cannot reach {target.host}:{target.tcp_port}: {error}") from error
+        return self
+
+    @property
+    def session(self) -> Session:
+        """The session that all links of this connection share."""
+        if self.error is not None:
+            raise self.error
+        if self._session is None:
+            self._session = self._endpoint.begin_session()
+        return self._session
+
+    def register(self, link: Link, user: LinkUser) -> None:
+        """Events about link go to user from now on. Sends the attach at the end of this turn."""
+        self._users[link] = user
+        self.wake()
+
+    def wake(self) -> None:
+        """The endpoint has something to send."""
+        if self._driver is not None:
+            self._driver.wake()
+
+    @property
+    def writing_paused(self) -> bool:
+        """The peer does not take bytes as fast as we make them: wait before sending more."""
+        return self._driver is not None and self._driver.writing_paused
+
+    async def close(self) -> None:
+        """Say goodbye, then drop the transport. Safe to call twice."""
+        await self.tasks.stop()
+        if self._driver is None or self._gone.done():
+            return
+        if not self._endpoint.is_closed:
+            self._endpoint.close()
+        self.wake()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._gone), self.timeout_s)
+        except TimeoutError:
+            self._driver.abort()
+            await self._gone
+
+    # What the driver calls
+
+    def on_connected(self, driver: AmqpDriver) -> None:
+        self._driver = driver
+        self._endpoint.open()
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case DeliveriesReceived():
+                self._users[event.link].on_deliveries(event)
+            case CreditGranted():
+                self._users[event.link].on_credit(event)
+            case Settled():
+                self._users[event.link].on_settled(event)
+            case LinkAttached():
+                self._users[event.link].on_attached(event)
+            case LinkRefused():
+                self._users.pop(event.link).on_refused(event)
+            case LinkDetached():
+                user = self._users.pop(event.link, None)
+                if user is not None:
+                    user.on_detached(event)
+            case Opened():
+                self._opened.set_result(None)
+            case SaslFinished(code=code) if code != 0:
+                self._fail(ServiceError(UNAUTHORIZED, f"{self.target.host} refused the SASL exchange (outcome {code})"))
+            case SessionEnded():
+                self._fail(service_error(event.error, f"{self.target.host} ended the session", CONNECTION_FORCED))
+            case Closed():
+                self._fail(service_error(event.error, f"{self.target.host} closed the connection", CONNECTION_FORCED))
+            case _:
+                pass  # SessionBegun needs no answer; SaslInitiated is a server's
+
+    def on_turn_end(self) -> None:
+        for user in list(self._users.values()):
+            user.on_turn_end()
+
+    def on_writing_paused(self) -> None:
+        pass  # senders look at writing_paused
+
+    def on_writable(self) -> None:
+        for user in list(self._users.values()):
+            user.on_turn_end()
+
+    def on_closed(self) -> None:
+        self._fail(ServiceError(CONNECTION_FORCED, f"the connection to {self.target.host} is gone"))
+        if not self._gone.done():
+            self._gone.set_result(None)
+
+    def _fail(self, error: ServiceError) -> None:
+        if self.error is None:
+            self.error = error
+        if not self._opened.done():
+            self._opened.set_exception(error)
+            self._opened.exception()  # open() raises it; after its time-out nobody does
+        users, self._users = list(self._users.values()), {}
+        for user in users:
+            user.fail(error)

@@ -1,0 +1,90 @@
+"""A batch of events being filled: one transfer, so stored whole in one partition or not at all.
+
+The bytes are the batch envelope of the service (message format 0x80013700): optional message annotations with the
+partition key, then one data section an event, each holding a whole encoded message. What is counted against the limit
+is exactly what goes over the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hubweir.amqp.messaging.annotations import PARTITION_KEY
+from hubweir.amqp.messaging.batch import pack_batch
+from hubweir.amqp.types.encode import encode
+from hubweir.amqp.types.values import Described, ULong
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, MESSAGE_TOO_LARGE, ServiceError
+
+MAX_KEY_CHARACTERS = 128
+
+_DATA8, _DATA32 = b"\x00\x53\x75\xa0", b"\x00\x53\x75\xb0"
+_APPLICATION_PROPERTIES = ULong(0x74)
+
+
+class EventBatch:
+    """Events for one partition: of the key, of the link, or of the service's choice. Not for two sends at once."""
+
+    __slots__ = ("_parts", "count", "max_size_bytes", "partition_key", "size_bytes")
+
+    def __init__(self, max_size_bytes: int, *, partition_key: str | None = None) -> None:
+        """max_size_bytes: what the link takes in one transfer (Sender.max_message_size)."""
+        if partition_key is not None and len(partition_key) > MAX_KEY_CHARACTERS:
+            raise ServiceError(
+                ARGUMENT_OUT_OF_RANGE,
+                f"the partition key has {len(partition_key)} characters, the limit is {MAX_KEY_CHARACTERS}: shorten it",
+            )
+        self.max_size_bytes = max_size_bytes
+        self.partition_key = partition_key
+        self.count = 0
+        self._parts: list[bytes] = (
+            [] if partition_key is None else [pack_batch((), annotations={PARTITION_KEY: partition_key})]
+        )
+        self.size_bytes = sum(map(len, self._parts))
+
+    def try_add(self, body: bytes, properties: Mapping[str, object] | None = None) -> bool:
+        """Take one event, or say False when the batch would grow over its limit; then send it and begin another."""
+        message = encode_event(body, properties)
+        part = data_section(message)
+        if self.size_bytes + len(part) > self.max_size_bytes:
+            return False
+        self._parts.append(part)
+        self.size_bytes += len(part)
+        self.count += 1
+        return True
+
+    def payload(self) -> bytes:
+        """The transfer's payload."""
+        return b"".join(self._parts)
+
+
+def batches_of(
+    bodies: Iterable[bytes], max_size_bytes: int, *, partition_key: str | None = None
+) -> Iterable[EventBatch]:
+    """Cut bodies into as few batches as the limit allows, in order. MESSAGE_TOO_LARGE for one that fits none."""
+    batch = EventBatch(max_size_bytes, partition_key=partition_key)
+    for body in bodies:
+        if batch.try_add(body):
+            continue
+        if batch.count:
+            yield batch
+        batch = EventBatch(max_size_bytes, partition_key=partition_key)
+        if not batch.try_add(body):
+            raise ServiceError(
+                MESSAGE_TOO_LARGE,
+                f"an event of {len(body)} bytes does not fit the limit of {max_size_bytes} bytes: make it smaller",
+            )
+    if batch.count:
+        yield batch
+
+
+def encode_event(body: bytes, properties: Mapping[str, object] | None = None) -> bytes:
+    """One encoded message: application properties if there are any, then the body as a data section."""
+    if not properties:
+        return data_section(body)
+    return encode(Described(_APPLICATION_PROPERTIES, dict(properties))) + data_section(body)
+
+
+def data_section(content: bytes) -> bytes:
+    """A data section around content, with the short length where it fits."""
+    size = len(content)
+    return b"%b%c%b" % (_DATA8, size, content) if size < 256 else _DATA32 + size.to_bytes(4, "big") + content

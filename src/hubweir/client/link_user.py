@@ -1,0 +1,69 @@
+"""What a connection of the client tells the one who uses a link of it. Called on the loop only."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.transport.events import (
+    CreditGranted,
+    DeliveriesReceived,
+    LinkAttached,
+    LinkDetached,
+    LinkRefused,
+    Settled,
+)
+from hubweir.errors import CONDITIONS, DETACH_FORCED, INTERNAL_ERROR, Condition, ServiceError
+
+_BY_SYMBOL = {condition.symbol: condition for condition in CONDITIONS}
+
+
+class LinkUser:
+    """One link of a connection. Subclasses act on what comes; `attached` is done when the peer accepted the link."""
+
+    def __init__(self, what: str) -> None:
+        """what: names the link in error texts."""
+        self.what = what
+        self.attached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.error: ServiceError | None = None
+
+    def on_attached(self, event: LinkAttached) -> None:
+        if not self.attached.done():
+            self.attached.set_result(None)
+
+    def on_refused(self, event: LinkRefused) -> None:
+        self.fail(service_error(event.error, f"the attach of {self.what} was refused"))
+
+    def on_detached(self, event: LinkDetached) -> None:
+        self.fail(service_error(event.error, f"the link to {self.what} was detached", DETACH_FORCED))
+
+    def on_deliveries(self, event: DeliveriesReceived) -> None:
+        """Deliveries came; rows hold until this returns."""
+
+    def on_credit(self, event: CreditGranted) -> None:
+        """The peer takes more deliveries."""
+
+    def on_settled(self, event: Settled) -> None:
+        """The peer's outcome for a range of ours."""
+
+    def on_turn_end(self) -> None:
+        """A read of the connection was handled whole."""
+
+    def fail(self, error: ServiceError) -> None:
+        """The link is over. Subclasses let their callers know, and call this first."""
+        if self.error is None:
+            self.error = error
+        if not self.attached.done():
+            self.attached.set_exception(error)
+            self.attached.exception()  # whoever waits still gets it; nobody waiting is no fault
+
+
+def service_error(error: AmqpError | None, what: str, otherwise: Condition = INTERNAL_ERROR) -> ServiceError:
+    """The peer's error as an exception of ours; `otherwise` when it gave none."""
+    if error is None:
+        return ServiceError(otherwise, what)
+    symbol = str(error.condition)
+    condition = _BY_SYMBOL.get(symbol) or Condition(
+        symbol, 500, 500, False, "a condition that this client does not know"
+    )
+    return ServiceError(condition, f"{what}: {error.description}" if error.description else what)

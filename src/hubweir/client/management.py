@@ -1,0 +1,144 @@
+"""Asking and changing a namespace over `$management`: hubs, their partitions, consumer groups.
+
+READ is the service's own operation ("Event Hubs AMQP protocol", the management node). CREATE, UPDATE, DELETE and LIST
+are hubweir's, for its command line; they need a token with Manage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hubweir.amqp.messaging.message import Message, ValueBody
+from hubweir.amqp.types.values import Array, Int, Long
+from hubweir.client.authorization import status_of
+from hubweir.client.request_link import RequestLink
+from hubweir.errors import CONDITIONS, INTERNAL_ERROR, ServiceError
+
+if TYPE_CHECKING:
+    from hubweir.client.connection import Connection
+
+_HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
+
+
+@dataclass(frozen=True, slots=True)
+class HubInfo:
+    """An event hub as the namespace describes it. The last three are empty where a foreign service answers."""
+
+    name: str
+    created_at_ms: int
+    partition_ids: tuple[str, ...]
+    consumer_groups: tuple[str, ...]
+    retention_ms: int | None
+    durability: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What a partition holds: numbers are -1 while it never held anything."""
+
+    partition_id: str
+    begin_sequence_number: int
+    last_sequence_number: int
+    last_offset: str
+    last_enqueued_time_ms: int
+    is_empty: bool
+
+
+class Management:
+    """The management node of one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._link: RequestLink | None = None
+
+    async def hub(self, name: str) -> HubInfo:
+        """ServiceError NOT_FOUND when there is no such hub."""
+        await self._connection.authorization.authorize(name)
+        return _hub_info(await self._ask("READ", _HUB, name))
+
+    async def partition(self, hub: str, partition_id: str) -> PartitionState:
+        """ServiceError NOT_FOUND for the hub, ARGUMENT_OUT_OF_RANGE for the partition."""
+        await self._connection.authorization.authorize(hub)
+        body = await self._ask("READ", _PARTITION, hub, {"partition": partition_id})
+        return PartitionState(
+            partition_id=body["partition"],
+            begin_sequence_number=body["begin_sequence_number"],
+            last_sequence_number=body["last_enqueued_sequence_number"],
+            last_offset=body["last_enqueued_offset"],
+            last_enqueued_time_ms=int(body["last_enqueued_time_utc"]),
+            is_empty=body["is_partition_empty"],
+        )
+
+    async def list_hubs(self) -> list[HubInfo]:
+        """All hubs of the namespace, by name."""
+        await self._connection.authorization.authorize("")
+        return [_hub_info(body) for body in await self._ask("LIST", _HUB, "")]
+
+    async def create_hub(
+        self,
+        name: str,
+        *,
+        partition_count: int,
+        retention_ms: int,
+        durability: str,
+        consumer_groups: tuple[str, ...] = (),
+    ) -> HubInfo:
+        """Create a hub; its partition count is for ever. ServiceError ENTITY_EXISTS, ARGUMENT_OUT_OF_RANGE."""
+        await self._connection.authorization.authorize("")
+        description = {
+            "partition_count": Int(partition_count),
+            "retention_ms": Long(retention_ms),
+            "durability": durability,
+            "consumer_groups": list(consumer_groups),
+        }
+        return _hub_info(await self._ask("CREATE", _HUB, name, body=description))
+
+    async def delete_hub(self, name: str) -> None:
+        """Delete a hub and everything in it."""
+        await self._connection.authorization.authorize("")
+        await self._ask("DELETE", _HUB, name)
+
+    async def create_group(self, hub: str, group: str) -> None:
+        """Add a consumer group to a hub."""
+        await self._connection.authorization.authorize("")
+        await self._ask("CREATE", _GROUP, hub, {"consumer_group": group})
+
+    async def delete_group(self, hub: str, group: str) -> None:
+        """Remove a consumer group; `$Default` stays."""
+        await self._connection.authorization.authorize("")
+        await self._ask("DELETE", _GROUP, hub, {"consumer_group": group})
+
+    async def _ask(
+        self, operation: str, kind: str, name: str, more: dict[str, object] | None = None, *, body: object = None
+    ) -> Any:
+        if self._link is None:
+            self._link = RequestLink(self._connection, "$management")
+            await asyncio.wait_for(self._link.ready(), self._connection.timeout_s)
+        properties = {"operation": operation, "type": kind, "name": name, **(more or {})}
+        request = Message(application_properties=properties, body=ValueBody(body))
+        answer = await self._link.call(request, timeout_s=self._connection.timeout_s)
+        status, text = status_of(answer)
+        if status >= 400:
+            raise _error(answer, status, text)
+        return answer.body.value if isinstance(answer.body, ValueBody) else None
+
+
+def _error(answer: Message, status: int, text: str) -> ServiceError:
+    symbol = str((answer.application_properties or {}).get("error-condition", ""))
+    by_symbol = next((condition for condition in CONDITIONS if condition.symbol == symbol), None)
+    by_status = next((condition for condition in CONDITIONS if condition.management == status), INTERNAL_ERROR)
+    return ServiceError(by_symbol or by_status, text)
+
+
+def _hub_info(body: dict[str, Any]) -> HubInfo:
+    ids = body["partition_ids"]
+    return HubInfo(
+        name=body["name"],
+        created_at_ms=int(body["created_at"]),
+        partition_ids=tuple(str(one) for one in (ids.items if isinstance(ids, Array) else ids)),
+        consumer_groups=tuple(body.get("consumer_groups") or ()),
+        retention_ms=body.get("retention_ms"),
+        durability=body.get("durability"),
+    )

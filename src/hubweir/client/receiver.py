@@ -1,0 +1,131 @@
+"""Reading: one link to a partition of a consumer group, events in runs, credit kept topped up by what was taken.
+
+The receiver remembers the last sequence number that it gave, so a caller whose connection ended opens the next one
+from `position`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.annotations import EPOCH, SELECTOR_FILTER
+from hubweir.amqp.messaging.terminus import Source, Target
+from hubweir.amqp.transport.events import DeliveriesReceived, LinkAttached
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.types.values import Described, Long
+from hubweir.client.event_run import EventRun
+from hubweir.client.link_user import LinkUser
+from hubweir.errors import ServiceError
+from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind, selector_of
+from hubweir.kernels.contract import D_LENGTH, D_START, DELIVERY_WIDTH
+
+if TYPE_CHECKING:
+    from hubweir.client.connection import Connection
+
+# Deliveries that the server may have under way to us. At 200 bytes an event this is about 2 MB.
+DEFAULT_CREDIT = 10_000
+_SETTLED = 1
+
+
+class Receiver(LinkUser):
+    """One receiver link; events come settled, nothing is answered a delivery."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        address: str,
+        *,
+        position: EventPosition = EARLIEST,
+        epoch: int | None = None,
+        credit: int = DEFAULT_CREDIT,
+    ) -> None:
+        """address: `hub/ConsumerGroups/group/Partitions/id`. epoch: owner level of an exclusive reader, or None."""
+        super().__init__(address)
+        self.position = position
+        self._connection = connection
+        self._credit = credit
+        self._untaken = 0  # deliveries that came and that nobody has taken yet
+        self._runs: deque[EventRun] = deque()
+        self._came = asyncio.Event()
+        selector = Described(SELECTOR_FILTER, selector_of(position))
+        self._link: ReceiverLink = connection.session.attach_receiver(
+            f"receiver-{id(self):x}",
+            source=Source(address=address, filter={SELECTOR_FILTER: selector}),
+            target=Target(address=f"client-{id(self):x}"),
+            snd_settle_mode=_SETTLED,
+            properties=None if epoch is None else {EPOCH: Long(epoch)},
+        )
+        connection.register(self._link, self)
+
+    @classmethod
+    async def open(
+        cls,
+        connection: Connection,
+        address: str,
+        *,
+        position: EventPosition = EARLIEST,
+        epoch: int | None = None,
+        credit: int = DEFAULT_CREDIT,
+    ) -> Receiver:
+        """Prove the right and attach; ServiceError when either is refused."""
+        await connection.authorization.authorize(address)
+        self = cls(connection, address, position=position, epoch=epoch, credit=credit)
+        await asyncio.wait_for(asyncio.shield(self.attached), connection.timeout_s)
+        return self
+
+    async def receive(self, *, max_wait_s: float) -> EventRun | None:
+        """The next events, as many as one read brought; None when none came in time. ServiceError when the link is
+        over and everything that came before was taken.
+        """
+        if not self._runs and self.error is None:
+            self._came.clear()
+            try:
+                await asyncio.wait_for(self._came.wait(), max_wait_s)
+            except TimeoutError:
+                return None
+        if not self._runs:
+            if self.error is not None:
+                raise self.error
+            return None
+        run = self._runs.popleft()
+        self._untaken -= run.count
+        self._top_up()
+        self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, run[run.count - 1].sequence_number, False)
+        return run
+
+    async def close(self) -> None:
+        """Detach. Events that came and were not taken are dropped; `position` says where to go on."""
+        if self.error is None:
+            self._link.detach()
+            self._connection.wake()
+
+    def on_attached(self, event: LinkAttached) -> None:
+        super().on_attached(event)
+        self._top_up()
+
+    def on_deliveries(self, event: DeliveriesReceived) -> None:
+        # The bytes are the driver's until this returns: one copy, up to the end of the last delivery, for all rows.
+        last = (event.count - 1) * DELIVERY_WIDTH
+        end = event.rows[last + D_START] + event.rows[last + D_LENGTH]
+        self._runs.append(EventRun(bytes(event.data[:end]), event.rows, event.count))
+        self._untaken += event.count
+        self._top_up()
+        self._came.set()
+
+    def fail(self, error: ServiceError) -> None:
+        super().fail(error)
+        self._came.set()
+
+    def _top_up(self) -> None:
+        """Grant again when half of the credit is spent, less what waits here: so memory stays bounded."""
+        wanted = self._credit - self._untaken
+        if self.error is None and self._link.credit * 2 <= wanted:
+            self._link.grant(wanted)
+            self._connection.wake()
+
+
+def address_of(hub: str, group: str, partition_id: str) -> str:
+    """The address that a receiver of this partition attaches to."""
+    return f"{hub}/ConsumerGroups/{group}/Partitions/{partition_id}"

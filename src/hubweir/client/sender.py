@@ -1,0 +1,138 @@
+"""Publishing: one link to a hub, a partition or a publisher, with as many batches in flight as the peer allows.
+
+`send` waits for the outcome of what it sent; `submit` returns at once and gives a future, so that many batches are on
+their way together. An outcome is the server's word: accepted means stored as durably as the hub's mode says. When the
+connection ends first the outcome is unknown, and the future says TIMED_OUT or the connection's condition: sending
+again may store a batch twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.batch import BATCH_FORMAT
+from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.messaging.terminus import Source, Target
+from hubweir.amqp.transport.events import CreditGranted, Settled
+from hubweir.client.event_batch import EventBatch, batches_of
+from hubweir.client.link_user import LinkUser, service_error
+from hubweir.errors import INTERNAL_ERROR, MESSAGE_TOO_LARGE, ServiceError
+
+if TYPE_CHECKING:
+    from hubweir.client.connection import Connection
+
+DEFAULT_MAX_MESSAGE_SIZE = 1024 * 1024
+
+
+class Sender(LinkUser):
+    """One sender link. `address`: `hub`, `hub/Partitions/0` or `hub/Publishers/name`."""
+
+    def __init__(self, connection: Connection, address: str) -> None:
+        super().__init__(address)
+        self._connection = connection
+        self._waiting: deque[tuple[bytes, int, asyncio.Future[None]]] = deque()
+        self._in_flight: dict[int, asyncio.Future[None]] = {}
+        self._link = connection.session.attach_sender(
+            f"sender-{id(self):x}", source=Source(address=f"client-{id(self):x}"), target=Target(address=address)
+        )
+        connection.register(self._link, self)
+
+    @classmethod
+    async def open(cls, connection: Connection, address: str) -> Sender:
+        """Prove the right and attach; ServiceError when either is refused."""
+        await connection.authorization.authorize(address)
+        self = cls(connection, address)
+        await asyncio.wait_for(asyncio.shield(self.attached), connection.timeout_s)
+        return self
+
+    @property
+    def max_message_size(self) -> int:
+        """Bytes that one transfer may carry, as the server told."""
+        attach = self._link.attach
+        return (attach.max_message_size if attach else None) or DEFAULT_MAX_MESSAGE_SIZE
+
+    def batch(self, *, partition_key: str | None = None) -> EventBatch:
+        """An empty batch of the size that this link takes."""
+        return EventBatch(self.max_message_size, partition_key=partition_key)
+
+    async def send(self, bodies: Iterable[bytes], *, partition_key: str | None = None) -> int:
+        """Publish bodies in as few batches as they need, wait until all are accepted, return how many batches.
+
+        Each batch is whole in one partition; several batches are not one transaction. ServiceError: the first refusal.
+        """
+        outcomes = [
+            self.submit(batch) for batch in batches_of(bodies, self.max_message_size, partition_key=partition_key)
+        ]
+        for ended in await asyncio.gather(*outcomes, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
+        return len(outcomes)
+
+    def submit(self, batch: EventBatch) -> asyncio.Future[None]:
+        """Put a batch on its way; the future ends with the server's outcome. Order of calls is order of storing."""
+        return self.submit_payload(batch.payload())
+
+    def submit_payload(self, payload: bytes, *, message_format: int = BATCH_FORMAT) -> asyncio.Future[None]:
+        """The same for bytes that are encoded already (message_format 0: a single message)."""
+        if self.error is not None:
+            raise self.error
+        if len(payload) > self.max_message_size:
+            raise ServiceError(
+                MESSAGE_TOO_LARGE,
+                f"{len(payload)} bytes are over the {self.max_message_size} that {self.what} takes: send less at once",
+            )
+        outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((payload, message_format, outcome))
+        self._send_waiting()
+        return outcome
+
+    async def close(self) -> None:
+        """Detach. What is in flight ends unknown."""
+        if self.error is None:
+            self._link.detach()
+            self._connection.wake()
+
+    def on_credit(self, event: CreditGranted) -> None:
+        self._send_waiting()
+
+    def on_turn_end(self) -> None:
+        if self._waiting:
+            self._send_waiting()
+
+    def on_settled(self, event: Settled) -> None:
+        error = None
+        if isinstance(event.outcome, Rejected):
+            error = service_error(event.outcome.error, f"{self.what} rejected the batch")
+        elif not isinstance(event.outcome, Accepted):
+            error = ServiceError(INTERNAL_ERROR, f"{self.what} ended the batch as {event.outcome!r}: send it again")
+        delivery_id = event.first_id
+        while True:
+            outcome = self._in_flight.pop(delivery_id, None)
+            if outcome is not None and not outcome.done():
+                if error is None:
+                    outcome.set_result(None)
+                else:
+                    outcome.set_exception(error)
+            if delivery_id == event.last_id:
+                break
+            delivery_id = (delivery_id + 1) & 0xFFFFFFFF
+
+    def fail(self, error: ServiceError) -> None:
+        super().fail(error)
+        undone = [*self._in_flight.values(), *(outcome for _, _, outcome in self._waiting)]
+        self._in_flight.clear()
+        self._waiting.clear()
+        for outcome in undone:
+            if not outcome.done():
+                outcome.set_exception(error)
+
+    def _send_waiting(self) -> None:
+        """Hand over what credit, session window and the transport allow."""
+        while self._waiting and self._link.sendable > 0 and not self._connection.writing_paused:
+            payload, message_format, outcome = self._waiting.popleft()
+            delivery_id = self._link.send(payload, message_format=message_format, settled=False)
+            self._in_flight[delivery_id] = outcome
+        self._connection.wake()
