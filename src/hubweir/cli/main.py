@@ -1,0 +1,61 @@
+"""The command tree of `hubweir`. A command's module is imported when the command is called, so `--help` stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from hubweir import __version__
+from hubweir.errors import HubweirError, ServiceError
+
+# Command: module, attribute, the line that the menu shows.
+COMMANDS = {
+    "serve": ("hubweir.cli.serve", "serve", "Run the service."),
+    "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
+    "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
+    "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show and delete event hubs."),
+    "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),
+}
+
+
+class LazyCommands(click.Group):
+    """A group whose commands are imported when they are needed."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[name]
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="hubweir")
+def hubweir() -> None:
+    """hubweir: event hubs that run anywhere.
+
+    Commands that talk to a namespace take --connection-string, or HUBWEIR_CONNECTION_STRING; without either they use
+    the development namespace that `hubweir serve` starts on this machine.
+    """
+
+
+def main() -> None:
+    """The entry point: refusals end as one line on stderr and exit code 1, not as a traceback."""
+    try:
+        hubweir()
+    except ServiceError as error:
+        click.echo(f"hubweir: {error.text} ({error.condition.symbol})", err=True)
+        sys.exit(1)
+    except HubweirError as error:
+        click.echo(f"hubweir: {error}", err=True)
+        sys.exit(1)

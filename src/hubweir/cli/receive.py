@@ -1,0 +1,134 @@
+"""hubweir receive: read events of a hub to standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+import click
+
+from hubweir.cli.session import Target, takes_target
+from hubweir.client.connection import Connection
+from hubweir.client.event_run import Event, EventRun
+from hubweir.client.management import Management
+from hubweir.client.receiver import Receiver, address_of
+from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
+
+
+class Start(click.ParamType[EventPosition]):
+    """A start position on the command line."""
+
+    name = "position"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> EventPosition:
+        if isinstance(value, EventPosition):
+            return value
+        text = str(value)
+        if text in ("earliest", "latest"):
+            return EARLIEST if text == "earliest" else LATEST
+        kind, _, number = text.partition(":")
+        if kind in ("sequence", "offset") and number.isascii() and number.isdigit():
+            counted = PositionKind.SEQUENCE_NUMBER if kind == "sequence" else PositionKind.OFFSET
+            return EventPosition(counted, int(number), True)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(
+                f"{text!r} is no position: earliest, latest, sequence:N, offset:N, or a time such as 2026-01-31T12:00Z",
+                param,
+                ctx,
+            )
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return EventPosition(PositionKind.ENQUEUED_TIME, int(moment.timestamp() * 1000), True)
+
+
+@click.command()
+@click.argument("hub")
+@click.option("--group", default="$Default", show_default=True, help="Consumer group.")
+@click.option("--partition", "partitions", multiple=True, help="Only this partition; may be repeated.  [default: all]")
+@click.option("--from", "start", type=Start(), default="earliest", show_default=True, help="Where to start.")
+@click.option("--count", type=click.IntRange(min=1), help="Stop after this many events.")
+@click.option("--wait", type=float, default=2.0, show_default=True, help="Stop after so many seconds without an event.")
+@click.option("--follow", is_flag=True, help="Never stop waiting.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object an event, with its metadata.")
+@takes_target
+def receive(
+    target: Target,
+    hub: str,
+    group: str,
+    partitions: tuple[str, ...],
+    start: EventPosition,
+    count: int | None,
+    wait: float,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Print the events of the event hub HUB, one a line.
+
+    --from takes earliest, latest, sequence:N, offset:N, or a time (ISO 8601, UTC when it has no zone). Events of one
+    partition come in order; between partitions there is no order.
+    """
+    output = _Output(count, as_json)
+    target.run(lambda connection: _read(connection, hub, group, partitions, start, None if follow else wait, output))
+    click.echo(f"{output.printed} event{'' if output.printed == 1 else 's'}", err=True)
+
+
+class _Output:
+    """Where events go, and how many more are wanted."""
+
+    def __init__(self, most: int | None, as_json: bool) -> None:
+        self.printed = 0
+        self._most = most
+        self._as_json = as_json
+
+    @property
+    def is_full(self) -> bool:
+        return self._most is not None and self.printed >= self._most
+
+    def take(self, partition_id: str, run: EventRun) -> None:
+        for event in run:
+            if self.is_full:
+                return
+            self.printed += 1
+            if self._as_json:
+                click.echo(json.dumps(_document(partition_id, event)))
+            else:
+                click.echo(event.body if event.body is not None else b"")
+
+
+async def _read(
+    connection: Connection,
+    hub: str,
+    group: str,
+    partitions: tuple[str, ...],
+    start: EventPosition,
+    wait_s: float | None,
+    output: _Output,
+) -> None:
+    ids = partitions or (await Management(connection).hub(hub)).partition_ids
+    receivers = [(one, await Receiver.open(connection, address_of(hub, group, one), position=start)) for one in ids]
+    async with asyncio.TaskGroup() as readers:
+        for partition_id, receiver in receivers:
+            readers.create_task(_copy(partition_id, receiver, wait_s, output))
+
+
+async def _copy(partition_id: str, receiver: Receiver, wait_s: float | None, output: _Output) -> None:
+    """Print one partition until it is quiet for wait_s, or until the output has enough."""
+    while not output.is_full:
+        run = await receiver.receive(max_wait_s=3600.0 if wait_s is None else wait_s)
+        if run is not None:
+            output.take(partition_id, run)
+        elif wait_s is not None:
+            return
+
+
+def _document(partition_id: str, event: Event) -> dict[str, object]:
+    return {
+        "partition_id": partition_id,
+        "sequence_number": event.sequence_number,
+        "offset": event.offset,
+        "enqueued_time_ms": event.enqueued_time_ms,
+        "partition_key": event.partition_key,
+        "body": None if event.body is None else event.body.decode("utf-8", "replace"),
+    }

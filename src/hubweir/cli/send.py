@@ -1,0 +1,61 @@
+"""hubweir send: publish events from the command line, a file or standard input."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import click
+
+from hubweir.cli.session import Target, takes_target
+from hubweir.client.connection import Connection
+from hubweir.client.event_batch import batches_of
+from hubweir.client.sender import Sender
+
+# Batches under way at once; the next one waits for the oldest.
+_IN_FLIGHT = 16
+
+
+@click.command()
+@click.argument("hub")
+@click.argument("bodies", nargs=-1)
+@click.option("--key", help="Partition key: events of one key go to one partition, in order.")
+@click.option("--partition", help="Send to this partition instead.")
+@click.option("--publisher", help="Send as this publisher instead.")
+@takes_target
+def send(
+    target: Target, hub: str, bodies: tuple[str, ...], key: str | None, partition: str | None, publisher: str | None
+) -> None:
+    """Publish BODIES to the event hub HUB, one event each.
+
+    Without BODIES every line of standard input is an event. Events go in batches; a batch lands whole in one
+    partition. The command ends when all of them are accepted.
+    """
+    if sum(choice is not None for choice in (key, partition, publisher)) > 1:
+        raise click.UsageError("--key, --partition and --publisher exclude each other")
+    address = hub if partition is None else f"{hub}/Partitions/{partition}"
+    address = address if publisher is None else f"{hub}/Publishers/{publisher}"
+    events = (body.encode() for body in bodies) if bodies else _lines()
+    sent = target.run(lambda connection: _publish(connection, address, events, key))
+    click.echo(f"{sent} event{'' if sent == 1 else 's'} accepted by {address}")
+
+
+def _lines() -> Iterator[bytes]:
+    for line in sys.stdin.buffer:
+        yield line.rstrip(b"\r\n")
+
+
+async def _publish(connection: Connection, address: str, events: Iterable[bytes], key: str | None) -> int:
+    sender = await Sender.open(connection, address)
+    under_way: deque[asyncio.Future[None]] = deque()
+    sent = 0
+    for batch in batches_of(events, sender.max_message_size, partition_key=key):
+        under_way.append(sender.submit(batch))
+        sent += batch.count
+        if len(under_way) >= _IN_FLIGHT:
+            await under_way.popleft()
+    for outcome in under_way:
+        await outcome
+    return sent
