@@ -177,57 +177,6 @@ def test_the_answer_finds_its_link(peer: Peer, reply_to: str | None) -> None:
     assert peer.received(other) == []
 
 
-def test_a_link_ends_after_its_token_and_the_grace_and_not_before(peer: Peer) -> None:
-    assert peer.put_token(HUB, lifetime_ms=20_000)[0] == 202
-    link = peer.receiver(READER, credit=5)
-    peer.run(19_000)
-    assert peer.is_attached(link)
-    peer.run(7_000)
-    error = peer.refusal(link)
-    assert error.condition == "amqp:unauthorized-access"
-    assert "ExpiredToken: The token is expired" in error.description
-    assert not peer.is_cut  # the connection stays
-    assert peer.put_token(HUB)[0] == 202
-    assert peer.is_attached(peer.receiver(READER))
-
-
-def test_a_refresh_keeps_the_link(peer: Peer) -> None:
-    peer.put_token(HUB, lifetime_ms=20_000)
-    link = peer.receiver(READER, credit=5)
-    peer.run(15_000)
-    assert peer.put_token(HUB, lifetime_ms=3_600_000)[0] == 202
-    peer.run(60_000)
-    assert peer.is_attached(link)
-
-
-def test_an_expired_token_opens_no_new_link_within_the_grace(peer: Peer) -> None:
-    peer.put_token(HUB, lifetime_ms=5_000)
-    link = peer.receiver(READER)
-    peer.run(6_000)
-    assert peer.is_attached(link)
-    assert peer.refusal(peer.sender("hub")).condition == "amqp:unauthorized-access"
-
-
-def test_a_clock_set_back_brings_no_expired_token_to_life(world: World, peer: Peer) -> None:
-    token = good_token(world, lifetime_ms=5_000)
-    peer.run(6_000)
-    assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
-    world.env.jump(-3_600_000)
-    assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
-
-
-def test_a_good_token_stays_good_when_a_bad_one_follows(peer: Peer) -> None:
-    assert peer.put_token(HUB)[0] == 202
-    assert peer.put_token(HUB, key="wrong")[0] == 401
-    assert peer.is_attached(peer.sender("hub"))
-
-
-def test_a_token_put_on_one_connection_opens_nothing_on_another(world: World, peer: Peer) -> None:
-    assert peer.put_token(HUB)[0] == 202
-    assert world.peer().sender("hub").is_attached is False
-    assert peer.is_attached(peer.sender("hub"))
-
-
 @pytest.mark.parametrize(
     ("audience", "address", "opens"),
     [
@@ -259,18 +208,6 @@ def test_a_hubs_own_rule_opens_that_hub_only(world: World) -> None:
     assert peer.put_token("sb://localhost/", rule="own", key="hub-key")[0] == 401
 
 
-def test_a_replaced_key_ends_the_links_that_stand_on_it(world: World, peer: Peer) -> None:
-    peer.put_token(HUB, rule="sender")
-    link = peer.sender("hub")
-    other = world.peer()
-    other.put_token(HUB)
-    neighbour = other.sender("hub")
-    world.set_rule("sender", Rights.SEND, key="another key")
-    world.run_for(50)
-    assert peer.refusal(link).condition == "amqp:unauthorized-access"
-    assert other.is_attached(neighbour)
-
-
 def test_tokens_come_in_a_burst_and_then_ten_a_second_and_none_is_refused() -> None:
     world = World(settings=GatewaySettings(put_token_burst=5, put_token_per_second=10))
     peer = world.peer()
@@ -300,55 +237,6 @@ def test_put_token_and_a_transfer_in_one_segment_are_done_in_order(world: World)
     link.send(event(b"x"), settled=False)
     peer.run()
     assert [text for _, _, text in peer.outcomes(link)] == ["accepted"]
-
-
-def test_a_connection_that_proves_nothing_is_ended_after_a_minute(world: World) -> None:
-    idle = world.peer()
-    cbs_only = world.peer()
-    cbs_only.put_token(HUB)
-    cbs_only.sender("$cbs")
-    proved = world.peer()
-    proved.put_token(HUB)
-    link = proved.sender("hub")
-    world.run_for(61_000)
-    assert idle.is_cut
-    assert not cbs_only.endpoint.is_open
-    assert proved.is_attached(link)
-    closed = [entry for entry in cbs_only.side.events if type(entry).__name__ == "Closed"]
-    assert closed[0].error.condition == "amqp:connection:forced"
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "response", "opens"),
-    [
-        ("PLAIN", f"\0{ROOT}\0{KEY}".encode(), True),
-        ("PLAIN", f"{ROOT}\0{ROOT}\0{KEY}".encode(), True),
-        ("PLAIN", f"somebody\0{ROOT}\0{KEY}".encode(), False),
-        ("PLAIN", f"\0{ROOT}\0wrong".encode(), False),
-        ("PLAIN", b"\0nobody\0" + KEY.encode(), False),
-        ("PLAIN", b"", False),
-        ("EXTERNAL", b"", False),
-        ("GSSAPI", b"", False),
-    ],
-)
-def test_sasl_lets_in_who_proves_a_rule_and_nobody_else(
-    world: World, mechanism: str, response: bytes, opens: bool
-) -> None:
-    peer = world.peer(mechanism=mechanism, response=response)
-    if opens:
-        assert peer.is_attached(peer.sender("hub"))
-    else:
-        assert not peer.endpoint.is_open
-        code = [entry.code for entry in peer.side.events if type(entry).__name__ == "SaslFinished"]
-        assert code in ([1], [])
-
-
-@pytest.mark.parametrize("mechanism", ["ANONYMOUS", "MSSBCBS"])
-@pytest.mark.parametrize("response", [b"", b"\0RootManageSharedAccessKey", b"anonymous"])
-def test_anonymous_mechanisms_never_fail_and_prove_nothing(world: World, mechanism: str, response: bytes) -> None:
-    peer = world.peer(mechanism=mechanism, response=response)
-    assert peer.endpoint.is_open
-    assert not peer.is_attached(peer.sender("hub"))
 
 
 def test_the_error_condition_of_a_refused_token_is_named(peer: Peer) -> None:

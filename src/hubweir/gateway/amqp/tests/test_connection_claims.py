@@ -1,0 +1,138 @@
+"""The claims of one connection: who gets in, how long a link outlives its token, what ends with a claim."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.auth.shared_access_signature import make_token
+from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, put_token, status_of
+from hubweir.namespace.rights import Rights
+
+HUB = "sb://localhost/hub"
+READER = "hub/ConsumerGroups/$Default/Partitions/0"
+
+
+@pytest.fixture
+def world() -> World:
+    return World(hubs={"hub": 2, "hub2": 1})
+
+
+@pytest.fixture
+def peer(world: World) -> Peer:
+    return world.peer()
+
+
+def good_token(world: World, audience: str = HUB, *, lifetime_ms: int = HOUR_MS) -> str:
+    return make_token(audience, ROOT, KEY, (world.env.now_ms() + lifetime_ms) // 1000)
+
+
+def test_a_link_ends_after_its_token_and_the_grace_and_not_before(peer: Peer) -> None:
+    assert peer.put_token(HUB, lifetime_ms=20_000)[0] == 202
+    link = peer.receiver(READER, credit=5)
+    peer.run(19_000)
+    assert peer.is_attached(link)
+    peer.run(7_000)
+    error = peer.refusal(link)
+    assert error.condition == "amqp:unauthorized-access"
+    assert "ExpiredToken: The token is expired" in error.description
+    assert not peer.is_cut  # the connection stays
+    assert peer.put_token(HUB)[0] == 202
+    assert peer.is_attached(peer.receiver(READER))
+
+
+def test_a_refresh_keeps_the_link(peer: Peer) -> None:
+    peer.put_token(HUB, lifetime_ms=20_000)
+    link = peer.receiver(READER, credit=5)
+    peer.run(15_000)
+    assert peer.put_token(HUB, lifetime_ms=3_600_000)[0] == 202
+    peer.run(60_000)
+    assert peer.is_attached(link)
+
+
+def test_an_expired_token_opens_no_new_link_within_the_grace(peer: Peer) -> None:
+    peer.put_token(HUB, lifetime_ms=5_000)
+    link = peer.receiver(READER)
+    peer.run(6_000)
+    assert peer.is_attached(link)
+    assert peer.refusal(peer.sender("hub")).condition == "amqp:unauthorized-access"
+
+
+def test_a_clock_set_back_brings_no_expired_token_to_life(world: World, peer: Peer) -> None:
+    token = good_token(world, lifetime_ms=5_000)
+    peer.run(6_000)
+    assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
+    world.env.jump(-3_600_000)
+    assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
+
+
+def test_a_good_token_stays_good_when_a_bad_one_follows(peer: Peer) -> None:
+    assert peer.put_token(HUB)[0] == 202
+    assert peer.put_token(HUB, key="wrong")[0] == 401
+    assert peer.is_attached(peer.sender("hub"))
+
+
+def test_a_token_put_on_one_connection_opens_nothing_on_another(world: World, peer: Peer) -> None:
+    assert peer.put_token(HUB)[0] == 202
+    assert world.peer().sender("hub").is_attached is False
+    assert peer.is_attached(peer.sender("hub"))
+
+
+def test_a_replaced_key_ends_the_links_that_stand_on_it(world: World, peer: Peer) -> None:
+    peer.put_token(HUB, rule="sender")
+    link = peer.sender("hub")
+    other = world.peer()
+    other.put_token(HUB)
+    neighbour = other.sender("hub")
+    world.set_rule("sender", Rights.SEND, key="another key")
+    world.run_for(50)
+    assert peer.refusal(link).condition == "amqp:unauthorized-access"
+    assert other.is_attached(neighbour)
+
+
+def test_a_connection_that_proves_nothing_is_ended_after_a_minute(world: World) -> None:
+    idle = world.peer()
+    cbs_only = world.peer()
+    cbs_only.put_token(HUB)
+    cbs_only.sender("$cbs")
+    proved = world.peer()
+    proved.put_token(HUB)
+    link = proved.sender("hub")
+    world.run_for(61_000)
+    assert idle.is_cut
+    assert not cbs_only.endpoint.is_open
+    assert proved.is_attached(link)
+    closed = [entry for entry in cbs_only.side.events if type(entry).__name__ == "Closed"]
+    assert closed[0].error.condition == "amqp:connection:forced"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response", "opens"),
+    [
+        ("PLAIN", f"\0{ROOT}\0{KEY}".encode(), True),
+        ("PLAIN", f"{ROOT}\0{ROOT}\0{KEY}".encode(), True),
+        ("PLAIN", f"somebody\0{ROOT}\0{KEY}".encode(), False),
+        ("PLAIN", f"\0{ROOT}\0wrong".encode(), False),
+        ("PLAIN", b"\0nobody\0" + KEY.encode(), False),
+        ("PLAIN", b"", False),
+        ("EXTERNAL", b"", False),
+        ("GSSAPI", b"", False),
+    ],
+)
+def test_sasl_lets_in_who_proves_a_rule_and_nobody_else(
+    world: World, mechanism: str, response: bytes, opens: bool
+) -> None:
+    peer = world.peer(mechanism=mechanism, response=response)
+    if opens:
+        assert peer.is_attached(peer.sender("hub"))
+    else:
+        assert not peer.endpoint.is_open
+        code = [entry.code for entry in peer.side.events if type(entry).__name__ == "SaslFinished"]
+        assert code in ([1], [])
+
+
+@pytest.mark.parametrize("mechanism", ["ANONYMOUS", "MSSBCBS"])
+@pytest.mark.parametrize("response", [b"", b"\0RootManageSharedAccessKey", b"anonymous"])
+def test_anonymous_mechanisms_never_fail_and_prove_nothing(world: World, mechanism: str, response: bytes) -> None:
+    peer = world.peer(mechanism=mechanism, response=response)
+    assert peer.endpoint.is_open
+    assert not peer.is_attached(peer.sender("hub"))
