@@ -23,11 +23,10 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from ceilings import loopback_bytes_per_second, memcpy_bytes_per_second
-from hubweir.testing.running_namespace import ServerProcess
 from rich.console import Console
 from rich.table import Table
 
+from ceilings import loopback_bytes_per_second, memcpy_bytes_per_second
 from hubweir import kernels
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
@@ -35,6 +34,7 @@ from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.running_namespace import ServerProcess
 
 BATCH_EVENTS = 1_000
 BATCHES_IN_FLIGHT = 32
