@@ -1,0 +1,359 @@
+"""The driver around a real endpoint on real sockets: both roles, plain and TLS, one flush a turn, every kind of end."""
+
+import asyncio
+import datetime
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from hubweir.amqp.endpoint import Endpoint
+from hubweir.amqp.transport.events import Closed, Event, Opened, SaslInitiated, SessionBegun
+from hubweir.amqp.transport.settings import EndpointSettings, Role
+from hubweir.drivers import amqp_driver
+from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
+from hubweir.drivers.development_certificate import development_certificate
+from hubweir.drivers.monotonic import monotonic_ms
+from hubweir.drivers.port_switch import PortSwitch
+from hubweir.drivers.tls import client_context, server_context
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+class Host:
+    """Notes what happens; a server accepts whoever comes, a client opens at once."""
+
+    def __init__(self, endpoint: Endpoint, role: Role) -> None:
+        self.endpoint = endpoint
+        self.role = role
+        self.driver: AmqpDriver | None = None
+        self.events: list[Event] = []
+        self.turns = 0
+        self.steps: list[str] = []
+        self.fail_at: type | None = None
+        self.closed = asyncio.Event()
+
+    def on_connected(self, driver: AmqpDriver) -> None:
+        self.driver = driver
+        if self.role is Role.CLIENT:
+            self.endpoint.open()
+
+    def on_event(self, event: Event) -> None:
+        self.events.append(event)
+        if self.fail_at is not None and isinstance(event, self.fail_at):
+            raise ValueError("planted")
+        if isinstance(event, SaslInitiated):
+            self.endpoint.answer_sasl(0)
+
+    def on_turn_end(self) -> None:
+        self.turns += 1
+
+    def on_writing_paused(self) -> None:
+        self.steps.append("paused")
+
+    def on_writable(self) -> None:
+        self.steps.append("writable")
+
+    def on_closed(self) -> None:
+        self.steps.append("closed")
+        self.closed.set()
+
+    def has(self, kind: type) -> bool:
+        return any(isinstance(event, kind) for event in self.events)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.001)
+
+
+class Bench:
+    """A listening port, and connections from client drivers to server drivers."""
+
+    def __init__(self, tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None, **settings: Any) -> None:
+        self.tls = tls
+        self.settings = settings
+        self.buffer = ReceiveBuffer()
+        self.servers: list[Host] = []
+        self.lost: list[AmqpDriver] = []
+        self.switch = PortSwitch(amqp=self.accept, http=lambda: pytest.fail("not HTTP"), tls=tls[0] if tls else None)
+        self.address = self.switch.listen("127.0.0.1", 0)
+
+    def accept(self, peer: str) -> AmqpDriver:
+        endpoint = Endpoint(Role.SERVER, EndpointSettings("server", **self.settings), now_ms=monotonic_ms())
+        self.servers.append(Host(endpoint, Role.SERVER))
+        return AmqpDriver(endpoint, self.servers[-1], self.buffer, on_lost=self.lost.append)
+
+    async def close(self) -> None:
+        """The transports' last callbacks run before the loop is closed."""
+        await self.switch.close()
+        await asyncio.sleep(0.01)
+
+    async def connect(self, **settings: Any) -> tuple[Host, Host]:
+        endpoint = Endpoint(
+            Role.CLIENT, EndpointSettings("client", hostname="127.0.0.1", **settings), now_ms=monotonic_ms()
+        )
+        client = Host(endpoint, Role.CLIENT)
+        count = len(self.servers)
+        await asyncio.get_running_loop().create_connection(
+            lambda: AmqpDriver(endpoint, client, ReceiveBuffer()),
+            *self.address,
+            ssl=self.tls[1] if self.tls else None,
+        )
+        await until(lambda: client.has(Opened))
+        return client, self.servers[count]
+
+
+@pytest.fixture(scope="module")
+def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    files = development_certificate(tmp_path_factory.mktemp("tls"), ["127.0.0.1"], datetime.datetime.now(datetime.UTC))
+    return server_context(files), client_context(files.ca)
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
+def test_two_ends_open_begin_and_close(run: Run, contexts: Any, secure: bool) -> None:
+    async def scenario() -> None:
+        bench = Bench(contexts if secure else None)
+        client, server = await bench.connect()
+        assert server.has(Opened)
+        client.endpoint.begin_session()
+        assert client.driver is not None
+        client.driver.wake()
+        await until(lambda: client.has(SessionBegun) and server.has(SessionBegun))
+        client.endpoint.close()
+        client.driver.wake()
+        await client.closed.wait()
+        await server.closed.wait()
+        for host in (client, server):
+            assert [type(event) for event in host.events].count(Closed) == 1
+            assert isinstance(host.events[-1], Closed) and host.events[-1].clean
+            assert host.steps[-1] == "closed"
+        assert len(bench.lost) == 1
+        await bench.close()
+
+    run(scenario())
+
+
+def test_connections_that_share_one_receive_buffer_keep_their_bytes_apart(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        pairs = [await bench.connect() for _ in range(20)]
+        for client, _ in pairs:
+            for _ in range(3):
+                client.endpoint.begin_session()
+            assert client.driver is not None
+            client.driver.wake()
+        await until(lambda: all(len(client.endpoint.sessions) == 3 for client, _ in pairs))
+        await until(lambda: all(len(server.endpoint.sessions) == 3 for _, server in pairs))
+        for client, _ in pairs:
+            assert client.driver is not None
+            client.driver.abort()
+        await asyncio.gather(*(server.closed.wait() for _, server in pairs))
+        await bench.close()
+
+    run(scenario())
+
+
+class SpyTransport(asyncio.Transport):
+    """Counts writes, and passes nothing on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.closing = False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Nothing is buffered here."""
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.written.append(b"".join(list_of_data))
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+
+def test_all_wake_ups_of_one_turn_share_one_write(run: Run) -> None:
+    async def scenario() -> None:
+        endpoint = Endpoint(Role.CLIENT, EndpointSettings("client"), now_ms=monotonic_ms())
+        spy = SpyTransport()
+        driver = AmqpDriver(endpoint, Host(endpoint, Role.CLIENT), ReceiveBuffer())
+        driver.connection_made(spy)
+        assert len(spy.written) == 1  # the header, written at the end of the first turn
+        bench_server = Endpoint(Role.SERVER, EndpointSettings("server"), now_ms=monotonic_ms())
+        for _ in range(6):  # let both ends talk until they are open
+            for event in bench_server.receive_data(memoryview(b"".join(spy.written)), monotonic_ms()):
+                if isinstance(event, SaslInitiated):
+                    bench_server.answer_sasl(0)
+            spy.written.clear()
+            answer = b"".join(bench_server.data_to_send())
+            if answer:
+                driver.receive(answer)
+        assert endpoint.is_open
+        spy.written.clear()
+        for _ in range(5):
+            endpoint.begin_session()
+            driver.wake()
+        assert spy.written == []
+        await asyncio.sleep(0)
+        assert len(spy.written) == 1
+        driver.connection_lost(None)
+
+    run(scenario())
+
+
+def test_a_peer_that_vanishes_ends_the_endpoint_and_the_host_once(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        client, server = await bench.connect()
+        assert client.driver is not None
+        client.driver.abort()
+        await server.closed.wait()
+        await client.closed.wait()
+        for host in (client, server):
+            assert [type(event) for event in host.events].count(Closed) == 1
+            assert not next(event for event in host.events if isinstance(event, Closed)).clean
+        await bench.close()
+
+    run(scenario())
+
+
+def test_bytes_that_are_no_amqp_get_an_answer_and_the_end(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        reader, writer = await asyncio.open_connection(*bench.address)
+        writer.write(b"AMQP\x00\x09\x09\x09")
+        assert (await reader.read()).startswith(b"AMQP")
+        await bench.servers[0].closed.wait()
+        writer.close()
+        await bench.close()
+
+    run(scenario())
+
+
+def test_a_fault_of_the_host_ends_its_connection_loudly_and_no_other(run: Run, caplog: Any) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        other, _ = await bench.connect()
+        client, server = await bench.connect()
+        server.fail_at = SessionBegun
+        client.endpoint.begin_session()
+        assert client.driver is not None and other.driver is not None
+        client.driver.wake()
+        await client.closed.wait()
+        await server.closed.wait()
+        other.endpoint.begin_session()
+        other.driver.wake()
+        await until(lambda: other.has(SessionBegun))
+        other.driver.abort()
+        await other.closed.wait()
+        await bench.close()
+
+    run(scenario())
+    assert "planted" in caplog.text
+
+
+def test_a_silent_peer_is_dropped_when_its_time_is_over(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench(idle_timeout_ms=300)
+        client, server = await bench.connect()
+        # The client's endpoint sends heartbeats by its driver's timer: the connection stays.
+        await asyncio.sleep(0.9)
+        assert not server.closed.is_set()
+        assert client.driver is not None and client.driver._timer is not None
+        client.driver._timer.cancel()
+        await asyncio.wait_for(server.closed.wait(), 5)
+        await client.closed.wait()
+        await bench.close()
+
+    run(scenario())
+
+
+def test_a_peer_that_never_finishes_its_greeting_is_dropped(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench(header_deadline_ms=50, sasl_deadline_ms=100)
+        reader, writer = await asyncio.open_connection(*bench.address)
+        writer.write(b"AMQP\x03\x01\x00\x00")
+        await asyncio.wait_for(reader.read(), 5)
+        await bench.servers[0].closed.wait()
+        writer.close()
+        await bench.close()
+
+    run(scenario())
+
+
+def test_a_peer_that_does_not_take_our_close_is_dropped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(amqp_driver, "CLOSE_GRACE_MS", 50)
+
+    async def scenario() -> None:
+        bench = Bench(close_deadline_ms=50)
+        client, server = await bench.connect()
+        assert client.driver is not None and server.driver is not None and server.driver.transport is not None
+        client.driver.pause_reading()
+        # Fill the way to the client, so that nothing of ours gets through any more.
+        raw = server.driver.transport.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        server.driver.transport.write(bytes(8 * 1024 * 1024))
+        server.endpoint.close()
+        server.driver.wake()
+        await asyncio.wait_for(server.closed.wait(), 5)
+        assert "paused" in server.steps
+        client.driver.abort()
+        await client.closed.wait()
+        await bench.close()
+
+    run(scenario())
+
+
+def test_paused_reading_takes_nothing_and_resumed_reading_loses_nothing(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        client, server = await bench.connect()
+        assert client.driver is not None and server.driver is not None
+        server.driver.pause_reading()
+        server.driver.pause_reading()
+        client.endpoint.begin_session()
+        client.driver.wake()
+        await asyncio.sleep(0.05)
+        assert not server.has(SessionBegun)
+        server.driver.resume_reading()
+        server.driver.resume_reading()
+        await until(lambda: client.has(SessionBegun))
+        server.driver.stop_reading()
+        server.driver.resume_reading()
+        client.endpoint.begin_session()
+        client.driver.wake()
+        await asyncio.sleep(0.05)
+        assert len(server.endpoint.sessions) == 1
+        client.driver.abort()
+        server.driver.abort()
+        await server.closed.wait()
+        await bench.close()
+
+    run(scenario())
+
+
+def test_writing_is_paused_for_a_slow_peer_and_goes_on_when_it_reads(run: Run) -> None:
+    async def scenario() -> None:
+        bench = Bench()
+        client, server = await bench.connect()
+        assert client.driver is not None and server.driver is not None and server.driver.transport is not None
+        client.driver.pause_reading()
+        frame = b"\x00\x00\x00\x08\x02\x00\x00\x00"  # empty frames: bytes that a client takes in any number
+        server.driver.transport.write(frame * 1_000_000)
+        assert server.steps == ["paused"] and server.driver.writing_paused
+        client.driver.resume_reading()
+        await until(lambda: server.steps == ["paused", "writable"])
+        assert not server.driver.writing_paused
+        client.driver.abort()
+        await server.closed.wait()
+        await bench.close()
+
+    run(scenario())
