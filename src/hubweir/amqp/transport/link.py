@@ -143,6 +143,9 @@ class Link(ABC):
 
         A detach alone makes one client close the whole connection.
         """
+        self._refuse(error)
+
+    def _refuse(self, error: AmqpError | None) -> None:
         if self.state is not LinkState.ATTACH_RECEIVED or not self.session.is_writable or self.attach is None:
             return
         asked = self.attach
@@ -161,7 +164,7 @@ class Link(ABC):
     def detach(self, error: AmqpError | None = None, *, closed: bool = True) -> None:
         """End the link. The peer's answer is reported as LinkDetached; what it sends until then is dropped."""
         if self.state is LinkState.ATTACH_RECEIVED:
-            self.refuse(AmqpError(condition=Symbol("amqp:link:detach-forced")) if error is None else error)
+            self._refuse(error)
         elif self.state in (LinkState.ATTACHED, LinkState.ATTACH_SENT) and self.session.is_writable:
             self.detached_by_host = True
             self._send_detach(error, closed=closed)
@@ -200,7 +203,7 @@ class Link(ABC):
         """The peer's detach: answer it unless ours went first."""
         if self.state is LinkState.ATTACH_RECEIVED:
             # It gave up before the host decided. The answer is complete all the same: attach, then detach.
-            self.refuse(AmqpError(condition=Symbol("amqp:link:detach-forced"), description="detached by its peer"))
+            self._refuse(None)
         self.state = advance(self.state, LinkStep.RECEIVE_DETACH)
         if self.state is LinkState.DETACH_RECEIVED:
             self._send_detach(None, closed=True)
