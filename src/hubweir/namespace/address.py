@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.namespace.error_text import entity_not_found, entity_uri
+from hubweir.namespace.names import HUB_NAME_LIMIT
 from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
 
 
@@ -117,7 +118,7 @@ def parse_address(text: str, hubs: HubFinder, *, host: str = "hubweir") -> Addre
 
 def find_hub_prefix(segments: tuple[str, ...], hubs: HubFinder) -> tuple[str, int] | None:
     """The longest leading part of segments that names a hub: (its name as created, how many segments it has)."""
-    for depth in range(len(segments), 0, -1):
+    for depth in range(min(len(segments), HUB_NAME_LIMIT), 0, -1):
         hub = hubs("/".join(segments[:depth]))
         if hub is not None:
             return hub, depth

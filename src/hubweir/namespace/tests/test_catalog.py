@@ -1,0 +1,113 @@
+"""The catalog as a state machine, and its bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.messaging_store.log import Durability
+from hubweir.namespace.catalog import Catalog
+from hubweir.namespace.catalog_operation import (
+    ChangeHub,
+    CommitCreate,
+    CommitDelete,
+    IntendCreate,
+    IntendDelete,
+    NameNamespace,
+    Operation,
+    SetGroups,
+    SetRules,
+    decode_operation,
+    decode_state,
+    encode,
+)
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EntityStatus, EventHubDescription
+from hubweir.namespace.event_hub_entry import Placement
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.secret import Secret
+
+RULE = AuthorizationRuleDescription("r", Rights.SEND | Rights.LISTEN, Secret("k1"), Secret("k2"))
+PLACED = (Placement("a" * 32, 0), Placement("b" * 32, 1))
+HISTORY: list[Operation] = [
+    NameNamespace("hubweir", 5),
+    SetRules(None, (RULE,)),
+    IntendCreate(
+        "1" * 32, EventHubDescription("Hub", 2, created_at_ms=7), (Placement("a" * 32, 0), Placement("b" * 32, 1))
+    ),
+    CommitCreate("1" * 32),
+    ChangeHub("1" * 32, 7_200_000, Durability.RELAXED),
+    SetGroups("1" * 32, ("$Default", "g")),
+    SetRules("1" * 32, (RULE,)),
+    IntendCreate("2" * 32, EventHubDescription("other", 1), (Placement("c" * 32, 0),)),
+    IntendDelete("2" * 32),
+    CommitDelete("2" * 32),
+]
+
+
+def replay(operations: list[Operation]) -> Catalog:
+    catalog = Catalog()
+    for operation in operations:
+        catalog.apply(decode_operation(memoryview(encode(operation))))
+    return catalog
+
+
+@pytest.mark.parametrize("cut", range(len(HISTORY) + 1))
+def test_a_snapshot_at_any_point_and_the_rest_of_the_history_give_the_same_state(cut: int) -> None:
+    whole = replay(HISTORY)
+    catalog = Catalog.restore(replay(HISTORY[:cut]).snapshot())
+    for operation in HISTORY[cut:]:
+        catalog.apply(operation)
+    assert catalog.version == whole.version == len(HISTORY)
+    assert catalog.snapshot() == whole.snapshot()
+
+
+def test_a_history_leaves_what_it_says() -> None:
+    catalog = replay(HISTORY)
+    assert (catalog.namespace.name, catalog.namespace.created_at_ms) == ("hubweir", 5)
+    assert catalog.namespace.rules[0].rights == Rights.SEND | Rights.LISTEN
+    assert catalog.namespace.rules[0].secondary.reveal() == "k2"
+    (hub,) = catalog.hubs()
+    assert catalog.find("HUB") is hub
+    assert catalog.find("other") is None
+    assert hub.description.status is EntityStatus.ACTIVE
+    assert hub.description.retention_ms == 7_200_000
+    assert hub.description.durability is Durability.RELAXED
+    assert hub.description.consumer_groups == ("$Default", "g")
+    assert hub.description.rules[0].primary.reveal() == "k1"
+    assert hub.placements == PLACED
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [CommitCreate("9" * 32), IntendDelete("9" * 32), CommitDelete("9" * 32), SetGroups("9" * 32, ()), HISTORY[2]],
+)
+def test_an_operation_that_does_not_fit_the_history_is_corruption(operation: Operation) -> None:
+    catalog = replay(HISTORY)
+    with pytest.raises(CorruptStore):
+        catalog.apply(operation)
+    assert catalog.version == len(HISTORY)
+
+
+def test_a_newer_format_is_refused_and_rubbish_is_corruption() -> None:
+    data = encode(HISTORY[0])
+    with pytest.raises(NewerFormat):
+        decode_operation(bytes([data[0] + 1]) + data[1:])
+    for rubbish in (
+        b"",
+        data[:1],
+        data[:-1],
+        data + b"x",
+        data[:1] + b"\xc0",
+        encode(HISTORY[0])[:1] + b"\x81\xa1a\x01",
+    ):
+        with pytest.raises(CorruptStore):
+            decode_operation(rubbish)
+    with pytest.raises(CorruptStore):
+        decode_state(data)
+
+
+def test_what_a_corrupt_record_s_error_says_holds_no_key() -> None:
+    data = encode(SetRules(None, (RULE,))).replace(b"\xa2k1", b"\xc4\x02k1")
+    with pytest.raises(CorruptStore) as refused:
+        decode_operation(data)
+    assert "k1" not in str(refused.value)

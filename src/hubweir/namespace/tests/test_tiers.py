@@ -1,0 +1,42 @@
+"""The table of quotas."""
+
+import pytest
+
+from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.descriptions import DAY_MS, RETENTION_MAX_MS
+from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
+
+
+def test_development_has_no_quota_but_the_message_size() -> None:
+    DEVELOPMENT.check_hub_count(10**6)
+    DEVELOPMENT.check_group_count("h", 10**6)
+    DEVELOPMENT.check_retention("h", RETENTION_MAX_MS)
+    assert DEVELOPMENT.message_size_bytes == 1_048_576
+    assert PROFILES["basic"].message_size_bytes == 262_144
+
+
+@pytest.mark.parametrize("name", sorted(set(PROFILES) - {"development"}))
+def test_every_other_profile_allows_its_quota_and_not_one_more(name: str) -> None:
+    profile = PROFILES[name]
+    assert profile.name == name
+    assert profile.event_hubs is not None and profile.consumer_groups is not None and profile.retention_ms is not None
+    profile.check_hub_count(profile.event_hubs)
+    profile.check_group_count("h", profile.consumer_groups)
+    profile.check_retention("h", profile.retention_ms)
+    for over in (
+        lambda: profile.check_hub_count(profile.event_hubs + 1),
+        lambda: profile.check_group_count("h", profile.consumer_groups + 1),
+        lambda: profile.check_retention("h", profile.retention_ms + 1),
+    ):
+        with pytest.raises(ServiceError) as refused:
+            over()
+        assert refused.value.condition is RESOURCE_LIMIT
+        assert f"profile '{name}'" in refused.value.text
+
+
+def test_retention_of_the_paid_tiers_is_as_published() -> None:
+    assert [PROFILES[name].retention_ms for name in ("basic", "standard", "premium")] == [
+        DAY_MS,
+        7 * DAY_MS,
+        90 * DAY_MS,
+    ]
