@@ -1,6 +1,7 @@
 """Tokens: vectors of the official libraries, and every attack on a token's form, time and scope.
 
 Each attack has its positive control: the same token without the change is taken.
+Long because all attacks on a token stand in one table.
 """
 
 import base64

@@ -1,10 +1,9 @@
-"""A namespace on a real log: its changes, its refusals, and what a power cut at any moment leaves."""
+"""A namespace on a real log: its changes and its refusals. (`process` and `start`: conftest.py)"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TypeVar
+from typing import Any
 
 import pytest
 
@@ -15,13 +14,12 @@ from hubweir.errors import (
     NOT_FOUND,
     RESOURCE_LIMIT,
     SERVER_BUSY,
-    STORE_OFFLINE,
     Condition,
     ServiceError,
 )
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.namespace.catalog_log import OPERATIONS_PER_SNAPSHOT, WAITING_LIMIT
+from hubweir.namespace.catalog_log import WAITING_LIMIT
 from hubweir.namespace.descriptions import (
     DAY_MS,
     HOUR_MS,
@@ -33,54 +31,13 @@ from hubweir.namespace.event_hub_entry import EventHubEntry
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
-from hubweir.namespace.tiers import DEVELOPMENT, PROFILES, Profile
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.namespace.tiers import PROFILES
 from hubweir.testing.simulated_env import SimulatedEnv
 
-T = TypeVar("T")
 CATALOG = "c" * 32
 
 
-class Process:
-    """One process with a namespace: made, used, killed and started again by a test."""
-
-    def __init__(self, env: SimulatedEnv, profile: Profile = DEVELOPMENT) -> None:
-        self.env = env
-        store = MessagingStore.open(env, "catalog")
-        self.log = store.create_log(CATALOG)
-        self.namespace = Namespace(self.log, env, profile=profile, host="ns.local")
-
-    def ask(self, change: Callable[[Callable[[T | ServiceError], None]], None]) -> T:
-        """Ask for a change, play until it is answered, and return the value or raise the refusal."""
-        answers: list[T | ServiceError] = []
-        change(answers.append)
-        assert not answers, "a change was answered inside the call"
-        self.env.run_for(5_000)
-        (answer,) = answers
-        if isinstance(answer, ServiceError):
-            raise answer
-        return answer
-
-    def create(self, name: str, partitions: int = 2, **settings: object) -> EventHubEntry:
-        hub = EventHubDescription(name, partitions, **settings)  # type: ignore[arg-type]
-        self.ask(lambda done: self.namespace.begin_create_hub(hub, [0], done))
-        return self.ask(lambda done: self.namespace.commit_create_hub(name, done))
-
-    def delete(self, name: str) -> None:
-        self.ask(lambda done: self.namespace.begin_delete_hub(name, done))
-        self.ask(lambda done: self.namespace.commit_delete_hub(name, done))
-
-    def restarted(self, *, power_cut: bool = True) -> Process:
-        self.env.crash(power_cut=power_cut)
-        return Process(self.env.restart())
-
-
-@pytest.fixture
-def process() -> Process:
-    return Process(SimulatedEnv(7))
-
-
-def refused(process: Process, change: Callable[[Callable[[object], None]], None], condition: Condition) -> str:
+def refused(process: Any, change: Callable[[Callable[[object], None]], None], condition: Condition) -> str:
     version = process.namespace.version
     with pytest.raises(ServiceError) as refusal:
         process.ask(change)
@@ -89,7 +46,7 @@ def refused(process: Process, change: Callable[[Callable[[object], None]], None]
     return refusal.value.text
 
 
-def test_a_hub_is_found_after_commit_and_not_before(process: Process) -> None:
+def test_a_hub_is_found_after_commit_and_not_before(process: Any) -> None:
     namespace, hub = process.namespace, EventHubDescription("Flights", 4, retention_ms=HOUR_MS)
     intent = process.ask(lambda done: namespace.begin_create_hub(hub, [0, 1], done))
     assert intent.description.status is EntityStatus.CREATING
@@ -106,7 +63,7 @@ def test_a_hub_is_found_after_commit_and_not_before(process: Process) -> None:
     assert len({placement.log_id for placement in entry.placements}) == 4
 
 
-def test_hubs_spread_their_first_partitions_over_the_stores(process: Process) -> None:
+def test_hubs_spread_their_first_partitions_over_the_stores(process: Any) -> None:
     for name in ("a", "b", "c"):
         process.ask(
             lambda done, name=name: process.namespace.begin_create_hub(EventHubDescription(name, 1), [4, 5], done)
@@ -114,7 +71,7 @@ def test_hubs_spread_their_first_partitions_over_the_stores(process: Process) ->
     assert [hub.placements[0].store_index for hub in process.namespace.unfinished()] == [4, 5, 4]
 
 
-def test_a_deleted_hub_is_not_found_from_the_intent_on_and_its_name_is_free_after_commit(process: Process) -> None:
+def test_a_deleted_hub_is_not_found_from_the_intent_on_and_its_name_is_free_after_commit(process: Any) -> None:
     first, namespace = process.create("hub"), process.namespace
     process.ask(lambda done: namespace.begin_delete_hub("hub", done))
     assert namespace.find_hub("hub") is None
@@ -128,14 +85,14 @@ def test_a_deleted_hub_is_not_found_from_the_intent_on_and_its_name_is_free_afte
     assert not {p.log_id for p in first.placements} & {p.log_id for p in second.placements}
 
 
-def test_a_creation_that_failed_is_taken_back(process: Process) -> None:
+def test_a_creation_that_failed_is_taken_back(process: Any) -> None:
     process.ask(lambda done: process.namespace.begin_create_hub(EventHubDescription("hub", 1), [0], done))
     process.delete("hub")
     assert process.namespace.unfinished() == ()
     assert process.create("hub").description.status is EntityStatus.ACTIVE
 
 
-def test_what_cannot_be_created_is_refused_with_the_reason(process: Process) -> None:
+def test_what_cannot_be_created_is_refused_with_the_reason(process: Any) -> None:
     process.create("Team/Hub", 2)
     namespace = process.namespace
 
@@ -154,7 +111,7 @@ def test_what_cannot_be_created_is_refused_with_the_reason(process: Process) -> 
     assert process.create("team/hub2", 32).description.partition_count == 32
 
 
-def test_the_partition_count_never_changes(process: Process) -> None:
+def test_the_partition_count_never_changes(process: Any) -> None:
     process.create("hub", 4)
     text = refused(process, lambda done: process.namespace.change_hub("hub", done, partition_count=8), ARGUMENT_ERROR)
     assert "has 4 partitions for its whole life" in text
@@ -162,7 +119,7 @@ def test_the_partition_count_never_changes(process: Process) -> None:
     assert entry.description.partition_count == 4
 
 
-def test_retention_and_durability_change_one_at_a_time(process: Process) -> None:
+def test_retention_and_durability_change_one_at_a_time(process: Any) -> None:
     process.create("hub")
     namespace = process.namespace
     process.ask(lambda done: namespace.change_hub("hub", done, retention_ms=2 * DAY_MS))
@@ -171,7 +128,7 @@ def test_retention_and_durability_change_one_at_a_time(process: Process) -> None
     refused(process, lambda done: namespace.change_hub("hub", done, retention_ms=1), ARGUMENT_OUT_OF_RANGE)
 
 
-def test_consumer_groups_come_and_go_in_any_case_and_default_stays(process: Process) -> None:
+def test_consumer_groups_come_and_go_in_any_case_and_default_stays(process: Any) -> None:
     process.create("hub")
     namespace = process.namespace
     entry = process.ask(lambda done: namespace.add_consumer_group("HUB", "Reports", done))
@@ -191,7 +148,7 @@ def test_consumer_groups_come_and_go_in_any_case_and_default_stays(process: Proc
 
 
 @pytest.mark.parametrize("change", ["change_hub", "begin_delete_hub", "commit_create_hub", "commit_delete_hub"])
-def test_a_hub_that_is_not_there_is_not_found_in_the_words_that_clients_match(process: Process, change: str) -> None:
+def test_a_hub_that_is_not_there_is_not_found_in_the_words_that_clients_match(process: Any, change: str) -> None:
     text = refused(process, lambda done: getattr(process.namespace, change)("None", done), NOT_FOUND)
     assert text.startswith("The messaging entity 'sb://ns.local/none' could not be found.")
     with pytest.raises(ServiceError) as refusal:
@@ -199,7 +156,7 @@ def test_a_hub_that_is_not_there_is_not_found_in_the_words_that_clients_match(pr
     assert refusal.value.condition is NOT_FOUND
 
 
-def test_a_commit_without_its_intent_is_refused(process: Process) -> None:
+def test_a_commit_without_its_intent_is_refused(process: Any) -> None:
     process.create("hub")
     refused(process, lambda done: process.namespace.commit_delete_hub("hub", done), ARGUMENT_ERROR)
     process.ask(lambda done: process.namespace.begin_delete_hub("hub", done))
@@ -210,7 +167,7 @@ def rule(name: str, key: str = "key") -> AuthorizationRuleDescription:
     return AuthorizationRuleDescription(name, Rights.SEND, Secret(key), Secret(""))
 
 
-def test_rules_are_kept_on_both_levels_and_the_hub_s_come_first(process: Process) -> None:
+def test_rules_are_kept_on_both_levels_and_the_hub_s_come_first(process: Any) -> None:
     process.create("Team/Hub")
     namespace = process.namespace
     process.ask(lambda done: namespace.set_rule(None, rule("policy", "namespace key"), done))
@@ -228,7 +185,7 @@ def test_rules_are_kept_on_both_levels_and_the_hub_s_come_first(process: Process
     refused(process, lambda done: process.namespace.remove_rule(None, "nobody", done), NOT_FOUND)
 
 
-def test_a_level_has_at_most_twelve_rules_and_each_may_still_be_replaced(process: Process) -> None:
+def test_a_level_has_at_most_twelve_rules_and_each_may_still_be_replaced(process: Any) -> None:
     for number in range(12):
         process.ask(lambda done, number=number: process.namespace.set_rule(None, rule(f"r{number}"), done))
     text = refused(process, lambda done: process.namespace.set_rule(None, rule("r12"), done), RESOURCE_LIMIT)
@@ -237,8 +194,8 @@ def test_a_level_has_at_most_twelve_rules_and_each_may_still_be_replaced(process
     assert len(process.namespace.description.rules) == 12
 
 
-def test_quotas_of_a_profile_hold_at_their_limit() -> None:
-    process = Process(SimulatedEnv(1), PROFILES["basic"])
+def test_quotas_of_a_profile_hold_at_their_limit(start: Any) -> None:
+    process = start(SimulatedEnv(1), PROFILES["basic"])
     for number in range(10):
         process.create(f"hub{number}", 1)
     hub = EventHubDescription("one-more", 1)
@@ -249,7 +206,7 @@ def test_quotas_of_a_profile_hold_at_their_limit() -> None:
     refused(process, lambda done: process.namespace.change_hub("hub1", done, retention_ms=2 * DAY_MS), RESOURCE_LIMIT)
 
 
-def test_changes_asked_for_at_once_are_judged_one_after_another(process: Process) -> None:
+def test_changes_asked_for_at_once_are_judged_one_after_another(process: Any) -> None:
     answers: list[EventHubEntry | ServiceError] = []
     for _ in range(3):
         process.namespace.begin_create_hub(EventHubDescription("hub", 1), [0], answers.append)
@@ -258,7 +215,7 @@ def test_changes_asked_for_at_once_are_judged_one_after_another(process: Process
     assert process.namespace.version == 1
 
 
-def test_waiting_changes_are_bounded(process: Process) -> None:
+def test_waiting_changes_are_bounded(process: Any) -> None:
     answers: list[object] = []
     for _ in range(WAITING_LIMIT + 3):
         process.namespace.add_consumer_group("none", "g", answers.append)
@@ -269,7 +226,7 @@ def test_waiting_changes_are_bounded(process: Process) -> None:
     assert process.namespace.unfinished()
 
 
-def test_every_change_is_told_before_it_is_answered(process: Process) -> None:
+def test_every_change_is_told_before_it_is_answered(process: Any) -> None:
     seen: list[object] = []
     process.namespace.on_change(lambda: seen.append(process.namespace.version))
     process.namespace.begin_create_hub(EventHubDescription("hub", 1), [0], lambda _: seen.append("answered"))
@@ -277,7 +234,7 @@ def test_every_change_is_told_before_it_is_answered(process: Process) -> None:
     assert seen == [1, "answered"]
 
 
-def test_the_namespace_keeps_its_name(process: Process) -> None:
+def test_the_namespace_keeps_its_name(process: Any) -> None:
     process.ask(lambda done: process.namespace.name_namespace("hubweir", done))
     assert process.restarted().namespace.description.name == "hubweir"
 
@@ -287,119 +244,3 @@ def test_a_relaxed_log_is_no_home_for_a_catalog() -> None:
     log = MessagingStore.open(env, "catalog").create_log(CATALOG, durability=Durability.RELAXED)
     with pytest.raises(ValueError, match="DURABLE"):
         Namespace(log, env)
-
-
-def test_a_long_history_is_restored_from_a_snapshot_and_the_rest_of_the_log(process: Process) -> None:
-    process.create("hub")
-    for number in range(OPERATIONS_PER_SNAPSHOT):
-        process.ask(
-            lambda done, number=number: process.namespace.change_hub("hub", done, retention_ms=HOUR_MS + number)
-        )
-    before = process.namespace
-    assert process.log.load_snapshot() is not None
-    after = process.restarted()
-    assert after.namespace.version == before.version == OPERATIONS_PER_SNAPSHOT + 2
-    assert after.namespace.hubs() == before.hubs()
-    assert after.create("hub2").name == "hub2"
-    assert [hub.name for hub in after.restarted().namespace.hubs()] == ["hub", "hub2"]
-
-
-def test_a_disk_that_fails_leaves_the_state_as_it_was_and_heals(process: Process) -> None:
-    process.create("hub")
-    process.env.files.plan(1, Fault.EIO, forever=True)
-    with pytest.raises(ServiceError):
-        process.create("lost")
-    assert process.namespace.find_hub("lost") is None
-    refused(process, lambda done: process.namespace.add_consumer_group("hub", "g", done), STORE_OFFLINE)
-    process.env.files.heal()
-    after = process.restarted()
-    assert [hub.name for hub in after.namespace.hubs()] == ["hub"]
-    assert after.create("found").name == "found"
-
-
-def history(process: Process, answered: list[str]) -> None:
-    """Create, change and delete; every answer is noted when it comes."""
-    namespace = process.namespace
-
-    def note(name: str) -> Callable[[object], None]:
-        return lambda answer: answered.append(name) if not isinstance(answer, ServiceError) else None
-
-    namespace.begin_create_hub(EventHubDescription("kept", 3), [0], note("intend kept"))
-    namespace.commit_create_hub("kept", note("commit kept"))
-    namespace.add_consumer_group("kept", "g", note("group"))
-    namespace.begin_create_hub(EventHubDescription("gone", 1), [0], note("intend gone"))
-    namespace.commit_create_hub("gone", note("commit gone"))
-    namespace.begin_delete_hub("gone", note("delete gone"))
-    namespace.commit_delete_hub("gone", note("commit delete gone"))
-    process.env.run_for(5_000)
-
-
-STEPS = ["intend kept", "commit kept", "group", "intend gone", "commit gone", "delete gone", "commit delete gone"]
-
-
-def statuses(namespace: Namespace) -> dict[str, EntityStatus]:
-    return {hub.name: hub.description.status for hub in (*namespace.hubs(), *namespace.unfinished())}
-
-
-def carry_on(process: Process) -> None:
-    """What the keeper of the catalog does at a start, when the brokers have done their part."""
-    namespace = process.namespace
-    for hub in namespace.unfinished():
-        making = hub.description.status is EntityStatus.CREATING
-        commit = namespace.commit_create_hub if making else namespace.commit_delete_hub
-        process.ask(lambda done, commit=commit, name=hub.name: commit(name, done))
-
-
-@pytest.mark.parametrize("fault", [Fault.EIO, Fault.SHORT, Fault.ENOSPC, Fault.SYNC_EIO])
-@pytest.mark.parametrize("forever", [False, True])
-def test_after_a_fault_at_any_call_memory_and_log_agree(fault: Fault, forever: bool) -> None:
-    """Fails the n-th call of the disk, then heals it: refused steps are gone, answered ones are there, also later."""
-    for nth in range(1, 12):
-        process, answered = Process(SimulatedEnv(nth)), list[str]()
-        process.env.files.plan(process.env.files.calls + nth, fault, forever=forever)
-        history(process, answered)
-        process.env.files.heal()
-        process.env.run_for(5_000)
-        if nth % 2:
-            with suppress(ServiceError):  # the log may stay offline until a restart
-                process.create(f"later{nth}")
-        shown = {hub.name: hub for hub in process.namespace.hubs()}
-        after = process.restarted(power_cut=nth % 3 == 0)
-        carry_on(after)
-        kept = {hub.name: hub for hub in after.namespace.hubs()}
-        assert all(kept.get(name) == hub for name, hub in shown.items()), (nth, fault)
-        assert ("commit kept" in answered) <= ("kept" in kept)
-        assert after.create("last").name == "last"
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_power_cut_at_every_call_leaves_the_answered_steps_and_what_is_unfinished_is_carried_on(seed: int) -> None:
-    """Cuts the power before the n-th call of the disk for every n, restarts, and compares with the answers."""
-    calls, reached = 0, set()
-    while calls < 500:
-        calls += 1
-        process, answered = Process(SimulatedEnv(seed, files=MemoryFiles(seed))), list[str]()
-        process.env.files.plan(process.env.files.calls + calls, Fault.POWER_CUT)
-        try:
-            history(process, answered)
-        except PowerCut:
-            process.env.files.heal()
-            after = process.restarted()
-        else:
-            break
-        done = after.namespace.version
-        # One change is on its way at a time, so at most one more than was answered is there.
-        assert answered == STEPS[: len(answered)]
-        assert len(answered) <= done <= len(answered) + 1
-        reached.add(done)
-        expected = [{}, {"kept": EntityStatus.CREATING}, {"kept": EntityStatus.ACTIVE}, {"kept": EntityStatus.ACTIVE}]
-        expected += [{"kept": EntityStatus.ACTIVE, "gone": status} for status in EntityStatus]
-        expected += [{"kept": EntityStatus.ACTIVE}]
-        assert statuses(after.namespace) == expected[done]
-        carry_on(after)
-        assert after.namespace.unfinished() == ()
-        again = after.restarted().namespace
-        assert again.unfinished() == ()
-        assert again.hubs() == after.namespace.hubs()
-    assert reached == set(range(len(STEPS) + 1)), f"cuts reached only {sorted(reached)}"
-    assert statuses(process.namespace) == {"kept": EntityStatus.ACTIVE}
