@@ -93,15 +93,16 @@ class OpenRun:
         """
         row, status, events_before = first_row, AddStatus.DONE, self.events
         while row < last_row and status is AddStatus.DONE:
-            mark = _Mark(len(self._out), self.events, self._batch_for(publisher, rows, row))
-            row, resume_at, ended = self._ingest(mark.batch, data, rows, row, last_row, 0)
+            batch = self._batch_for(publisher, rows, row)
+            mark = _Mark(len(self._out), self.events, batch)
+            row, resume_at, ended = self._ingest(batch, data, rows, row, last_row, 0)
             if resume_at:
                 # Only the first delivery of a call stops inside, so mark is its start.
                 row, status = self._take_chain(mark, data, rows, row, resume_at)
             elif ended == INGEST_MALFORMED:
                 status = AddStatus.MALFORMED
             elif ended == INGEST_NAME:
-                status = self._change_name(mark.batch.name, data, rows, row)
+                status = self._change_name(batch.name, data, rows, row)
             elif ended == INGEST_ROOM:
                 self._seal()
         return Added(row, status, self.events - events_before)

@@ -226,6 +226,20 @@ def test_a_malformed_event_late_in_a_chain_takes_the_whole_delivery_back() -> No
         assert events(taken) == [(b"", first), (b"", last)]
 
 
+@pytest.mark.parametrize("others", [0, 1, 30])
+def test_a_chain_that_began_behind_other_events_is_taken_back_to_them(others: int) -> None:
+    run = OpenRun()
+    before = [message(bytes(1_000))] * others
+    # Many tiny events: the delivery is smaller than the room left, its records are not.
+    tiny = [message(b"t")] * 2_000
+    assert Deliveries(*before).add_to(run) == Added(others, DONE, others)
+    assert Deliveries(envelope(*tiny, b"junk"), message(b"next")).add_to(run) == Added(0, MALFORMED, 0)
+    assert Deliveries(message(b"next")).add_to(run) == Added(1, DONE, 1)
+    taken = run.take()
+    batches(taken)
+    assert events(taken) == [(b"", found) for found in (*before, message(b"next"))]
+
+
 def test_only_malformed_rows_leave_an_empty_run() -> None:
     run = OpenRun()
     assert Deliveries(b"junk").add_to(run) == Added(0, MALFORMED, 0)

@@ -205,15 +205,18 @@ def test_what_retention_took_shows_as_a_jump_to_the_oldest_event_kept() -> None:
 def test_a_waiting_reader_is_called_once_when_its_event_is_visible_and_not_before(owner: Owner) -> None:
     calls: list[str] = []
     owner.partition.wait(0, lambda: calls.append("first"))
+    owner.partition.wait(2, lambda: calls.append("third"))
     owner.partition.wait(3, lambda: calls.append("fourth"))
     run = run_of(2)
     owner.partition.append(run, now_ms=START_MS, on_done=lambda _: calls.append("accepted"))
     assert calls == []
     owner.env.run_for(1_000)
     assert sorted(calls) == ["accepted", "first"]
-    owner.append(2)
     owner.append(1)
-    assert sorted(calls) == ["accepted", "first", "fourth"]
+    assert sorted(calls) == ["accepted", "first", "third"]
+    owner.append(1)
+    owner.append(1)
+    assert sorted(calls) == ["accepted", "first", "fourth", "third"]
 
 
 def test_a_cancelled_reader_is_not_called_even_when_another_cancels_it_in_the_same_wake(owner: Owner) -> None:

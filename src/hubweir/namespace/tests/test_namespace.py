@@ -163,6 +163,17 @@ def test_a_commit_without_its_intent_is_refused(process: Any) -> None:
     refused(process, lambda done: process.namespace.commit_create_hub("hub", done), ARGUMENT_ERROR)
 
 
+def test_a_hub_that_is_not_served_is_not_changed(process: Any) -> None:
+    namespace = process.namespace
+    process.ask(lambda done: namespace.begin_create_hub(EventHubDescription("made", 1), [0], done))
+    process.create("removed")
+    process.ask(lambda done: namespace.begin_delete_hub("removed", done))
+    for hub in ("made", "removed"):
+        refused(process, lambda done, hub=hub: namespace.change_hub(hub, done, retention_ms=HOUR_MS), NOT_FOUND)
+        refused(process, lambda done, hub=hub: namespace.add_consumer_group(hub, "g", done), NOT_FOUND)
+        refused(process, lambda done, hub=hub: namespace.set_rule(hub, rule("r"), done), NOT_FOUND)
+
+
 def rule(name: str, key: str = "key") -> AuthorizationRuleDescription:
     return AuthorizationRuleDescription(name, Rights.SEND, Secret(key), Secret(""))
 
