@@ -34,7 +34,7 @@ from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.running_namespace import ServerProcess
+from hubweir.testing.server_process import ServerProcess
 
 BATCH_EVENTS = 1_000
 BATCHES_IN_FLIGHT = 32
@@ -79,8 +79,8 @@ class Load:
     """The generator: one connection that publishes, one that reads."""
 
     def __init__(self, server: ServerProcess, case: Case, events: int) -> None:
-        self._target = ConnectionString.parse(server.connection_string)
-        self._pid = server.pid
+        self._target = ConnectionString.parse(server.connection_string())
+        self._pid = pid_of(server)
         self._case = case
         self._events = events
         batch = EventBatch(1024 * 1024)
@@ -162,6 +162,11 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def pid_of(server: ServerProcess) -> int:
+    assert server.pid is not None, "the server does not run"
+    return server.pid
+
+
 def pin(pid: int) -> str:
     """The server to the first core, us to the others; says what was done."""
     cores = sorted(os.sched_getaffinity(0))
@@ -188,7 +193,7 @@ def main() -> int:
     for heading in ("CPU in, us", "CPU out, us", "CPU in + out, us", "in, of loopback"):
         table.add_column(heading)
     with tempfile.TemporaryDirectory(prefix="hubweir-bench-") as folder, ServerProcess(data=Path(folder)) as server:
-        placed = pin(server.pid)
+        placed = pin(pid_of(server))
         for case in CASES:
             console.print(f"{case.event_bytes} B, {case.durability}, {case.partitions} partitions …")
             figures = asyncio.run(Load(server, case, arguments.events).rounds(arguments.rounds))

