@@ -94,21 +94,25 @@ class ServerProcess:
         ).format()
 
     def start(self, *, seconds: float = START_S) -> float:
-        """Start it and wait until it is ready; how many seconds that took."""
+        """Start it and wait until it is ready; how many seconds that took. ServerFailed, and it is killed, if not."""
+        began = time.monotonic()
+        self.begin()
+        while not self._ready.wait(0.01):
+            if self._ended.is_set() or time.monotonic() - began > seconds:
+                self.kill9()
+                raise ServerFailed(f"the server was not ready within {seconds:.0f} s; it said:\n{self.output}")
+        return time.monotonic() - began
+
+    def begin(self) -> None:
+        """Start it and do not wait: for who wants to kill it on its way."""
         if self._process is not None:
             raise ServerFailed("this server runs already")
-        began = time.monotonic()
         self._ready.clear()
         self._ended.clear()
         process = self._process = subprocess.Popen(
             self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment
         )
         threading.Thread(target=self._read, args=(process,), daemon=True).start()
-        while not self._ready.wait(0.01):
-            if self._ended.is_set() or time.monotonic() - began > seconds:
-                self.kill9()
-                raise ServerFailed(f"the server was not ready within {seconds:.0f} s; it said:\n{self.output}")
-        return time.monotonic() - began
 
     def kill9(self) -> None:
         """End it at once, without a word (SIGKILL), and wait until it is gone. Does nothing when none runs."""
