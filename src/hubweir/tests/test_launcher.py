@@ -1,0 +1,252 @@
+"""A service from settings: what starts, what refuses to, what a stop leaves."""
+
+import asyncio
+import datetime
+import os
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.sender import Sender
+from hubweir.config.settings import BadSetting, Settings
+from hubweir.drivers.development_certificate import development_certificate
+from hubweir.drivers.listening_socket import AddressTaken
+from hubweir.drivers.tls import client_context
+from hubweir.errors import CONNECTION_FORCED, NewerFormat, ServiceError, StoreLocked
+from hubweir.launcher import Service, check_development_key, is_loopback
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.event_loops import LOOPS, run_on
+
+
+@pytest.fixture(params=sorted(LOOPS))
+def loop_name(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def settings(tmp_path: Path, **changes: Any) -> Settings:
+    return Settings(**{"data": str(tmp_path / "data"), "port": (0,), "stop_grace_ms": 1_000, **changes})
+
+
+def target(service: Service, *, plain: bool = True) -> ConnectionString:
+    return ConnectionString.parse(service.connection_string(plain=plain))
+
+
+async def publish_and_read(service: Service, hub: str, bodies: list[bytes], tls: ssl.SSLContext | None = None) -> None:
+    connection = await Connection.open(target(service, plain=tls is None), tls=tls)
+    await (await Sender.open(connection, f"{hub}/Partitions/0")).send(bodies)
+    receiver = await Receiver.open(connection, address_of(hub, "$Default", "0"))
+    seen: list[bytes] = []
+    while len(seen) < len(bodies):
+        run = await receiver.receive(max_wait_s=10)
+        assert run is not None
+        seen += [bytes(body) for body in run.bodies()]
+    assert seen == bodies
+    await connection.close()
+
+
+async def create_hub(service: Service, hub: str) -> None:
+    connection = await Connection.open(target(service))
+    await Management(connection).create_hub(hub, partition_count=2, retention_ms=3_600_000, durability="durable")
+    await connection.close()
+
+
+def test_events_survive_a_clean_stop_and_another_start(loop_name: str, tmp_path: Path) -> None:
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path))
+        await create_hub(service, "orders")
+        await publish_and_read(service, "orders", [b"one", b"two"])
+        await service.stop()
+        await service.stop()
+
+    async def second() -> None:
+        service = await Service.start(settings(tmp_path))
+        assert service.alarms == []
+        connection = await Connection.open(target(service))
+        state = await Management(connection).partition("orders", "0")
+        assert (state.begin_sequence_number, state.last_sequence_number) == (0, 1)
+        await connection.close()
+        await service.stop()
+
+    run_on(loop_name, first())
+    run_on(loop_name, second())
+
+
+def test_the_same_port_speaks_tls_with_the_development_certificate(loop_name: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, host=("127.0.0.1", "127.0.0.2")))
+        await create_hub(service, "orders")
+        assert service.certificate is not None
+        trusting = client_context(service.certificate.ca)
+        await publish_and_read(service, "orders", [b"over tls"], tls=trusting)
+        for host, port in service.addresses:
+            reader, writer = await asyncio.open_connection(host, port, ssl=trusting)
+            writer.close()
+            await writer.wait_closed()
+        await service.stop()
+
+    run_on(loop_name, scenario())
+
+
+def test_health_is_answered_on_the_same_port(loop_name: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path))
+
+        def status(path: str) -> int:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{service.addresses[0][1]}{path}", timeout=10) as answer:
+                    return int(answer.status)
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code
+
+        assert await asyncio.to_thread(status, "/health") == 200
+        assert await asyncio.to_thread(status, "/ready") == 200
+        assert await asyncio.to_thread(status, "/nothing") == 404
+        service.ready = False
+        assert await asyncio.to_thread(status, "/ready") == 503
+        await service.stop()
+
+    run_on(loop_name, scenario())
+
+
+def test_a_stop_tells_every_client_to_connect_again(loop_name: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path))
+        await create_hub(service, "orders")
+        connection = await Connection.open(target(service))
+        sender = await Sender.open(connection, "orders/Partitions/0")
+        outcomes = [sender.submit(batch) for batch in [_batch(sender, b"in flight %d" % n) for n in range(20)]]
+        await asyncio.wait_for(outcomes[0], 10)
+        await service.stop()
+        # What the service had taken is settled; what was still on its way is not, and nothing is refused as stored.
+        settled = await asyncio.gather(*outcomes, return_exceptions=True)
+        assert settled[0] is None
+        assert connection.error is not None and connection.error.condition is CONNECTION_FORCED
+        with pytest.raises(ServiceError):
+            sender.submit(_batch(sender, b"after the end"))
+        await connection.close()
+
+    run_on(loop_name, scenario())
+
+
+def _batch(sender: Sender, body: bytes) -> Any:
+    batch = sender.batch()
+    assert batch.try_add(body)
+    return batch
+
+
+def test_a_client_that_never_answers_does_not_hold_up_a_stop(loop_name: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path))
+        with socket.create_connection(service.addresses[0]) as silent, socket.create_connection(service.addresses[0]):
+            silent.send(b"AMQP\x03\x01\x00\x00")
+            await asyncio.sleep(0.05)
+            await asyncio.wait_for(service.stop(), 10)
+
+    run_on(loop_name, scenario())
+
+
+def test_a_data_folder_has_one_owner(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path))
+        with pytest.raises(StoreLocked):
+            await Service.start(settings(tmp_path))
+        await create_hub(service, "orders")
+        await service.stop()
+        await (await Service.start(settings(tmp_path))).stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_taken_port_is_named_and_nothing_stays_open(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with pytest.raises(AddressTaken, match=f"port {port}"):
+                await Service.start(settings(tmp_path, port=(0, port)))
+        await (await Service.start(settings(tmp_path, port=(port,)))).stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_newer_data_folder_is_left_untouched(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "FORMAT").write_text("hubweir data 99\n")
+
+    async def scenario() -> None:
+        with pytest.raises(NewerFormat, match="nothing was changed"):
+            await Service.start(settings(tmp_path))
+
+    run_on("asyncio", scenario())
+    assert sorted(os.listdir(folder)) == ["FORMAT", "LOCK"]
+    assert (folder / "FORMAT").read_text() == "hubweir data 99\n"
+
+
+def test_a_key_of_ones_own_replaces_the_old_one(tmp_path: Path) -> None:
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path))
+        await create_hub(service, "orders")
+        await service.stop()
+
+    async def second() -> None:
+        service = await Service.start(settings(tmp_path, key="a key of one's own"))
+        await publish_and_read(service, "orders", [b"x"])
+        old = ConnectionString.parse(service.connection_string().replace("a key of one's own", "SAS_KEY_VALUE"))
+        connection = await Connection.open(old)
+        with pytest.raises(ServiceError) as refused:
+            await Sender.open(connection, "orders/Partitions/0")
+        assert refused.value.condition.management == 401
+        await connection.close()
+        await service.stop()
+
+    run_on("asyncio", first())
+    run_on("asyncio", second())
+
+
+def test_the_operators_certificate_is_used_and_no_other_made(tmp_path: Path) -> None:
+    files = development_certificate(tmp_path / "own", ["127.0.0.1"], datetime.datetime.now(datetime.UTC))
+
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, tls_cert=str(files.certificate), tls_key=str(files.key)))
+        reader, writer = await asyncio.open_connection(*service.addresses[0], ssl=client_context(files.ca))
+        writer.close()
+        await writer.wait_closed()
+        assert not (tmp_path / "data" / "tls").exists()
+        await service.stop()
+
+    run_on("asyncio", scenario())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "broker.test"])
+def test_the_development_key_stays_on_this_machine(host: str) -> None:
+    with pytest.raises(BadSetting, match="everybody knows"):
+        check_development_key(Settings(host=("127.0.0.1", host)))
+    check_development_key(Settings(host=(host,), allow_development_key=True))
+    check_development_key(Settings(host=(host,), key="a key of one's own"))
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"), [("127.0.0.9", True), ("::1", True), ("localhost", True), ("10.0.0.1", False)]
+)
+def test_which_hosts_are_this_machine_only(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(tmp_path: Path) -> None:
+    service = Service.__new__(Service)
+    service.settings = settings(tmp_path)
+    service.addresses = [("127.0.0.1", 5671), ("127.0.0.1", 5672)]
+    assert target(service).port is None and target(service, plain=False).port is None
+    service.addresses = [("127.0.0.1", 7000), ("127.0.0.2", 5672)]
+    assert target(service).port == 7000 and target(service, plain=False).port == 7000
