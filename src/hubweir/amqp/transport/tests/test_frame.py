@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.outcome import Rejected
+from hubweir.amqp.transport.faults import ConnectionFault
+from hubweir.amqp.transport.frame import (
+    EMPTY_FRAME,
+    MIN_MAX_FRAME_SIZE,
+    append_frame,
+    cut_down,
+    cut_frames,
+    find_sasl_frame,
+    sasl_frame,
+    split_transfer,
+)
+from hubweir.amqp.transport.performatives import (
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Transfer,
+    decode_performative,
+)
+from hubweir.amqp.types.values import Described, ULong
+
+
+def test_the_empty_frame_is_eight_bytes() -> None:
+    assert EMPTY_FRAME == b"\x00\x00\x00\x08\x02\x00\x00\x00"
+
+
+def test_a_sasl_frame_is_found_once_it_is_whole() -> None:
+    whole = sasl_frame(b"\x00\x53\x41\x45")
+    for end in range(len(whole)):
+        assert find_sasl_frame(bytearray(whole[:end])) is None
+    found = find_sasl_frame(bytearray(whole + b"more"))
+    assert found is not None and (found.body, found.end) == (8, len(whole))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\x00\x00\x02\x01",
+        b"\x00\x00\x00\x07",
+        b"\xff\xff\xff\xff",
+        b"\x00\x00\x00\x10\x02\x00\x00\x00",
+        b"\x00\x00\x00\x10\x01\x01\x00\x00",
+        b"\x00\x00\x00\x10\x05\x01\x00\x00",
+    ],
+)
+def test_a_wrong_sasl_frame_is_refused_at_its_header(head: bytes) -> None:
+    with pytest.raises(ConnectionFault):
+        find_sasl_frame(bytearray(head))
+
+
+@pytest.mark.parametrize("size", [0, 1, 400, 4_000])
+def test_the_frames_of_a_delivery_join_to_what_was_split(size: int) -> None:
+    payload = bytes(range(256)) * 20
+    first = Transfer(handle=9, delivery_id=2**32 - 1, delivery_tag=b"t" * 32, message_format=7, settled=True)
+    frames = split_transfer(first, memoryview(payload)[:size], 3, MIN_MAX_FRAME_SIZE)
+    joined = b""
+    for index, frame in enumerate(frames):
+        assert len(frame) <= MIN_MAX_FRAME_SIZE
+        part, position = decode_performative(frame, 8)
+        assert isinstance(part, Transfer)
+        assert (part.handle, part.delivery_id, part.settled) == (9, 2**32 - 1, True)
+        assert part.more == (index < len(frames) - 1)
+        assert (part.delivery_tag is None) == (index > 0)
+        joined += bytes(frame[position:])
+    assert joined == payload[:size]
+    assert all(len(frame) == MIN_MAX_FRAME_SIZE for frame in frames[:-1]), "only the last one has room left"
+
+
+def test_frames_back_to_back_are_cut_between_them() -> None:
+    out = bytearray(b"xx")
+    sizes = [append_frame(out, 0, End(), bytes(number)) for number in range(4)]
+    assert cut_frames(out, 2, 0) == 2
+    assert cut_frames(out, 2, 3) == 2 + sum(sizes[:3])
+
+
+def test_what_makes_a_frame_too_large_is_cut_down() -> None:
+    error = AmqpError(condition="amqp:internal-error", description="ü" * 5_000, info={})
+    for performative in (
+        Detach(handle=2**32 - 1, error=error),
+        End(error=error),
+        Close(error=error),
+        Disposition(role=True, first=2**32 - 1, last=2**32 - 1, state=Rejected(error=error)),
+        Disposition(role=False, first=0, state=Described(ULong(0x34), [b"x" * 5_000])),
+    ):
+        out = bytearray()
+        assert append_frame(out, 0, cut_down(performative)) <= MIN_MAX_FRAME_SIZE
+    flow = Flow(incoming_window=1, next_outgoing_id=1, outgoing_window=1)
+    assert cut_down(flow) is flow

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from hubweir.amqp.endpoint import EndpointSettings, Role
+from hubweir.amqp.transport.connection import Connection
+from hubweir.amqp.transport.connection_states import ConnectionStep
+from hubweir.amqp.transport.events import DeliveriesReceived
+from hubweir.amqp.transport.frame_reader import FrameReader
+from hubweir.amqp.transport.link import Link
+from hubweir.testing.frames import BEGIN, OPEN, SEND_LINK, frame, raw, transfer
+
+
+def ready() -> tuple[Connection, FrameReader]:
+    connection = Connection(Role.SERVER, EndpointSettings("server"))
+    connection.step(ConnectionStep.RECEIVE_HEADER)
+    connection.step(ConnectionStep.SEND_HEADER)
+    reader = FrameReader(connection)
+    reader.feed(memoryview(frame(OPEN) + frame(BEGIN) + frame(SEND_LINK)))
+    link: Link = connection.sessions[0].links[0]
+    link.accept(max_message_size=1 << 20)
+    connection.report.take()
+    return connection, reader
+
+
+@pytest.mark.parametrize("piece", [1, 3, 4, 5, 8, 9, 100, 4_000, 70_000])
+def test_frames_cut_anywhere_are_whole_again(piece: int) -> None:
+    connection, reader = ready()
+    data = b"".join(transfer(number, b"x" * (number * 977 % 9_000)) for number in range(40)) + raw(b"")
+    seen = 0
+    for start in range(0, len(data), piece):
+        buffer = bytearray(data[start : start + piece])
+        reader.feed(memoryview(buffer))
+        for event in connection.report.take():
+            assert isinstance(event, DeliveriesReceived)
+            for at in range(0, len(event.rows), 5):
+                number, begin, length = event.rows[at : at + 3]
+                assert number == seen
+                assert event.data[begin : begin + length] == b"x" * (seen * 977 % 9_000)
+                seen += 1
+        buffer[:] = bytes(len(buffer))
+    assert seen == 40
+
+
+def test_a_read_larger_than_every_table_is_reported_whole_and_as_one_event() -> None:
+    connection, reader = ready()
+    reader.feed(memoryview(b"".join(transfer(number, b"", settled=True) for number in range(5_000))))
+    (event,) = connection.report.take()
+    assert isinstance(event, DeliveriesReceived)
+    assert event.count == 5_000 and list(event.rows[::5]) == list(range(5_000))
+
+
+def test_the_start_of_a_frame_waits_without_holding_the_read() -> None:
+    connection, reader = ready()
+    whole = transfer(0)
+    buffer = bytearray(whole[:10])
+    reader.feed(memoryview(buffer))
+    buffer += b"resized: nothing points into it"
+    reader.feed(memoryview(whole[10:]))
+    assert len(connection.report.take()) == 1
