@@ -35,10 +35,13 @@ from hubweir.kernels.contract import (
 )
 
 TRANSFER = 0x14
-# Rows of the first scan of a read, and of the next ones: a read of few large frames does not pay for a large table,
-# and a read of small ones is cut in few calls.
+# Rows of the first scan of a read, and the most of the next ones, which are sized by the frames seen so far: a read of
+# few large frames does not pay for a large table, and a read of small ones is cut in few calls.
 FIRST_ROWS, MORE_ROWS = 32, 1_024
 SMALLEST_FRAME = 8
+
+_FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
+_DELIVERY_ROW = array("q", bytes(8 * DELIVERY_WIDTH))
 
 
 def read_frames(connection: Connection, data: memoryview) -> int:
@@ -50,11 +53,13 @@ def read_frames(connection: Connection, data: memoryview) -> int:
     position, end, most = 0, len(data), FIRST_ROWS
     while position < end:
         room = min(most, (end - position) // SMALLEST_FRAME + 1)
-        table = array("q", bytes(8 * FRAME_WIDTH * room))
-        most = MORE_ROWS
+        table = _FRAME_ROW * room
         limit = connection.incoming_frame_limit
         rows, position, status = scan_frames(data, position, end, limit, table)
         if rows:
+            most = min(
+                MORE_ROWS, (end - position) * rows // table[rows * FRAME_WIDTH - FRAME_WIDTH + F_END] + FIRST_ROWS
+            )
             _take_rows(connection, data, table, rows)
         if not connection.is_reading:
             return end
@@ -78,7 +83,7 @@ def _refuse(connection: Connection, data: memoryview, position: int, status: int
 
 
 def _take_rows(connection: Connection, data: memoryview, table: array[int], rows: int) -> None:
-    scratch = array("q", bytes(8 * DELIVERY_WIDTH * rows))
+    scratch = _DELIVERY_ROW * rows
     index = 0
     while index < rows and connection.is_reading:
         at = index * FRAME_WIDTH
