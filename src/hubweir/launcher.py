@@ -14,15 +14,19 @@ import gc
 import hmac
 import ipaddress
 import logging
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from hubweir.broker.broker import Broker
+from hubweir.broker.server import BrokerServer
+from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
 from hubweir.counters import Counters
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
+from hubweir.drivers.broker_driver import connect
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.http_driver import HttpDriver
 from hubweir.drivers.port_switch import PortSwitch
@@ -30,7 +34,7 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.tls import CertificateFiles, server_context
 from hubweir.env import Files, FolderLock
 from hubweir.errors import HubweirError, NewerFormat, ServiceError
-from hubweir.gateway.brokers import Brokers, InProcessBroker
+from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.settings import GatewaySettings
@@ -68,6 +72,8 @@ class Service:
         self._catalog: MessagingStore | None = None
         self._store: MessagingStore | None = None
         self._broker: Broker | None = None
+        self._far: BrokerServer | None = None
+        self._near: SocketBroker | None = None
         self._gateway: Gateway | None = None
         self._http: HttpDriver | None = None
         self._switch: PortSwitch | None = None
@@ -98,8 +104,10 @@ class Service:
         host = self.addresses[0][0]
         ports = [port for address, port in self.addresses if address == host]
         usual = AMQP_PORT if plain else AMQPS_PORT
+        # Nobody can connect to "every address": a name of this machine stands for it.
+        name = "localhost" if host in ("0.0.0.0", "::") else host
         return ConnectionString(
-            host=host if plain else (self.settings.hostname or (host,))[0],
+            host=name if plain else (self.settings.hostname or (name,))[0],
             port=None if usual in ports else ports[0],
             key_name=ROOT_RULE,
             key=Secret(self.settings.key),
@@ -132,7 +140,7 @@ class Service:
         broker = self._broker = Broker(env, store, self.counters, sweep_ms=settings.retention_sweep_ms)
         broker.start()
         await self._name_namespace(namespace)
-        brokers = Brokers([InProcessBroker(broker)])
+        brokers = Brokers([await self._reach(broker)])
         gateway = self._gateway = Gateway(env, namespace, brokers, gateway_settings(settings), counters=self.counters)
         problems: list[ServiceError] = await called_back(gateway.keeper.start)
         for problem in problems:
@@ -152,6 +160,18 @@ class Service:
         gc.collect()
         gc.freeze()
         self.ready = True
+
+    async def _reach(self, broker: Broker) -> BrokerClient:
+        """The gateway's way to its broker: a call, or all through bytes on a socket pair, to prove that both do."""
+        if self.settings.broker_seam == "call":
+            return InProcessBroker(broker)
+        self._far, self._near = BrokerServer(broker), SocketBroker()
+        broker.on_push = self._far.push
+        ends = socket.socketpair()
+        for end, driver in zip(ends, (self._far.driver, self._near.driver), strict=True):
+            end.setblocking(False)
+            await connect(end, driver)
+        return self._near
 
     def _certificate_files(self) -> CertificateFiles:
         settings = self.settings
@@ -175,8 +195,7 @@ class Service:
             raise_if_refused(await called_back(lambda done: namespace.set_rule(None, rule, done)))
 
     def _new_connection(self, peer: str) -> AmqpDriver:
-        assert self._gateway is not None
-        endpoint, host = self._gateway.new_connection(peer)
+        endpoint, host = self.gateway.new_connection(peer)
         driver = AmqpDriver(
             endpoint, host, self._buffer, loop=self._env.loop, on_lost=lambda gone: self._drivers.pop(gone, None)
         )
@@ -194,6 +213,11 @@ class Service:
         if self._switch is not None:
             await self._switch.close()
         self._gateway = self._http = self._switch = None
+        if self._near is not None:
+            self._near.close()
+        if self._far is not None:
+            self._far.close()
+        self._near = self._far = None
         if self._broker is not None:
             await done(self._broker.stop)
         elif self._store is not None:

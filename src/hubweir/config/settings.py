@@ -58,6 +58,9 @@ class Settings:
     tls_key: str = setting("", "PEM file of the certificate's key")
     stores: int = setting(1, "messaging stores; only 1 is served", least=1, most=64)
     brokers: int = setting(1, "broker processes; only 1 is served", least=1, most=64)
+    broker_seam: str = setting(
+        "call", "how gateway and broker talk in one process: call, or socket (as bytes, as two processes would)"
+    )
     loop: str = setting("auto", "event loop: auto (uvloop where it is installed), uvloop or asyncio")
 
     # How it stores
@@ -125,6 +128,8 @@ class Settings:
             )
         if self.loop not in ("auto", "uvloop", "asyncio"):
             raise BadSetting(f"loop is {self.loop!r}; auto, uvloop and asyncio exist")
+        if self.broker_seam not in ("call", "socket"):
+            raise BadSetting(f"broker_seam is {self.broker_seam!r}; call and socket exist")
         if not self.key:
             raise BadSetting(f"key is empty; give the primary key of {ROOT_RULE}, or none for the development key")
         for name in ("stores", "brokers"):

@@ -95,6 +95,24 @@ def test_the_same_port_speaks_tls_with_the_development_certificate(loop_name: st
     run_on(loop_name, scenario())
 
 
+def test_everything_works_when_gateway_and_broker_talk_over_a_socket(loop_name: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, broker_seam="socket"))
+        await create_hub(service, "orders")
+        await publish_and_read(service, "orders", [b"event %d" % number for number in range(3_000)])
+        connection = await Connection.open(target(service))
+        management = Management(connection)
+        assert (await management.partition("orders", "0")).last_sequence_number == 2_999
+        receiver = await Receiver.open(connection, address_of("orders", "$Default", "1"))
+        await management.delete_hub("orders")
+        with pytest.raises(ServiceError):
+            await receiver.receive(max_wait_s=10)
+        await connection.close()
+        await service.stop()
+
+    run_on(loop_name, scenario())
+
+
 def test_health_is_answered_on_the_same_port(loop_name: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         service = await Service.start(settings(tmp_path))
@@ -250,3 +268,5 @@ def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(t
     assert target(service).port is None and target(service, plain=False).port is None
     service.addresses = [("127.0.0.1", 7000), ("127.0.0.2", 5672)]
     assert target(service).port == 7000 and target(service, plain=False).port == 7000
+    service.addresses = [("0.0.0.0", 5671)]
+    assert target(service).host == "localhost"

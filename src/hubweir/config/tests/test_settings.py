@@ -30,6 +30,7 @@ def test_every_number_is_bounded_on_both_sides(line: "dataclasses.Field[int]") -
         ({"tls_cert": "a.pem"}, "belong together"),
         ({"tls_key": "a.key"}, "belong together"),
         ({"loop": "trio"}, "'trio'"),
+        ({"broker_seam": "pipe"}, "'pipe'"),
         ({"key": ""}, "key is empty"),
         ({"stores": 2}, "one store by one broker"),
         ({"brokers": 3}, "one store by one broker"),

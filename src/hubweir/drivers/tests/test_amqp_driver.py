@@ -1,7 +1,6 @@
 """The driver around a real endpoint on real sockets: both roles, plain and TLS, one flush a turn, every kind of end."""
 
 import asyncio
-import datetime
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
@@ -14,10 +13,8 @@ from hubweir.amqp.transport.events import Closed, Event, Opened, SaslInitiated, 
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers import amqp_driver
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
-from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.port_switch import PortSwitch
-from hubweir.drivers.tls import client_context, server_context
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -104,12 +101,6 @@ class Bench:
         )
         await until(lambda: client.has(Opened))
         return client, self.servers[count]
-
-
-@pytest.fixture(scope="module")
-def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    files = development_certificate(tmp_path_factory.mktemp("tls"), ["127.0.0.1"], datetime.datetime.now(datetime.UTC))
-    return server_context(files), client_context(files.ca)
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])

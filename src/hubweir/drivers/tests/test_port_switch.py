@@ -2,18 +2,14 @@
 
 import asyncio
 import contextlib
-import datetime
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.port_switch import PortSwitch
-from hubweir.drivers.tls import client_context, server_context
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 HEADER = b"AMQP\x03\x01\x00\x00"
@@ -47,13 +43,6 @@ class Http(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.transport.write(b"http:" + data)
-
-
-@pytest.fixture(scope="module")
-def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    folder: Path = tmp_path_factory.mktemp("tls")
-    files = development_certificate(folder, ["127.0.0.1"], datetime.datetime.now(datetime.UTC))
-    return server_context(files), client_context(files.ca)
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
