@@ -239,7 +239,7 @@ class Connection:
         elif isinstance(performative, Flow):
             session.receive_flow(performative)
         elif isinstance(performative, Disposition):
-            session.receive_disposition(performative)
+            session.settlement.receive(performative)
         elif isinstance(performative, Detach):
             session.receive_detach(performative)
 

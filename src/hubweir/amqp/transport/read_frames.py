@@ -55,11 +55,10 @@ def read_frames(connection: Connection, data: memoryview) -> int:
         room = min(most, (end - position) // SMALLEST_FRAME + 1)
         table = _FRAME_ROW * room
         limit = connection.incoming_frame_limit
-        rows, position, status = scan_frames(data, position, end, limit, table)
+        start = position
+        rows, position, status = scan_frames(data, start, end, limit, table)
         if rows:
-            most = min(
-                MORE_ROWS, (end - position) * rows // table[rows * FRAME_WIDTH - FRAME_WIDTH + F_END] + FIRST_ROWS
-            )
+            most = min(MORE_ROWS, (end - position) * rows // (position - start) + FIRST_ROWS)
             _take_rows(connection, data, table, rows)
         if not connection.is_reading:
             return end

@@ -73,12 +73,12 @@ class SenderLink(Link):
     @property
     def held_back(self) -> bool:
         """Whether frames of the session wait for its window; CreditGranted comes when they are gone."""
-        return self.session.held_back
+        return bool(self.session.held)
 
     @property
     def sendable(self) -> int:
         """How many deliveries may be given to send or send_run now; 0 while the session holds frames back."""
-        if not self.is_attached or self.session.held_back or self.session.window.remote_window == 0:
+        if not self.is_attached or self.session.held or self.session.window.remote_window == 0:
             return 0
         if self.presettled:
             return self._credit.credit

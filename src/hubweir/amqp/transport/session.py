@@ -29,7 +29,6 @@ from hubweir.amqp.transport.performatives import (
     Attach,
     Begin,
     Detach,
-    Disposition,
     End,
     Flow,
     Performative,
@@ -89,11 +88,6 @@ class Session:
     def is_writable(self) -> bool:
         """Whether frames may be written on this session."""
         return self.state in CAN_END and self.connection.is_writable
-
-    @property
-    def held_back(self) -> bool:
-        """Whether transfer frames wait for the peer's window."""
-        return bool(self.held)
 
     def attach_sender(
         self,
@@ -217,7 +211,7 @@ class Session:
 
     def receive_flow(self, flow: Flow) -> None:
         """The peer's windows, and a link's credit."""
-        was_closed = self.held_back or self.window.remote_window == 0
+        was_closed = bool(self.held) or self.window.remote_window == 0
         self.window.on_flow(flow.next_incoming_id, flow.incoming_window)
         self.held.send(self.connection.out)
         link = None if flow.handle is None else self._link(flow.handle)
@@ -225,7 +219,7 @@ class Session:
             link.receive_flow(flow)
         if flow.echo and (link is None or not link.is_attached):
             self.write_flow()
-        if was_closed and not self.held_back and self.window.remote_window > 0:
+        if was_closed and not self.held and self.window.remote_window > 0:
             for other in self._by_remote_handle.values():
                 if other is not link and isinstance(other, SenderLink) and other.credit > 0:
                     self.report.add(CreditGranted(other))
@@ -243,10 +237,6 @@ class Session:
         link = self._receiver(handle)
         if link is not None:
             link.take_part(part)
-
-    def receive_disposition(self, disposition: Disposition) -> None:
-        """The peer's word about a range of deliveries."""
-        self.settlement.receive(disposition)
 
     def receive_detach(self, detach: Detach) -> None:
         """The peer ends a link, or answers our detach."""
@@ -354,7 +344,6 @@ class Session:
 
     def forget(self) -> None:
         """The session is over, or its connection is: give back what its links counted for."""
-        self.held.clear()
+        self._release_links()
         for link in self.links:
-            link.release()
             self.connection.budget.give_back(link)
