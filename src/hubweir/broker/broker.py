@@ -9,6 +9,7 @@ not, and what was not answered is there whole or not at all.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,7 @@ from hubweir.messaging_store.log import Appended, Refused
 logger = logging.getLogger(__name__)
 
 OnAnswer = Callable[[Answer], None]
+STOPPING = "the service stops; connect again in a moment"
 
 
 class Broker:
@@ -58,6 +60,8 @@ class Broker:
         self._readers = Readers(env)
         self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
         self._stopping = False
+        # Bounded by the catalog: its keeper asks for each partition once.
+        self._openings: deque[tuple[CreatePartition, OnAnswer]] = deque()
         self.on_push: Callable[[Push], None] | None = None
         self._handlers: dict[type, Callable[[Any, OnAnswer], None]] = {
             CreatePartition: self._create,
@@ -89,7 +93,7 @@ class Broker:
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Run a command; on_answer is called exactly once."""
         if self._stopping:
-            on_answer(refusal_of(ServiceError(STORE_OFFLINE, "the service stops; connect again in a moment")))
+            on_answer(refusal_of(ServiceError(STORE_OFFLINE, STOPPING)))
             return
         try:
             self._handlers[type(command)](command, on_answer)
@@ -99,9 +103,26 @@ class Broker:
     # One method a command; a HubweirError that is raised is the refusal
 
     def _create(self, command: CreatePartition, on_answer: OnAnswer) -> None:
-        self._partitions.host(command)
+        self._openings.append((command, on_answer))
+        if len(self._openings) == 1:
+            self._env.call_soon(self._open_next)
+
+    def _open_next(self) -> None:
+        """Opening a log blocks: one a turn of the loop, so that the others have theirs in between."""
+        command, on_answer = self._openings[0]
+        answer: Answer = Done()
+        if self._stopping:
+            answer = refusal_of(ServiceError(STORE_OFFLINE, STOPPING))
+        else:
+            try:
+                self._partitions.host(command)
+            except (HubweirError, OSError) as error:
+                answer = refusal_of(error)
         self._counters.set("broker.partitions", len(self._partitions))
-        on_answer(Done())
+        self._openings.popleft()
+        if self._openings:
+            self._env.call_soon(self._open_next)
+        on_answer(answer)
 
     def _delete(self, command: DeletePartition, on_answer: OnAnswer) -> None:
         hosted = self._partitions.drop(command.log_id)

@@ -170,9 +170,11 @@ class AmqpDriver(asyncio.BufferedProtocol):
         if not self.endpoint.is_closed:
             self._turn(self._ended)
         self._transport = None
-        self._host.on_closed()
-        if self._on_lost is not None:
-            self._on_lost(self)
+        try:
+            self._host.on_closed()
+        finally:
+            if self._on_lost is not None:
+                self._on_lost(self)
 
     # One turn
 

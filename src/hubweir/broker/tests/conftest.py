@@ -207,6 +207,7 @@ class Bench:
         """The answers to a command, which grows when it is answered later."""
         answers: list[Answer] = []
         self.broker.submit(command, answers.append)
+        self.env.turn()
         return answers
 
 

@@ -98,6 +98,33 @@ def test_creating_twice_changes_nothing_and_deleting_twice_neither(bench: Any) -
     assert bench.store.logs == {}
 
 
+def test_partitions_are_opened_one_a_turn_in_the_order_they_were_asked_for(bench: Any) -> None:
+    answers: list[object] = []
+    for name in ("b", "c", "d"):
+        bench.broker.submit(CreatePartition(name, "orders", "1", Durability.DURABLE, 1), answers.append)
+    assert list(bench.store.logs) == ["a"]
+    bench.env.turn()
+    assert list(bench.store.logs) == ["a", "b"] and answers == [Done()]
+    bench.broker.stop(lambda: None)
+    bench.env.turn()
+    bench.env.turn()
+    assert list(bench.store.logs) == ["a", "b"]
+    assert [type(answer) for answer in answers] == [Done, Refusal, Refusal]
+
+
+def test_a_partition_that_cannot_be_opened_is_refused_and_the_next_one_is_not(bench: Any) -> None:
+    plain = bench.store.create_log
+
+    def fails_once(log_id: str, **named: Any) -> Any:
+        bench.store.create_log = plain
+        raise OSError(28, "No space left on device")
+
+    bench.store.create_log = fails_once
+    (refused,) = bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 1))
+    assert refused.symbol == "com.microsoft:store-offline" and "No space" in refused.text
+    assert bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 1)) == [Done()]
+
+
 def test_a_change_reaches_the_log_and_the_sweep(bench: Any) -> None:
     assert bench.ask(ChangePartition("a", Durability.RELAXED, 5_000)) == [Done()]
     assert bench.log.durability is Durability.RELAXED

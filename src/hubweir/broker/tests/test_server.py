@@ -67,6 +67,7 @@ class Pair:
         theirs.setblocking(False)
         self.server = BrokerServer(self.bench.broker, **bounds)
         self.bench.broker.on_push = self.server.push
+        self.bench.env.call_soon = asyncio.get_running_loop().call_soon
         await connect(theirs, self.server.driver)
         self.driver = await connect(ours, self.broker.driver)
         return self
