@@ -157,7 +157,9 @@ class Endpoint:
             return None
         if self._early and self._sasl_server.state is not SaslState.AWAIT_ANSWER and self._phase is Phase.AMQP_HEADER:
             return self._now_ms
-        times = [time for time in (self._idle.next_deadline_ms(), self._deadline_ms()) if time is not None]
+        # Once our close is written only its own deadline counts: a peer that is lost does not get less lost.
+        idle_ms = None if self._connection.state in CLOSE_WRITTEN else self._idle.next_deadline_ms()
+        times = [time for time in (idle_ms, self._deadline_ms()) if time is not None]
         return min(times, default=None)
 
     def on_time(self, now_ms: int) -> list[Event]:
@@ -169,7 +171,7 @@ class Endpoint:
         if self._phase is not Phase.FRAMES and self._early:
             self._feed_early(memoryview(b""))
         deadline = self._deadline_ms()
-        if self._idle.peer_is_lost(now_ms):
+        if self._connection.state not in CLOSE_WRITTEN and self._idle.peer_is_lost(now_ms):
             self._force(f"nothing came for {self.settings.idle_timeout_ms * 2} ms, twice the idle time-out")
         elif deadline is not None and now_ms >= deadline:
             self._pass_deadline()

@@ -342,3 +342,15 @@ def test_every_truncation_of_a_legal_conversation_is_a_prefix_of_its_events() ->
         assert prefix == said[: len(prefix)], f"cut after byte {end}"
         assert not side.endpoint.is_closed
         assert side.endpoint.receive_eof(0) == [Closed(None, by_peer=True, clean=False)]
+
+
+def test_a_lost_peer_is_dropped_after_the_close_deadline_and_nothing_is_due_before() -> None:
+    server = EndpointPair(server=EndpointSettings("server", idle_timeout_ms=1_000)).opened().server.endpoint
+    server.on_time(2_000)
+    server.data_to_send()
+    assert not server.is_closed
+    assert server.next_deadline_ms() == 7_000  # a deadline in the past would ring the driver's timer for ever
+    server.on_time(6_999)
+    assert not server.is_closed
+    server.on_time(7_000)
+    assert server.is_closed
