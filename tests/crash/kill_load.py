@@ -42,11 +42,15 @@ class Load:
         finally:
             await connection.close()
 
-    async def write(self, seconds: float, end: Callable[[], None]) -> None:
-        """Write to all partitions for so long, then call end (which ends the server) and gather the outcomes."""
+    async def write(
+        self, seconds: float, end: Callable[[], None], *, until: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Write to all partitions for so long, or until the server ended by itself; then call end, which ends it."""
         connection = await Connection.open(self._target)
         writers = [asyncio.ensure_future(self._write_to(connection, history)) for history in self.histories]
-        await asyncio.sleep(seconds)
+        limit = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < limit and not until():
+            await asyncio.sleep(min(0.01, seconds))
         await asyncio.to_thread(end)
         await asyncio.wait_for(asyncio.gather(*writers), WAIT_S)
         await connection.close()

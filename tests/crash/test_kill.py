@@ -80,6 +80,48 @@ def test_nothing_accepted_is_lost_over_many_kills(
     assert load.unknown > 0
 
 
+# Where a write can be cut: in the thread and on the loop, before and after the bytes are down, at a new segment.
+POINTS = {
+    "durable": ("log.before_round", "log.before_new_segment", "log.before_write", "log.after_sync"),
+    "relaxed": ("log.before_relaxed_write", "log.before_relaxed_sync"),
+}
+
+
+@pytest.mark.parametrize(
+    ("durability", "point"), [(durability, point) for durability, points in POINTS.items() for point in points]
+)
+def test_nothing_accepted_is_lost_by_an_end_at_a_fault_point(
+    tmp_path: Path, measure: Callable[[int], int], durability: str, point: str
+) -> None:
+    seed, data = seed_of_this_run(), tmp_path / "data"
+    chance = random.Random(seed)
+    server = ServerProcess(data, environment={"PYTHONPATH": SOURCE})
+    load = Load(server.connection_string(), PARTITIONS, seed)
+    try:
+        server.start()
+        asyncio.run(load.create_hub(durability))
+        server.stop()
+        for cut in range(measure(10)):
+            # A log comes to a new segment once an open; to the others with every write.
+            count = chance.randint(1, PARTITIONS if point == "log.before_new_segment" else 60)
+            crashing = ServerProcess(
+                data, ports=server.ports, program=(str(Path(__file__).with_name("crashing_server.py")),),
+                environment={"PYTHONPATH": SOURCE, "CRASH_AT": point, "CRASH_COUNT": str(count)},
+            )  # fmt: skip
+            with crashing:
+                asyncio.run(load.write(60, lambda: None, until=lambda: not crashing.is_running))  # noqa: B023
+                assert not crashing.is_running, f"{point} was not reached {count} times"
+            if durability == "relaxed":
+                for history in load.histories:
+                    history.jumps_allowed = 2 * (cut + 1)
+            server.start()
+            wrong = asyncio.run(load.read_new())
+            assert not wrong, f"seed {seed}, {point} time {count}: {wrong[:5]}\n{server.output}"
+            server.stop()
+    finally:
+        server.kill9()
+
+
 def _end(server: ServerProcess) -> None:
     assert server.stop() == 0, server.output
 

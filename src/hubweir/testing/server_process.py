@@ -51,12 +51,13 @@ class ServerProcess:
         ports: Sequence[int] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = ("-m", "hubweir"),
     ) -> None:
-        """arguments: further ones of `hubweir serve`. environment: on top of ours."""
+        """arguments: further ones of `hubweir serve`. environment: on top of ours. program: what Python runs."""
         self.host = host
         self.ports = list(ports) or free_ports(1, host)
         given = [("--data", str(data)), ("--host", host), ("--port", ",".join(map(str, self.ports)))]
-        self._command = [sys.executable, "-m", "hubweir", "serve"]
+        self._command = [sys.executable, *program, "serve"]
         self._command += [part for pair in given for part in pair] + list(arguments)
         self._environment = {**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"}
         self._process: subprocess.Popen[str] | None = None
@@ -81,6 +82,11 @@ class ServerProcess:
     def pid(self) -> int | None:
         """Of the server that runs; None when none does."""
         return self._process.pid if self._process is not None else None
+
+    @property
+    def is_running(self) -> bool:
+        """False once the process has ended, by itself or not."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def output(self) -> str:
