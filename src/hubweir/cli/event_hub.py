@@ -1,4 +1,4 @@
-"""hubweir eventhub create | list | show | delete, and its consumer groups."""
+"""hubweir eventhub create | list | show | update | delete, and its consumer groups."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def show(target: Target, name: str, as_json: bool) -> None:
 
     async def job(connection: Connection) -> tuple[HubInfo, list[PartitionState]]:
         management = Management(connection)
-        hub = await management.hub(name)
+        listed = [hub for hub in await management.list_hubs() if hub.name.casefold() == name.casefold()]
+        hub = listed[0] if listed else await management.hub(name)
         return hub, [await management.partition(name, partition_id) for partition_id in hub.partition_ids]
 
     hub, partitions = target.run(job)
@@ -117,6 +118,21 @@ def show(target: Target, name: str, as_json: bool) -> None:
             for partition in partitions
         ],
     )
+
+
+@event_hub.command()
+@click.argument("name")
+@click.option("--retention", type=Duration(), help="How long events are kept.")
+@click.option("--durability", type=click.Choice(["durable", "relaxed"]), help="What accepted means.")
+@takes_target
+def update(target: Target, name: str, retention: int | None, durability: str | None) -> None:
+    """Change the retention or the durability of an event hub; its partition count cannot be changed."""
+    if retention is None and durability is None:
+        raise click.UsageError("nothing to change: give --retention or --durability")
+    hub = target.run(
+        lambda connection: Management(connection).change_hub(name, retention_ms=retention, durability=durability)
+    )
+    click.echo(f"event hub {hub.name} keeps events for {duration_text(hub.retention_ms or 0)}, {hub.durability}")
 
 
 @event_hub.command()

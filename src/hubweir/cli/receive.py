@@ -69,6 +69,8 @@ def receive(
     --from takes earliest, latest, sequence:N, offset:N, or a time (ISO 8601, UTC when it has no zone). Events of one
     partition come in order; between partitions there is no order.
     """
+    if start.kind in (PositionKind.SEQUENCE_NUMBER, PositionKind.OFFSET) and len(partitions) != 1:
+        raise click.UsageError("each partition counts its own sequence numbers and offsets: add one --partition")
     output = _Output(count, as_json)
     target.run(lambda connection: _read(connection, hub, group, partitions, start, None if follow else wait, output))
     click.echo(f"{output.printed} event{'' if output.printed == 1 else 's'}", err=True)

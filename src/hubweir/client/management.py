@@ -95,6 +95,16 @@ class Management:
         }
         return _hub_info(await self._ask("CREATE", _HUB, name, body=description))
 
+    async def change_hub(self, name: str, *, retention_ms: int | None = None, durability: str | None = None) -> HubInfo:
+        """Change what may be changed of a hub; None leaves it as it is."""
+        await self._connection.authorization.authorize("")
+        changes: dict[str, object] = {}
+        if retention_ms is not None:
+            changes["retention_ms"] = Long(retention_ms)
+        if durability is not None:
+            changes["durability"] = durability
+        return _hub_info(await self._ask("UPDATE", _HUB, name, body=changes))
+
     async def delete_hub(self, name: str) -> None:
         """Delete a hub and everything in it."""
         await self._connection.authorization.authorize("")

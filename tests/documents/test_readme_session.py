@@ -1,0 +1,79 @@
+"""The README's blocks marked with <!-- run --> do what they say, against a server of their own.
+
+A console block's commands are typed one after another, and their output must be the block's, letter for letter. A
+Python block is run as a program.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hubweir.testing.server_process import ServerProcess
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+MARKED = re.compile(r"^<!-- run -->\n```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command and what the page says that it prints."""
+
+    command: str
+    output: str
+
+
+def steps(block: str) -> list[Step]:
+    return [
+        Step(command, output) for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    ]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    source = {"PYTHONPATH": str(ROOT / "src")}
+    with ServerProcess(tmp_path_factory.mktemp("readme") / "data", environment=source) as running:
+        yield running
+
+
+def printed(arguments: list[str], server: ServerProcess) -> str:
+    """What a command prints, on both streams, as a terminal would show it."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+        "HUBWEIR_CONNECTION_STRING": server.connection_string(),
+    }
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout
+
+
+def test_marked_blocks_do_what_the_page_says(server: ServerProcess) -> None:
+    """One test, since each block goes on where the one before stopped."""
+    blocks = MARKED.findall(README)
+    assert [kind for kind, _ in blocks] == ["console", "python"]
+    for step in steps(blocks[0][1]):
+        words = shlex.split(step.command)
+        assert words[:2] == ["./run", "hubweir"], f"{step.command}: only ./run hubweir is run here"
+        assert printed(["-m", "hubweir", *words[2:]], server) == step.output, step.command
+    program = blocks[1][1].replace("sb://127.0.0.1;", f"sb://127.0.0.1:{server.port};")
+    assert printed(["-c", program], server) == "['0', '1', '2', '3']\n"
+
+
+def test_control_arm_output_that_the_page_has_wrong_is_found(server: ServerProcess) -> None:
+    [step] = steps("$ ./run hubweir eventhub list\nno event hub anywhere\n")
+    assert printed(["-m", "hubweir", *shlex.split(step.command)[2:]], server) != step.output
