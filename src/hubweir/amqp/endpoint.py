@@ -54,6 +54,7 @@ class Endpoint:
         self._connection = Connection(role, settings)
         self._phase = Phase.SASL_HEADER if settings.sasl else Phase.AMQP_HEADER
         self._early = bytearray()  # input before the frames phase that is not used yet
+        self._early_is_ready = False  # input that waited for answer_sasl may be handled now
         self._reader = FrameReader(self._connection)
         self._idle = IdleClock(settings.idle_timeout_ms, now_ms)
         self._now_ms = now_ms
@@ -116,6 +117,7 @@ class Endpoint:
         self._connection.out += sasl_frame(self._sasl_server.answer(code))
         if code == OK:
             self._phase = Phase.AMQP_HEADER
+            self._early_is_ready = bool(self._early)
         else:
             error = AmqpError(condition="amqp:unauthorized-access", description="SASL authentication failed")
             self._connection.lose_transport(error, by_peer=False)
@@ -155,7 +157,7 @@ class Endpoint:
         """When on_time wants to be called next; a time that has passed means at once."""
         if self.is_closed:
             return None
-        if self._early and self._sasl_server.state is not SaslState.AWAIT_ANSWER and self._phase is Phase.AMQP_HEADER:
+        if self._early_is_ready:
             return self._now_ms
         # Once our close is written only its own deadline counts: a peer that is lost does not get less lost.
         idle_ms = None if self._connection.state in CLOSE_WRITTEN else self._idle.next_deadline_ms()
@@ -168,7 +170,7 @@ class Endpoint:
         self._now_ms = now_ms
         if self.is_closed:
             return self._take_events()
-        if self._phase is not Phase.FRAMES and self._early:
+        if self._early_is_ready:
             self._feed_early(memoryview(b""))
         deadline = self._deadline_ms()
         if self._connection.state not in CLOSE_WRITTEN and self._idle.peer_is_lost(now_ms):
@@ -232,6 +234,7 @@ class Endpoint:
     def _feed_early(self, data: memoryview) -> None:
         """Input before the frames phase: a few short pieces, copied together."""
         self._early += data
+        self._early_is_ready = False
         if len(self._early) > self.settings.buffered_before_auth_bytes and self._is_waiting():
             limit = self.settings.buffered_before_auth_bytes
             self._end_early(ConnectionFault(RESOURCE_LIMIT, f"more than {limit} bytes before the SASL outcome"))
