@@ -20,7 +20,7 @@ from hubweir.config.settings import BadSetting, Settings
 PREFIX = "HUBWEIR_"
 # Variables of that prefix that belong to tools around the service, not to the service.
 NOT_SETTINGS = frozenset(
-    {"HUBWEIR_CONFIG", "HUBWEIR_KERNELS", "HUBWEIR_HOME", "HUBWEIR_CONNECTION_STRING", "HUBWEIR_CA_FILE"}
+    PREFIX + name for name in ("CONFIG", "KERNELS", "HOME", "CONNECTION_STRING", "CA_FILE", "FIRST_SEED")
 )
 TYPES: dict[str, Any] = typing.get_type_hints(Settings)
 NAMES = tuple(line.name for line in dataclasses.fields(Settings))

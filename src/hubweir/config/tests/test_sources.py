@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.config.settings import BadSetting, Settings
-from hubweir.config.sources import load
+from hubweir.config.sources import NOT_SETTINGS, load
 
 
 def test_without_any_source_the_defaults_hold() -> None:
@@ -22,6 +22,10 @@ def test_the_environment_may_name_the_file(tmp_path: Path) -> None:
     file = tmp_path / "hubweir.toml"
     file.write_text('namespace = "file"\n')
     assert load({}, {"HUBWEIR_CONFIG": str(file)}).namespace == "file"
+
+
+def test_variables_of_the_tools_around_the_service_are_let_pass() -> None:
+    assert load({}, {name: "x" for name in NOT_SETTINGS if name != "HUBWEIR_CONFIG"}) == Settings()
 
 
 @pytest.mark.parametrize(
