@@ -28,7 +28,7 @@ from hubweir.amqp.transport.performatives import (
     Transfer,
     encode_performative_into,
 )
-from hubweir.errors import FRAMING_ERROR
+from hubweir.errors import FRAMING_ERROR, EncodeError
 
 HEADER_SIZE = 8
 AMQP_FRAME, SASL_FRAME = 0, 1
@@ -44,10 +44,14 @@ EMPTY_FRAME = _header.pack(HEADER_SIZE, 2, AMQP_FRAME, 0)
 
 
 def append_frame(out: bytearray, channel: int, performative: Performative, payload: memoryview | bytes = b"") -> int:
-    """Append one AMQP frame to out and return its size in bytes."""
+    """Append one AMQP frame to out and return its size in bytes; out stays as it was when that raises EncodeError."""
     start = len(out)
     out += _NO_HEADER
-    encode_performative_into(out, performative)
+    try:
+        encode_performative_into(out, performative)
+    except EncodeError:
+        del out[start:]
+        raise
     out += payload
     size = len(out) - start
     _header.pack_into(out, start, size, 2, AMQP_FRAME, channel)

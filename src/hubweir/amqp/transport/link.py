@@ -15,6 +15,7 @@ from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState, LinkStep, advance
 from hubweir.amqp.transport.performatives import Attach, Detach, Flow
 from hubweir.amqp.types.values import Symbol
+from hubweir.errors import INVALID_FIELD, EncodeError
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
     from hubweir.amqp.transport.session import Session
@@ -227,8 +228,16 @@ class Link(ABC):
         """The link stands now: send what waited for it."""
 
     def _send_attach(self, attach: Attach) -> None:
-        if self.session.write_attach(self, attach):
-            self.state = advance(self.state, LinkStep.SEND_ATTACH)
+        try:
+            if self.session.write_attach(self, attach):
+                self.state = advance(self.state, LinkStep.SEND_ATTACH)
+        except EncodeError as error:
+            if self._local is not None:
+                raise
+            # Something the peer sent can be read but not be written back: its session ends, our process goes on.
+            self.session.fail(
+                AmqpError(condition=INVALID_FIELD.symbol, description=f"an attach cannot be echoed: {error}")
+            )
 
     def _send_detach(self, error: AmqpError | None, *, closed: bool) -> None:
         if not self.session.is_writable:

@@ -328,8 +328,8 @@ class Session:
         key = (link.name, link.ROLE)
         if key in self._unanswered:
             raise ValueError(f"an attach of the name {link.name!r} is waiting for its answer")
-        self._unanswered[key] = link
         link.send_first_attach()
+        self._unanswered[key] = link
 
     def _remove(self, link: Link) -> None:
         if link.state is LinkState.CLOSED:

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.link_states import LinkState
-from hubweir.amqp.transport.performatives import Attach, Detach
+from hubweir.amqp.transport.performatives import Attach, Detach, End
 from hubweir.amqp.types.values import Symbol
+from hubweir.errors import EncodeError
 from hubweir.testing.endpoint_pair import EndpointPair
 from hubweir.testing.frames import SEND_LINK, written
 from hubweir.testing.served import served
@@ -87,3 +90,22 @@ def test_ends_that_cross_are_two_clean_ends() -> None:
 def test_a_name_of_256_bytes_is_taken() -> None:
     side = served(attach=replace(SEND_LINK, name="n" * 256))
     assert side.link("n" * 256).is_attached
+
+
+def test_an_answer_that_cannot_be_written_ends_the_session_and_leaves_no_part_of_a_frame() -> None:
+    side = served(accepts=False)
+    begun = len(side.written)
+    side.link("up").accept(properties={Symbol("p"): "\ud800"})
+    ((_, end),) = written(side.drain())
+    assert isinstance(end, End) and end.error is not None
+    assert end.error.condition == "amqp:invalid-field"
+    assert written(side.written[begun:]) == [(0, end)]
+
+
+def test_a_client_hears_of_a_value_that_cannot_be_written() -> None:
+    pair = EndpointPair().opened()
+    session = pair.client.endpoint.begin_session()
+    before = pair.client.drain()
+    with pytest.raises(EncodeError):
+        session.attach_sender("s", source=Source(), target=Target(), properties={Symbol("p"): "\ud800"})
+    assert before and pair.client.drain() == b""
