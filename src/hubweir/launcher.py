@@ -304,7 +304,6 @@ def log_settings(settings: Settings) -> LogSettings:
     """What the settings say about every partition's log."""
     return LogSettings(
         segment_bytes=settings.log_segment_bytes,
-        roll_age_ms=settings.log_roll_age_ms,
         tail_bytes=settings.log_tail_bytes,
         queue_bytes=settings.log_queue_bytes,
     )

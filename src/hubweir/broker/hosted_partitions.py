@@ -18,6 +18,9 @@ from hubweir.event_hub.consumer_group import ReaderTable
 from hubweir.event_hub.partition import Partition
 from hubweir.messaging_store.log import Durability, Log
 
+# Retention removes whole segments, so an event may stay longer than it must by the age of one: an eighth of retention.
+SEGMENTS_OF_RETENTION = 8
+
 
 class LogStore(Protocol):
     """What a broker needs of its messaging store."""
@@ -80,6 +83,7 @@ class HostedPartitions:
         hosted = self._hosted.get(command.log_id)
         if hosted is None:
             log = self._store.create_log(command.log_id, durability=command.durability)
+            log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
             hosted = HostedPartition(Partition(log, command.hub, command.partition_id), command.retention_ms)
             self._hosted[command.log_id] = hosted
         return hosted
@@ -88,6 +92,7 @@ class HostedPartitions:
         """Set retention and durability."""
         hosted = self.get(command.log_id)
         hosted.retention_ms = command.retention_ms
+        hosted.log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
         if hosted.log.durability != command.durability:
             hosted.log.set_durability(command.durability)
 

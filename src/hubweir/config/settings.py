@@ -67,9 +67,6 @@ class Settings:
     log_segment_bytes: int = setting(
         256 * MIB, "a partition starts a new segment file at this size", least=MIB, most=4 * GIB
     )
-    log_roll_age_ms: int = setting(
-        3_600_000, "or at this age: retention removes whole files", least=60_000, most=30 * TIME_MAX_MS
-    )
     log_tail_bytes: int = setting(
         4 * MIB, "newest bytes of a partition that live readers are served from memory", least=64 * KIB, most=GIB
     )

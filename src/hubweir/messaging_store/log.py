@@ -141,6 +141,9 @@ class Log(Protocol):
     def expire(self, *, now_ms: int, retention_ms: int) -> int:
         """Drop whole segments whose newest record is older than retention; return the new first index."""
 
+    def set_roll_age(self, roll_age_ms: int | None) -> None:
+        """Start a new segment when the newest is this old, so that retention finds whole ones; None: never by age."""
+
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """Store the owner's state as of the visible end (rule R11): new file, sync, rename, sync folder."""
 

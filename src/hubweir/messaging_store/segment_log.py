@@ -138,7 +138,7 @@ class SegmentLog:
         self._state.durability = durability
 
     def set_roll_age(self, roll_age_ms: int | None) -> None:
-        """Start a new segment when the newest is this old (retention/8), so that old ones can go."""
+        """See Log.set_roll_age."""
         self._commit.roll_age_ms = roll_age_ms
 
     # -- read

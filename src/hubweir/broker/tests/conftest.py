@@ -153,6 +153,9 @@ class HandLog:
         self.expired.append((now_ms, retention_ms))
         return self.first
 
+    def set_roll_age(self, roll_age_ms: int | None) -> None:
+        self.roll_age_ms = roll_age_ms
+
     def set_durability(self, durability: Durability) -> None:
         self.durability = durability
 

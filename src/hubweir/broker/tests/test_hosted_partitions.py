@@ -1,0 +1,69 @@
+import pytest
+
+from hubweir.broker.commands import ChangePartition, CreatePartition
+from hubweir.broker.hosted_partitions import HostedPartitions
+from hubweir.errors import ENTITY_MOVED, ServiceError
+from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.record import pack_operations
+from hubweir.testing.simulated_env import SimulatedEnv
+
+HOUR_MS = 3_600_000
+
+
+class Host:
+    """Partitions of a real store on files in memory, in virtual time."""
+
+    def __init__(self) -> None:
+        self.env = SimulatedEnv()
+        self.partitions = HostedPartitions(MessagingStore.open(self.env, "store-0"))
+        self.log_id = self.env.new_id()
+
+    def create(self, retention_ms: int) -> None:
+        self.partitions.host(CreatePartition(self.log_id, "hub", "0", Durability.DURABLE, retention_ms))
+
+    def append(self) -> None:
+        log = self.partitions.get(self.log_id).log
+        log.append(pack_operations([b"event"]), now_ms=self.env.now_ms(), on_done=lambda _: None)
+        self.env.run_for(2_000)
+
+    def sweep(self) -> int:
+        """Trim what retention lets go; the oldest index that is left."""
+        while self.partitions.expire_next(self.env.now_ms()):
+            pass
+        self.env.run_for(2_000)
+        return self.partitions.get(self.log_id).log.bounds.first_index
+
+
+def test_events_go_within_an_eighth_of_their_retention_after_its_end() -> None:
+    host = Host()
+    host.create(8 * HOUR_MS)
+    for _ in range(20):
+        host.append()
+        host.env.run_for(HOUR_MS - 2_000)
+    # 20 hours have passed, one event an hour: those of the last 8 stay, and at most one hour more.
+    assert host.sweep() in (11, 12)
+
+
+def test_shorter_retention_makes_shorter_segments_from_then_on() -> None:
+    host = Host()
+    host.create(240 * HOUR_MS)
+    host.partitions.change(ChangePartition(host.log_id, Durability.DURABLE, 8 * HOUR_MS))
+    for _ in range(20):
+        host.append()
+        host.env.run_for(HOUR_MS - 2_000)
+    assert host.sweep() in (11, 12)
+
+
+def test_hosting_twice_gives_the_same_partition() -> None:
+    host = Host()
+    host.create(HOUR_MS)
+    first = host.partitions.get(host.log_id)
+    host.create(HOUR_MS)
+    assert host.partitions.get(host.log_id) is first
+
+
+def test_partition_that_is_not_here_has_moved() -> None:
+    with pytest.raises(ServiceError) as refused:
+        Host().partitions.get("0" * 32)
+    assert refused.value.condition is ENTITY_MOVED
