@@ -1,0 +1,28 @@
+"""One run a program and session: its checks are tests, its server and its waits are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.conformance.foreign.program_run import ProgramRun, run_program
+from tests.conformance.foreign.toolchain import Program
+
+
+@pytest.fixture(scope="session")
+def ran(request: pytest.FixtureRequest) -> Callable[[Program], ProgramRun]:
+    """Run a program the first time it is asked for, and keep what it said."""
+    runs: dict[str, ProgramRun] = {}
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+    def once(program: Program) -> ProgramRun:
+        if program.name not in runs:
+            runs[program.name] = run_program(program, tell)
+        return runs[program.name]
+
+    return once

@@ -1,0 +1,48 @@
+// Runs checks one after the other and prints one JSON line for each; a check that throws or hangs is not ok.
+
+import assert from "node:assert/strict";
+import readline from "node:readline";
+
+const CHECK_MS = 45_000;
+
+const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
+
+export async function check(name, body, limitMs = CHECK_MS) {
+  try {
+    const detail = await within(limitMs, body());
+    say({ check: name, ok: true, detail: String(detail ?? "") });
+  } catch (error) {
+    say({ check: name, ok: false, detail: `${error?.code ?? error?.name}: ${error?.message ?? error}` });
+  }
+}
+
+/** Ask for a restart of the server; resolves when it runs again. */
+export async function restartServer() {
+  const input = readline.createInterface({ input: process.stdin });
+  say({ ask: "restart" });
+  await new Promise((resolve) => input.once("line", resolve));
+  input.close();
+}
+
+export async function within(milliseconds, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no result within ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The operation must fail, with this code or a text that matches; returns the error's text. */
+export async function refused(operation, { code, text = /./ }) {
+  const error = await operation.then(
+    () => assert.fail("it was not refused"),
+    (reason) => reason,
+  );
+  if (code !== undefined) assert.equal(error.code, code, error.message);
+  assert.match(error.message, text);
+  return error.message;
+}

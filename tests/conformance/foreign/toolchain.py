@@ -1,0 +1,108 @@
+"""Toolchains of other languages, and what their programs need: fetched once, kept in .hubweir/foreign/, used offline.
+
+A cache belongs to the files that pin its content: when a lock file changes, the folder is made anew. What this machine
+cannot provide (no node, no network) is NotRun, which becomes a skipped test that says so; what should have worked, such
+as compiling our own program, fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = HERE.parents[2] / ".hubweir" / "foreign"
+FETCH_S = 600  # a registry over a slow line
+BUILD_S = 300  # Go compiles its standard library the first time
+TAIL = 2000  # characters of a tool's output that its error repeats
+INSTALLED = "installed"
+
+
+class NotRun(Exception):
+    """This machine cannot run the client; the text says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A client's test program. Commands run in the cache folder, which holds a copy of the sources.
+
+    tools: programs that must be on the PATH. pins: files that decide what fetch brings.
+    fetch: takes things from the language's registry. build: compiles what was fetched and our sources.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    pins: tuple[str, ...]
+    sources: tuple[str, ...]
+    fetch: tuple[str, ...]
+    run: tuple[str, ...]
+    build: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return CACHE / self.name
+
+    def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The process environment, with the program's own entries; {folder} in them is the cache folder."""
+        own = {name: value.format(folder=self.folder) for name, value in self.environment.items()}
+        return {**os.environ, **own, **(extra or {})}
+
+
+def prepare(program: Program, tell: Callable[[str], None]) -> None:
+    """Make program.run possible. tell: where lines of progress go. Raises NotRun, or RuntimeError if a build fails."""
+    for tool in program.tools:
+        if shutil.which(tool) is None:
+            raise NotRun(f"{tool} is not installed")
+    wanted = _fingerprint(program)
+    stamp = program.folder / INSTALLED
+    if not stamp.exists() or stamp.read_text() != wanted:
+        tell(f"{program.name}: fetching what {', '.join(program.pins)} name(s), up to {FETCH_S} s")
+        shutil.rmtree(program.folder, ignore_errors=True)
+        _copy(program, program.pins)
+        _copy(program, program.sources)
+        try:
+            _call(program, program.fetch, FETCH_S)
+        except RuntimeError as error:
+            raise NotRun(f"its packages cannot be had: {error}") from error
+        stamp.write_text(wanted)
+    _copy(program, program.sources)
+    if program.build:
+        tell(f"{program.name}: compiling")
+        _call(program, program.build, BUILD_S)
+
+
+def _fingerprint(program: Program) -> str:
+    digest = hashlib.sha256(repr(program.fetch).encode())
+    for pin in program.pins:
+        digest.update((HERE / program.name / pin).read_bytes())
+    return digest.hexdigest()
+
+
+def _copy(program: Program, names: Sequence[str]) -> None:
+    program.folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copy(HERE / program.name / name, program.folder / name)
+
+
+def _call(program: Program, command: Sequence[str], seconds: int) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=program.folder,
+            env=program.environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{' '.join(command)} took longer than {seconds} s") from None
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stdout[-TAIL:].strip()}")
