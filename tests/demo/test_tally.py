@@ -1,6 +1,7 @@
 import json
 
 import pytest
+
 from demo.tally import Tally, differences
 
 EVENTS = [("N1", 5), ("N2", None), ("N1", -3), (None, 7), (None, 11)]
