@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.conformance.foreign.checks import CHECKS
-from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
 
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.testing.server_process import ServerProcess
+from tests.conformance.foreign.checks import CHECKS
+from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
 
 RUN_S = 240  # of one program; each of its own waits is far shorter
 CREATE_S = 30
-SPOKEN = 4000  # characters of stderr that a failure repeats
+SPOKEN = 1000  # characters of its stderr, and of the server's, that a failure repeats
 KEY_HUBS = (2, 4, 8, 32)
 TOKEN_LIFETIME_S = 3600
 
@@ -119,12 +119,15 @@ def _converse(program: Program, server: ServerProcess, surroundings: dict[str, s
     except (ValueError, KeyError, OSError) as error:
         run.trouble = f"its output could not be read on: {error!r}; "
     finally:
-        process.kill() if process.poll() is None and run.trouble else None
+        if run.trouble:
+            process.kill()
         status = process.wait(RUN_S)
         limit.cancel()
         reader.join(1)
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
-    run.trouble += f"it ended with {status} and said: {''.join(spoken)[-SPOKEN:]}\nthe server said: {server.output}"
+    run.trouble += (
+        f"it ended with {status} and said: {''.join(spoken)[-SPOKEN:]}\nthe server said: {server.output[-SPOKEN:]}"
+    )
     return run

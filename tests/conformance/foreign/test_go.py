@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tests.conformance.foreign.checks import CHECKS, LIMIT_S, WIRE_ONLY, parameters_of
 from tests.conformance.foreign.program_run import ProgramRun
 from tests.conformance.foreign.toolchain import Program

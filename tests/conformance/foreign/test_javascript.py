@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tests.conformance.foreign.checks import CHECKS, LIMIT_S, WIRE_ONLY, parameters_of
 from tests.conformance.foreign.program_run import ProgramRun
 from tests.conformance.foreign.toolchain import Program
@@ -13,7 +14,7 @@ PROGRAM = Program(
     name="javascript",
     tools=("node", "npm"),
     pins=("package.json", "package-lock.json"),
-    sources=("checks.mjs", "main.mjs"),
+    sources=("checks.mjs", "hub.mjs", "main.mjs"),
     fetch=("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
     run=("node", "main.mjs"),
 )

@@ -31,7 +31,8 @@ class NotRun(Exception):
 class Program:
     """A client's test program. Commands run in the cache folder, which holds a copy of the sources.
 
-    tools: programs that must be on the PATH. pins: files that decide what fetch brings.
+    tools: programs that must be on the PATH. pins: files that decide what fetch brings. sources, and pins, lie in the
+    folder of the program's name.
     fetch: takes things from the language's registry. build: compiles what was fetched and our sources.
     """
 
@@ -87,7 +88,7 @@ def _fingerprint(program: Program) -> str:
 def _copy(program: Program, names: Sequence[str]) -> None:
     program.folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        shutil.copy(HERE / program.name / name, program.folder / name)
+        shutil.copy(HERE / program.name / name, program.folder / Path(name).name)
 
 
 def _call(program: Program, command: Sequence[str], seconds: int) -> None:

@@ -1,4 +1,5 @@
 // Everything that an application does with @azure/event-hubs, against the namespace that the environment names.
+// One file above the usual length: a list of checks in the order of the table, each a few lines, is read as one.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -10,60 +11,28 @@ import {
 } from "@azure/event-hubs";
 import WebSocket from "ws";
 import { check, refused, restartServer, within } from "./checks.mjs";
-
-const { HUBWEIR_PLAIN, HUBWEIR_TLS, HUBWEIR_WRONG_KEY, HUBWEIR_TOKEN, HUBWEIR_HUB, HUBWEIR_KEY_VECTORS } = process.env;
-const GROUP = "$Default";
-const MEBIBYTE = 1024 * 1024;
-// The library's own defaults wait half a minute between attempts.
-const retryOptions = { maxRetries: 2, retryDelayInMs: 200, timeoutInMs: 15_000 };
-const OPTIONS = { retryOptions };
-const READ_MS = 20_000;
-
-const producer = new EventHubProducerClient(HUBWEIR_PLAIN, HUBWEIR_HUB, OPTIONS);
-const consumer = new EventHubConsumerClient(GROUP, HUBWEIR_PLAIN, HUBWEIR_HUB, OPTIONS);
-
-/** Subscribe to one partition and resolve with the first `count` events; rejects with the first error. */
-async function read(partitionId, startPosition, count, { client = consumer, ...options } = {}) {
-  let subscription;
-  const events = [];
-  const done = new Promise((resolve, reject) => {
-    subscription = client.subscribe(
-      partitionId,
-      {
-        processEvents: async (batch) => {
-          events.push(...batch);
-          if (events.length >= count) resolve(events);
-        },
-        processError: async (error) => reject(error),
-      },
-      { startPosition, maxBatchSize: 100, maxWaitTimeInSeconds: 1, ...options },
-    );
-  });
-  try {
-    return await within(READ_MS, done);
-  } finally {
-    await subscription.close();
-  }
-}
-
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-const bodies = (events) => events.map((event) => event.body);
-const lastNumber = async (partition) =>
-  (await producer.getPartitionProperties(partition)).lastEnqueuedSequenceNumber;
-const tail = async (partition) => ({ sequenceNumber: await lastNumber(partition) });
-
-async function withClient(client, body) {
-  try {
-    return await body(client);
-  } finally {
-    await client.close();
-  }
-}
-
-const otherProducer = (connectionString, hub, body, options) =>
-  withClient(new EventHubProducerClient(connectionString, hub, { ...OPTIONS, ...options }), body);
-const otherConsumer = (hub, body, group = GROUP) =>
-  withClient(new EventHubConsumerClient(group, HUBWEIR_PLAIN, hub, OPTIONS), body);
+import {
+  GROUP,
+  HUBWEIR_HUB,
+  HUBWEIR_KEY_VECTORS,
+  HUBWEIR_PLAIN,
+  HUBWEIR_TLS,
+  HUBWEIR_TOKEN,
+  HUBWEIR_WRONG_KEY,
+  MEBIBYTE,
+  OPTIONS,
+  bodies,
+  consumer,
+  lastNumber,
+  otherConsumer,
+  otherProducer,
+  pause,
+  producer,
+  read,
+  retryOptions,
+  tail,
+  withClient,
+} from "./hub.mjs";
 
 // ---- connecting ----
 
