@@ -26,6 +26,9 @@ RECEIVE_BUFFER_BYTES = 256 * 1024
 # Above the high mark the host stops producing; below the low one it goes on. Four runs of 64 KiB and one.
 WRITE_HIGH_BYTES = 256 * 1024
 WRITE_LOW_BYTES = 64 * 1024
+# A peer that goes on asking while it reads no answers is not read either above this. Far above the high mark, so that
+# a client that writes before it reads is not stopped by what we sent it unasked.
+UNREAD_LIMIT_BYTES = 1024 * 1024
 # A peer that does not read our close gets this long before its connection is dropped.
 CLOSE_GRACE_MS = 5_000
 
@@ -89,6 +92,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._writing_paused = False
         self._reading_paused = False
         self._reading_stopped = False
+        self._peer_reads_nothing = False
+        self._transport_paused = False
         self._closing = False
         self._on_lost = on_lost
 
@@ -112,16 +117,14 @@ class AmqpDriver(asyncio.BufferedProtocol):
 
     def pause_reading(self) -> None:
         """Take no more bytes from the peer until resume_reading; what was read already is still handled."""
-        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
-            self._reading_paused = True
-            self._transport.pause_reading()
+        self._reading_paused = True
+        self._balance_reading()
 
     def resume_reading(self) -> None:
         """Undo pause_reading; does nothing when reading goes on, or was stopped for good."""
-        if self._reading_paused and not self._reading_stopped:
+        if not self._reading_stopped:
             self._reading_paused = False
-            if self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
+            self._balance_reading()
 
     def stop_reading(self) -> None:
         """Take no more bytes from the peer before our close is sent: the service stops."""
@@ -160,6 +163,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self._peer_reads_nothing = False
+        self._balance_reading()
         self._turn(self._host.on_writable)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -227,6 +232,9 @@ class AmqpDriver(asyncio.BufferedProtocol):
                 transport.write(buffers[0])
             else:
                 transport.writelines(buffers)
+            if self._writing_paused and transport.get_write_buffer_size() > UNREAD_LIMIT_BYTES:
+                self._peer_reads_nothing = True
+                self._balance_reading()
         if self.endpoint.is_closed:
             self._close(transport)
         else:
@@ -240,9 +248,20 @@ class AmqpDriver(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(CLOSE_GRACE_MS / 1000, self.abort)
-        self._reading_stopped = False
+        self._reading_stopped = self._peer_reads_nothing = False
         self.resume_reading()  # a paused TLS transport could not see the peer's end
         transport.close()
+
+    def _balance_reading(self) -> None:
+        """Read the peer unless the host wants none of it now, or it takes nothing from us."""
+        pause, transport = self._reading_paused or self._peer_reads_nothing, self._transport
+        if pause == self._transport_paused or transport is None or transport.is_closing():
+            return
+        self._transport_paused = pause
+        if pause:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
 
     def _set_timer(self) -> None:
         """Keep one timer, not later than the endpoint's deadline. It may ring early: moving it each read costs more."""

@@ -10,11 +10,13 @@ import pytest
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.events import Closed, Event, Opened, SaslInitiated, SessionBegun
+from hubweir.amqp.transport.performatives import Flow
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers import amqp_driver
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.port_switch import PortSwitch
+from hubweir.testing.frames import frame
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -343,6 +345,36 @@ def test_writing_is_paused_for_a_slow_peer_and_goes_on_when_it_reads(run: Run) -
         client.driver.resume_reading()
         await until(lambda: server.steps == ["paused", "writable"])
         assert not server.driver.writing_paused
+        client.driver.abort()
+        await server.closed.wait()
+        await bench.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
+def test_a_peer_that_asks_and_reads_no_answers_is_not_read_either(run: Run, contexts: Any, secure: bool) -> None:
+    async def scenario() -> None:
+        bench = Bench(contexts if secure else None)
+        client, server = await bench.connect()
+        client.endpoint.begin_session()
+        assert client.driver is not None and server.driver is not None
+        client.driver.wake()
+        await until(lambda: client.has(SessionBegun))
+        asking, answering = client.driver.transport, server.driver.transport
+        assert asking is not None and answering is not None
+        for transport in (asking, answering):  # so that little is kept by the kernel
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+        client.driver.pause_reading()
+        ask = frame(Flow(next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9, echo=True))
+        asking.write(ask * (4 * amqp_driver.UNREAD_LIMIT_BYTES // len(ask)))
+        await until(lambda: answering.get_write_buffer_size() > amqp_driver.UNREAD_LIMIT_BYTES)
+        turns = server.turns
+        await asyncio.sleep(0.2)
+        assert server.turns == turns  # nothing more was read
+        assert answering.get_write_buffer_size() < 2 * amqp_driver.UNREAD_LIMIT_BYTES
+        client.driver.resume_reading()
+        await until(lambda: server.turns > turns)  # the answers were taken: it is read again
         client.driver.abort()
         await server.closed.wait()
         await bench.close()
