@@ -37,7 +37,7 @@ export async function read(partitionId, startPosition, count, { client = consume
   try {
     return await within(READ_MS, done);
   } finally {
-    await subscription.close();
+    await subscription?.close();
   }
 }
 
