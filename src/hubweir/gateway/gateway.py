@@ -14,7 +14,7 @@ from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.broker.commands import Push, ReaderClosed
 from hubweir.counters import Counters
 from hubweir.env import Env
-from hubweir.errors import CONNECTION_FORCED, ServiceError
+from hubweir.errors import CONNECTION_FORCED, NOT_FOUND, ServiceError
 from hubweir.event_hub.event_hub import HubRouter
 from hubweir.gateway.amqp.connection_host import ConnectionHost
 from hubweir.gateway.append_queue import AppendQueue
@@ -25,7 +25,7 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.management import Management
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.namespace.error_text import Reference, with_reference
+from hubweir.namespace.error_text import Reference, entity_not_found, entity_uri, with_reference
 from hubweir.namespace.event_hub_entry import EventHubEntry
 from hubweir.namespace.namespace import Namespace
 
@@ -123,6 +123,9 @@ class Gateway:
         self._routers.pop(entry.name, None)
         for placement in entry.placements:
             self.append_queue.forget(placement.log_id)
+        gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entry.name)))
+        for host in list(self._connections.values()):
+            host.hub_removed(entry.name, gone)
 
     def _describe(self, text: str) -> str:
         """The text of an error that the engine makes, with the reference that people quote."""

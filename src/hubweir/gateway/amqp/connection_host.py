@@ -35,6 +35,7 @@ from hubweir.gateway.amqp.connection_claims import ConnectionClaims
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.node import Node
 from hubweir.gateway.amqp.open_node import open_node
+from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.namespace.error_text import Reference, hub_tracker, with_reference
@@ -182,6 +183,12 @@ class ConnectionHost:
         for node in self.nodes:
             if isinstance(node, ConsumerNode) and node.place.broker is broker and node.reader_id == push.reader_id:
                 node.reader_closed(push)
+
+    def hub_removed(self, hub: str, error: ServiceError) -> None:
+        """A hub is gone: links that would send to it end, so that clients look for it again. (Readers have ended.)"""
+        for node in self.nodes:
+            if isinstance(node, PublisherNode) and node.hub == hub:
+                self.detach(node, error, entity=hub)
 
     # Engine events
 

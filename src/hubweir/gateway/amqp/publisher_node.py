@@ -87,6 +87,11 @@ class PublisherNode(Node):
         self._rejected: list[tuple[DeliveryRange, AmqpError]] = []
         self._is_over = False
 
+    @property
+    def hub(self) -> str:
+        """The event hub that it sends to."""
+        return self._hub
+
     def start(self) -> None:
         properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
         self.link.accept(max_message_size=self.host.settings.max_message_size_bytes, properties=properties)

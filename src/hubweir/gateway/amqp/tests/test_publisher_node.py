@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hubweir.amqp.messaging.batch import BATCH_FORMAT, pack_batch
@@ -303,3 +305,21 @@ def test_service_annotations_of_a_sender_are_overwritten_and_its_own_are_kept(pe
     assert found[Symbol("mine")] == "kept"
     assert Symbol("x-opt-publisher") not in found
     assert message.body == DataBody((b"x",))
+
+
+def test_links_to_a_hub_that_is_deleted_end_so_that_clients_find_its_successor(world: World, peer: Peer) -> None:
+    world.create_hub("other", 1)
+    links = [peer.sender("hub"), peer.sender("hub/Partitions/1"), peer.sender("hub/Publishers/p")]
+    other = peer.sender("other")
+    world.wait(lambda done: world.gateway.management.delete_hub("hub", done))
+    peer.run()
+    for link in links:
+        refusal = peer.refusal(link)
+        assert refusal.condition == "amqp:not-found"
+        assert re.search("The messaging entity .*hub.* could not be found", refusal.description)
+    assert peer.is_attached(other)
+    world.create_hub("hub", 2)
+    again = peer.sender("hub/Partitions/1")
+    again.send(event(b"one"), settled=False)
+    peer.run()
+    assert peer.outcomes(again) == [(0, 0, "accepted")]
