@@ -128,7 +128,12 @@ class Broker:
         hosted = self._partitions.drop(command.log_id)
         self._counters.set("broker.partitions", len(self._partitions))
         if hosted is not None:
-            text = f"partition {hosted.partition.partition_id} of event hub '{hosted.partition.hub}' was deleted"
+            partition = hosted.partition
+            # Clients match the phrase: with it they take the entity for absent, without it the service for broken.
+            text = (
+                f"The messaging entity '{partition.hub}' could not be found: "
+                f"its partition {partition.partition_id} was deleted"
+            )
             self._end_readers(hosted, ServiceError(NOT_FOUND, text))
 
         def closed() -> None:

@@ -157,7 +157,7 @@ def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: 
     waiting = bench.ask(ReadEvents(1, 10, 60_000))
     bench.ask(DeletePartition("a"))
     assert [(push.reader_id, push.owner, push.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
-    assert "partition 0 of event hub 'orders' was deleted" in pushed[0].text
+    assert "The messaging entity 'orders' could not be found" in pushed[0].text
     assert waiting[0].symbol == "amqp:not-found"
 
 
