@@ -15,17 +15,15 @@ stays; anything else → failed_sync.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from hubweir.env import Result, Timer
 from hubweir.errors import DiskFull, LogFenced, LogOffline, StoreError
-from hubweir.messaging_store.batch_scan import Place
-from hubweir.messaging_store.log import Appended, Durability, Refused
+from hubweir.messaging_store.closing import close_segment, save_indexes
+from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
+from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.log_state import Entry, LogState
-from hubweir.messaging_store.record import CLOSED, CONTROL_IDLE_MARK, IDLE, complete_run, pack_control
+from hubweir.messaging_store.record import CLOSED
 from hubweir.messaging_store.segment import MARK_ROOM_BYTES, SEGMENT_HEADER_SIZE, ActiveSegment
-from hubweir.messaging_store.segment_files import SegmentIndexes
-from hubweir.messaging_store.tail import TailRun
 from hubweir.messaging_store.write_round import NO_SPACE, write_round
 
 
@@ -46,9 +44,7 @@ class GroupCommit:
         self._syncing = False  # relaxed: a sync is under way; writes on the loop go on beside it
         self._unsynced_bytes = 0
         self._sync_timer: Timer | None = None
-        self._mark_timer: Timer | None = None
-        self._mark_due_ms = 0
-        self._marked = True  # the newest batch is a mark, or there is none
+        self._mark = IdleMark(state, self._is_idle, self.submit)
         self._roll_wanted = self._round_wanted = False
         self._waiting_for_sync: list[tuple[int, Callable[[bool], None]]] = []
         self._on_closed: Callable[[], None] | None = None
@@ -65,7 +61,7 @@ class GroupCommit:
         self._queue.append(entry)
         self._queued_bytes += size
         state.appended = entry.end
-        self._marked = entry.is_mark
+        self._mark.appended(is_mark=entry.is_mark)
         self._schedule_flush()
 
     def roll(self) -> None:
@@ -88,8 +84,7 @@ class GroupCommit:
         """Write and sync what is pending and the closing mark, then call back."""
         self._on_closed = on_closed
         self._state.closing = True
-        if self._mark_timer is not None:
-            self._mark_timer.cancel()
+        self._mark.stop()
         self._state.env.call_soon(self._after_round)
 
     def drain_for_failure(self) -> list[Entry]:
@@ -120,6 +115,7 @@ class GroupCommit:
         new = self._needs_new_segment()
         if not new and not self._queue:
             self._roll_wanted = False
+            self._after_round()
             return
         entries, size = self._take(new)
         active = state.active
@@ -198,30 +194,12 @@ class GroupCommit:
             except OSError as error:
                 self._on_failure(error, entries)
             else:
-                self._finish_old(old if new else None)
+                if new and old is not None:
+                    save_indexes(state, old)
                 self._round_done(entries, segment, size)
 
         state.env.fault("log.before_round")
         state.env.offload(round_of_writes, done)
-
-    def _finish_old(self, old: ActiveSegment | None) -> None:
-        """The old segment is whole: its indexes may be saved, its file closed."""
-        state = self._state
-        if old is None:
-            return
-        segment = state.active_segment
-        env, folder = state.env, state.folder
-
-        def save() -> None:
-            old.file.close()
-            if segment is not None and segment.indexes is not None:
-                segment.indexes.save(env.files, folder, segment.header.name.stem)
-
-        def saved(result: Result[None]) -> None:
-            with suppress(OSError):
-                result.value()  # the indexes can be rebuilt
-
-        env.offload(save, saved)
 
     def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int) -> None:
         state = self._state
@@ -229,7 +207,7 @@ class GroupCommit:
             state.started(segment)
         state.counters.add("log.syncs")
         state.full = False
-        self._note(entries, segment)
+        state.show(entries, segment)
         state.synced = state.visible
         state.tail.shrink(state.synced.index)
         self._unsynced_bytes = 0
@@ -256,59 +234,36 @@ class GroupCommit:
             self._schedule_flush()
             return
         self._unsynced_bytes += size
-        self._note(entries, active)
+        state.show(entries, active)
         self._answer(entries)
         if self._unsynced_bytes >= state.settings.relaxed_sync_bytes:
             self._sync_soon()
         elif self._sync_timer is None:
             self._sync_timer = state.env.call_later(state.settings.relaxed_sync_ms, self._sync_due)
-        self._arm_mark()
-
-    def _note(self, entries: list[Entry], segment: ActiveSegment) -> None:
-        """The entries are in the file and visible: indexes, tail, watermark."""
-        state = self._state
-        known = state.active_segment
-        assert known is not None
-        if known.indexes is None:
-            known.indexes = SegmentIndexes()
-        keep_from = state.synced.index if state.durability is Durability.RELAXED else state.appended.index
-        for entry in entries:
-            place = Place(segment.end, entry.before.index, entry.before.offset)
-            known.indexes.note(place, entry.appended.enqueued_time_ms)
-            segment.end += len(entry.run)
-            if not entry.is_mark:
-                run = TailRun(
-                    memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
-                    entry.appended.enqueued_time_ms,
-                )  # fmt: skip
-                state.tail.add(run, keep_from)
-        known.end_position = segment.end
-        if entries:
-            state.visible = entries[-1].end
+        self._mark.arm()
 
     def _answer(self, entries: list[Entry]) -> None:
-        moved = 0
         for entry in entries:
-            moved += not entry.is_mark
             if entry.on_done is not None:
                 entry.on_done(entry.appended)
-        if moved:
+        if moved := sum(not entry.is_mark for entry in entries):
             self._state.counters.add("log.appends", moved)
             self._state.counters.add("log.appended_bytes", sum(len(entry.run) for entry in entries))
             self._on_visible()
 
-    def _refuse(self, error: StoreError, entries: list[Entry], known: bool = True) -> None:
+    def _refuse(self, error: StoreError, entries: list[Entry]) -> None:
         """Nothing of these, nor of what waits behind them, is stored: their numbers are free again."""
         state = self._state
         waiting, self._queue, self._queued_bytes = entries + self._queue, [], 0
         state.appended = state.visible
         state.full = isinstance(error, DiskFull)
+        self._roll_wanted = False  # whoever wanted it asks again; nobody may ask a full disk in a loop
         state.counters.add("log.refused", len(waiting))
-        self._marked = False
+        self._mark.appended(is_mark=False)
         self._busy = False
         for entry in waiting:
             if entry.on_done is not None:
-                entry.on_done(Refused(error, known))
+                entry.on_done(Refused(error))
         if self._close_marked:
             self._finish_close()
         else:
@@ -357,48 +312,20 @@ class GroupCommit:
             else:
                 self._waiting_for_sync.append((index, callback))
 
-    # -- after a round: the next one, the end, or an idle mark
+    # -- after a round: the next one, the end, or an idle mark (idle_mark.py)
 
     def _after_round(self) -> None:
         if self._busy:
             return
-        if self._queue or self._roll_wanted:
+        if self._state.offline is None and (self._queue or self._roll_wanted):
             self._flush()
         elif self._state.closing:
             self._advance_close()
         else:
-            self._arm_mark()
+            self._mark.arm()
 
-    def _arm_mark(self) -> None:
-        state = self._state
-        if self._marked or state.offline is not None or state.closing:
-            return
-        self._mark_due_ms = state.env.monotonic_ms() + state.settings.idle_mark_ms
-        if self._mark_timer is None:
-            self._mark_timer = state.env.call_later(state.settings.idle_mark_ms, self._mark_if_idle)
-
-    def _mark_if_idle(self) -> None:
-        self._mark_timer = None
-        state = self._state
-        early = self._mark_due_ms - state.env.monotonic_ms()
-        if early > 0:
-            self._mark_timer = state.env.call_later(early, self._mark_if_idle)
-        elif self._busy or self._syncing or self._queue or self._unsynced_bytes or state.active is None:
-            self._arm_mark()
-        elif not self._marked and state.offline is None and not state.closing:
-            self._submit_mark(IDLE)
-
-    def _submit_mark(self, body: bytes) -> None:
-        """Append a mark: everything below it is durable, and it says so."""
-        state = self._state
-        end, run = state.appended, pack_control(CONTROL_IDLE_MARK, body)
-        time_ms = max(state.env.now_ms(), end.last_time_ms)
-        complete_run(
-            run, nonce=state.nonce, first_index=end.index, first_offset=end.offset, enqueued_time_ms=time_ms,
-            durable_upto=state.synced.index, writer_epoch=state.writer_epoch,
-        )  # fmt: skip
-        appended = Appended(end.index, end.index, end.offset, end.offset, time_ms)
-        self.submit(Entry(run, end, end, appended, None, is_mark=True))
+    def _is_idle(self) -> bool:
+        return not (self._busy or self._syncing or self._queue or self._unsynced_bytes)
 
     def _advance_close(self) -> None:
         state = self._state
@@ -410,7 +337,7 @@ class GroupCommit:
             self._sync_soon()
         else:
             self._close_marked = True
-            self._submit_mark(CLOSED)
+            self.submit(mark_entry(state, CLOSED))
 
     def _finish_close(self) -> None:
         """Give the spare space back, save the indexes, close the file, tell the owner. Failures change nothing now."""
@@ -418,24 +345,5 @@ class GroupCommit:
         self._on_closed = None
         if on_closed is None:
             return
-        active, segment = state.active, state.active_segment
-        usable = state.offline is None
-
-        def finish() -> None:
-            if active is None or segment is None:
-                return
-            try:
-                if usable:
-                    active.finish()
-                    if segment.indexes is not None:
-                        segment.indexes.save(state.env.files, state.folder, segment.header.name.stem)
-            finally:
-                active.file.close()
-
-        def finished(result: Result[None]) -> None:
-            with suppress(OSError):
-                result.value()  # the mark is durable, or was refused; recovery deals with either
-            on_closed()
-
-        state.active = None
-        state.env.offload(finish, finished)
+        active, state.active = state.active, None
+        close_segment(state, active, on_closed)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from hubweir.counters import Counters
 from hubweir.env import Env
+from hubweir.messaging_store.batch_scan import Place
 from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader
-from hubweir.messaging_store.segment_files import Segment
-from hubweir.messaging_store.tail import Tail
+from hubweir.messaging_store.segment_files import Segment, SegmentIndexes
+from hubweir.messaging_store.tail import Tail, TailRun
 
 MIB = 1024 * 1024
 
@@ -102,6 +103,26 @@ class LogState:
         self.active = active
         self.active_segment = Segment(active.header, self.folder, None, active.end)
         self.segments.append(self.active_segment)
+
+    def show(self, entries: list[Entry], segment: ActiveSegment) -> None:
+        """The entries are in the file and visible: indexes, tail, watermark."""
+        known = self.active_segment
+        assert known is not None
+        if known.indexes is None:
+            known.indexes = SegmentIndexes()
+        for entry in entries:
+            place = Place(segment.end, entry.before.index, entry.before.offset)
+            known.indexes.note(place, entry.appended.enqueued_time_ms)
+            segment.end += len(entry.run)
+            if not entry.is_mark:
+                run = TailRun(
+                    memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
+                    entry.appended.enqueued_time_ms,
+                )  # fmt: skip
+                self.tail.add(run, self.synced.index)
+        known.end_position = segment.end
+        if entries:
+            self.visible = entries[-1].end
 
     def alarm(self, text: str) -> None:
         """Tell the operator, once."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hubweir.env import Buffer, Result
-from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline, StoreError
+from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.kernels import find_offset
 from hubweir.messaging_store.failed_sync import EpochSource, recover_from_failure
 from hubweir.messaging_store.group_commit import GroupCommit
@@ -25,6 +25,7 @@ from hubweir.messaging_store.log_reader import (
     segment_of,
 )
 from hubweir.messaging_store.log_state import End, Entry, LogState
+from hubweir.messaging_store.pending_read import read_away
 from hubweir.messaging_store.record import complete_run, headers_of, pack_control
 from hubweir.messaging_store.recovery import describe_damage
 from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
@@ -32,18 +33,6 @@ from hubweir.messaging_store.snapshot import Snapshot, load, save
 
 # Set aside on the disk for what must still work when it is full.
 RESERVE_BYTES = 8 * 1024 * 1024
-
-
-class _PendingAnswer:
-    """A read or a search that answers later, or was cancelled."""
-
-    __slots__ = ("cancelled",)
-
-    def __init__(self) -> None:
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 class SegmentLog:
@@ -162,7 +151,9 @@ class SegmentLog:
             self._quarantine(run)
             return Refused(run.error())
 
-        return self._offload_read(
+        return read_away(
+            state.env,
+            state.log_id,
             lambda: read_run(files, segments, index, limit, max_bytes),
             answer,
             on_done,
@@ -183,7 +174,9 @@ class SegmentLog:
             return limit if run is None else _index_of_offset(run.data, offset, run.next_index)
         segments = state.segments[self._segment_of_offset(offset) :]
         files = state.env.files
-        return self._offload_read(
+        return read_away(
+            state.env,
+            state.log_id,
             lambda: find_offset_in(files, segments, offset, limit),
             lambda index: index,
             on_done,
@@ -202,7 +195,9 @@ class SegmentLog:
             return limit if found is None else max(found, state.first_index)
         segments = state.segments[self._segment_of_time(time_ms) :]
         files = state.env.files
-        return self._offload_read(
+        return read_away(
+            state.env,
+            state.log_id,
             lambda: find_time_in(files, segments, time_ms, limit),
             lambda index: index,
             on_done,
@@ -216,28 +211,6 @@ class SegmentLog:
     def _segment_of_time(self, time_ms: int) -> int:
         numbers = range(len(self._state.segments))
         return max((n for n in numbers if self._state.segments[n].header.last_time_ms < time_ms), default=0)
-
-    def _offload_read(self, call, answer, on_done, again) -> Pending:  # type: ignore[no-untyped-def]
-        pending = _PendingAnswer()
-
-        def done(result: Result) -> None:  # type: ignore[type-arg]
-            if pending.cancelled:
-                return
-            try:
-                value = answer(result.value())
-            except FileNotFoundError:
-                # Retention took the file meanwhile: ask again, from what is kept.
-                outcome = again()
-                if not isinstance(outcome, _PendingAnswer):
-                    on_done(outcome)
-                return
-            except (OSError, StoreError) as error:
-                text = f"log {self._state.log_id}: cannot be read: {error}"
-                value = Refused(error if isinstance(error, StoreError) else StoreError(text))
-            on_done(value)
-
-        self._state.env.offload(call, done)
-        return pending
 
     def _quarantine(self, found: ReadDamaged) -> None:
         """Tell the operator what cannot be served."""

@@ -18,14 +18,13 @@ import errno
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from random import Random
 
 from hubweir.env import Buffer, File, FolderLock, SyncFailed
 from hubweir.errors import StoreLocked
-
-SECTOR = 512
+from hubweir.testing.memory_inode import Inode
 
 
 class PowerCut(BaseException):
@@ -51,80 +50,12 @@ class _Plan:
     forever: bool
 
 
-@dataclass(slots=True, eq=False)
-class _Inode:
-    """A file's bytes as the page cache shows them, and what the disk would still say instead."""
-
-    data: bytearray = field(default_factory=bytearray)
-    size: int = 0
-    synced_size: int = 0
-    unsynced: dict[int, bytes] = field(default_factory=dict)  # sector -> what the disk holds there
-    lost: dict[int, bytes] = field(default_factory=dict)  # the same, for sectors a failed sync gave up
-
-    def read(self, position: int, size: int) -> bytes:
-        end = min(position + size, self.size)
-        found = bytes(self.data[position:end])
-        return found + bytes(max(0, end - position - len(found)))
-
-    def write(self, position: int, data: bytes) -> None:
-        end = position + len(data)
-        for sector in range(position // SECTOR, -(-end // SECTOR)):
-            if sector not in self.unsynced:
-                old = self.lost.pop(sector, None)
-                self.unsynced[sector] = self.sector(sector) if old is None else old
-        if len(self.data) < end:
-            self.data.extend(bytes(end - len(self.data)))
-        self.data[position:end] = data
-        self.size = max(self.size, end)
-
-    def sector(self, sector: int) -> bytes:
-        found = bytes(self.data[sector * SECTOR : (sector + 1) * SECTOR])
-        return found + bytes(SECTOR - len(found))
-
-    def put(self, sector: int, content: bytes) -> None:
-        end = (sector + 1) * SECTOR
-        if len(self.data) < end:
-            self.data.extend(bytes(end - len(self.data)))
-        self.data[sector * SECTOR : end] = content
-
-    def truncate(self, size: int) -> None:
-        if size < self.size:
-            if size < len(self.data):
-                tail = bytes(len(self.data) - size)
-                self.write(size, tail)
-            del self.data[size:]
-        self.size = size
-
-    def sync(self) -> None:
-        self.unsynced.clear()
-        self.synced_size = self.size
-
-    def fail_sync(self, random: Random) -> None:
-        for sector, old in self.unsynced.items():
-            if random.random() < 0.7:
-                self.lost[sector] = old
-        self.unsynced.clear()
-
-    def cut(self, random: Random) -> None:
-        for sector, old in sorted(self.unsynced.items()):
-            if random.random() < 0.5:
-                self.put(sector, old)
-        for sector, old in sorted(self.lost.items()):
-            self.put(sector, old)
-        if self.size != self.synced_size and random.random() < 0.5:
-            self.size = self.synced_size
-        del self.data[self.size :]
-        self.unsynced.clear()
-        self.lost.clear()
-        self.synced_size = self.size
-
-
 class MemoryFile:
     """An open file of MemoryFiles. See hubweir.env.File."""
 
     __slots__ = ("_files", "_generation", "_inode", "_path", "_writable")
 
-    def __init__(self, files: MemoryFiles, path: str, inode: _Inode, *, writable: bool) -> None:
+    def __init__(self, files: MemoryFiles, path: str, inode: Inode, *, writable: bool) -> None:
         self._files = files
         self._path = path
         self._inode = inode
@@ -194,7 +125,7 @@ class _Change:
     """A change of names that its folder's sync makes durable: `path` names `inode` now, None: nothing. A rename is
     one change of two names."""
 
-    names: tuple[tuple[str, _Inode | None], ...]
+    names: tuple[tuple[str, Inode | None], ...]
 
 
 class MemoryFiles:
@@ -208,8 +139,8 @@ class MemoryFiles:
         self.generation = 0
         self.locks: set[str] = set()
         self.trace = hashlib.sha256()
-        self._names: dict[str, _Inode] = {}
-        self._durable: dict[str, _Inode] = {}
+        self._names: dict[str, Inode] = {}
+        self._durable: dict[str, Inode] = {}
         self._folders: set[str] = {""}
         self._changes: dict[str, list[_Change]] = {}
         self._plans: list[_Plan] = []
@@ -270,7 +201,7 @@ class MemoryFiles:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
             if fault is Fault.ENOSPC:
                 raise _error(errno.ENOSPC)
-            self._change(path, ((path, _Inode()),))
+            self._change(path, ((path, Inode()),))
         return MemoryFile(self, path, self._inode(path), writable=True)
 
     def open_to_read(self, path: str) -> File:
@@ -348,21 +279,21 @@ class MemoryFiles:
         other = MemoryFiles(seed, capacity_bytes=self.capacity_bytes)
         other._folders = set(self._folders)
         for path, inode in self._names.items():
-            other._names[path] = other._durable[path] = _Inode(bytearray(inode.data), inode.size, inode.size)
+            other._names[path] = other._durable[path] = Inode(bytearray(inode.data), inode.size, inode.size)
         return other
 
-    def _inode(self, path: str) -> _Inode:
+    def _inode(self, path: str) -> Inode:
         if path not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self._names[path]
 
-    def _change(self, path: str, names: tuple[tuple[str, _Inode | None], ...]) -> None:
+    def _change(self, path: str, names: tuple[tuple[str, Inode | None], ...]) -> None:
         change = _Change(names)
         _apply(self._names, change)
         self._changes.setdefault(path.rpartition("/")[0], []).append(change)
 
 
-def _apply(names: dict[str, _Inode], change: _Change) -> None:
+def _apply(names: dict[str, Inode], change: _Change) -> None:
     for path, inode in change.names:
         if inode is None:
             names.pop(path, None)

@@ -1,0 +1,125 @@
+"""T11: one script on one log, with the n-th file call failing, for every n and every way to fail, once and for ever.
+
+Whatever fails: what was accepted is there after the restart, what was refused is not, and the store opens again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from log_world import LogWorld, Violation
+
+from hubweir.env import SyncFailed
+from hubweir.errors import CorruptStore, StoreError
+from hubweir.kernels import which
+from hubweir.messaging_store.log import Durability
+from hubweir.testing.memory_files import Fault, MemoryFile, MemoryFiles, PowerCut
+
+SITES = {
+    "create", "open", "read", "write", "sync", "reserve", "truncate", "rename", "remove", "sync_folder", "list",
+    "make_folder", "lock_folder",
+}  # fmt: skip
+
+
+class Script(LogWorld):
+    """The same history every time but for the fault."""
+
+    def __init__(self, durability: Durability, files: Callable[[str], MemoryFiles] = MemoryFiles) -> None:
+        super().__init__(11, files=files)
+        self.durability = self.model.durability = durability
+
+    def play(self) -> None:
+        """Two lifetimes: fill several segments, save snapshots, expire, close; then read cold, append, be killed."""
+        self.open()
+        assert self.store is not None and self.log is not None
+        for number in range(8):
+            self.append()
+            self.append()
+            self.env.run_for(70)
+            if number % 3 == 2:
+                self.log.save_snapshot(b"state", lambda outcome: None)
+                self.env.run_for(1000)
+                self.log.expire(now_ms=self.env.now_ms(), retention_ms=1500)
+        self.env.run_for(500)
+        self.store.close(lambda: None)
+        self.env.run()
+        self.restart_without_healing()
+        self.open()
+        for _ in range(4):
+            self.append()
+            self.env.run_for(70)
+            self.read_some()
+
+    def restart_without_healing(self) -> None:
+        self.env.crash()
+        self.env = self.env.restart()
+
+    def survive(self, nth: int, fault: Fault, *, forever: bool) -> bool:
+        """Play with a fault, cut the power, heal, and check. False when there are fewer calls than nth."""
+        self.files.plan(nth, fault, forever=forever)
+        with suppress(OSError, StoreError, PowerCut):
+            self.play()
+        reached = self.files.calls >= nth
+        self.restart(power_cut=fault is not Fault.LYING_SYNC)
+        self.open()
+        self.append()
+        self.env.run()
+        assert self.model.sent[-1].state == "accepted", "the log does not take appends after the restart"
+        self.restart(power_cut=True)
+        self.open()
+        return reached
+
+
+def _walk(durability: Durability, fault: Fault, forever: bool, step: int) -> int:
+    nth = 1
+    while True:
+        try:
+            if not Script(durability).survive(nth, fault, forever=forever):
+                return nth
+        except BaseException as error:
+            error.add_note(f"call {nth}, {fault}, forever={forever}, {durability.name}")
+            raise
+        nth += step
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("forever", [False, True], ids=["once", "for ever"])
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.LYING_SYNC])
+@pytest.mark.parametrize("durability", Durability)
+def test_every_call_may_fail(
+    durability: Durability, fault: Fault, forever: bool, measure: Callable[[int], int]
+) -> None:
+    whole = measure(10) == 10
+    calls = _walk(durability, fault, forever, (1 if whole else 2) * (5 if which() == "pure" else 1))
+    assert calls > 100, "the script makes fewer calls than it did"
+
+
+@pytest.mark.parametrize("durability", Durability)
+def test_a_sync_that_lies_does_no_harm_without_a_power_cut(durability: Durability) -> None:
+    for nth in range(1, 200, 3):
+        Script(durability).survive(nth, Fault.LYING_SYNC, forever=False)
+
+
+def test_the_script_reaches_every_kind_of_call() -> None:
+    script = Script(Durability.DURABLE)
+    script.files.call_names = []
+    script.play()
+    assert set(script.files.call_names) == SITES
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["ignored", "tried again"])
+def test_control_a_failed_sync_that_is_forgotten_is_found(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = MemoryFile.sync
+
+    def careless(self: MemoryFile) -> None:
+        try:
+            sync(self)
+        except SyncFailed:
+            if again:
+                sync(self)
+
+    monkeypatch.setattr(MemoryFile, "sync", careless)
+    with pytest.raises((Violation, CorruptStore)):
+        _walk(Durability.DURABLE, Fault.SYNC_EIO, False, 1)
