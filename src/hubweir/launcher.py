@@ -59,6 +59,10 @@ SWITCH_INTERVAL_S = 0.0005
 CLOSE_MS = 2_000  # for peers to answer our close; then their connections are dropped
 
 
+class DataFolderUnusable(HubweirError):
+    """The disk refused something that a start needs: no folder can be there, no right to it, no space left."""
+
+
 class Service:
     """One running service. Made by `start`, on a running loop; used on that loop."""
 
@@ -87,12 +91,18 @@ class Service:
     async def start(cls, settings: Settings) -> Service:
         """Start everything; HubweirError says what is in the way, and nothing stays open then."""
         check_development_key(settings)
-        service = cls(settings)
         try:
-            await service._start()
-        except BaseException:
-            await service._close_everything(grace_ms=0)
-            raise
+            service = cls(settings)
+            try:
+                await service._start()
+            except BaseException:
+                await service._close_everything(grace_ms=0)
+                raise
+        except OSError as error:
+            # Taken ports and bad certificates have errors of their own: what is left is the disk.
+            place = error.filename or Path(settings.data).absolute()
+            text = f"the service cannot start on the data folder {settings.data}: {place}: {error.strerror or error}"
+            raise DataFolderUnusable(text) from error
         return service
 
     async def stop(self) -> None:
@@ -270,9 +280,15 @@ def check_data_format(files: Files) -> None:
         write_whole(files, "", FORMAT_NAME, FORMAT_TEXT)
     elif found != FORMAT_TEXT:
         raise NewerFormat(
-            f"the data folder says {found[:40]!r}, and this version reads {FORMAT_TEXT!r}: nothing was changed; "
+            f"the data folder says {printable(found)!r}, and this version reads {printable(FORMAT_TEXT)!r}: "
+            "nothing was changed; "
             "use the version that wrote it, or another --data folder"
         )
+
+
+def printable(line: bytes) -> str:
+    """The first line of a small file, for a message."""
+    return line[:40].decode("ascii", "replace").strip()
 
 
 def raise_if_refused(result: object) -> None:

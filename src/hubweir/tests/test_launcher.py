@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import errno
 import os
 import socket
 import ssl
@@ -21,7 +22,7 @@ from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, NewerFormat, ServiceError, StoreLocked
-from hubweir.launcher import Service, check_development_key, is_loopback
+from hubweir.launcher import DataFolderUnusable, Service, check_development_key, is_loopback
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import LOOPS, run_on
 
@@ -270,3 +271,29 @@ def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(t
     assert target(service).port == 7000 and target(service, plain=False).port == 7000
     service.addresses = [("0.0.0.0", 5671)]
     assert target(service).host == "localhost"
+
+
+def test_a_data_folder_that_cannot_be_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+
+    async def scenario() -> None:
+        with pytest.raises(DataFolderUnusable, match="data folder .*data.*File exists"):
+            await Service.start(settings(tmp_path))
+
+    run_on("asyncio", scenario())
+
+
+def test_a_disk_that_refuses_the_first_write_ends_the_start_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def scenario() -> None:
+        with pytest.raises(DataFolderUnusable, match="No space left on device"):
+            await Service.start(settings(tmp_path))
+        monkeypatch.undo()
+        await (await Service.start(settings(tmp_path))).stop()  # nothing stayed locked
+
+    monkeypatch.setattr(os, "pwritev", full)
+    run_on("asyncio", scenario())
