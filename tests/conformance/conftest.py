@@ -36,6 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "feature(name): the column this test counts in")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """TLS ends before the broker begins: it is not run again for every way to the broker."""
+    items[:] = [item for item in items if not ("tls" in item.name and "socket pair" in item.name)]
+
+
 @dataclass
 class Doors:
     """Where clients find the namespace."""
@@ -82,7 +87,8 @@ def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "socket pair":
             patch.setattr("hubweir.launcher.InProcessBroker", SocketPairBroker)
-        with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671)) as namespace:
+        # The standard loop: closing uvloop's from another thread than it ran on does not always come back.
+        with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671), loop="asyncio") as namespace:
             for hub, count in HUBS.items():
                 namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
             yield Doors(namespace, request.param)
