@@ -256,6 +256,9 @@ class Endpoint:
     def _early_step(self) -> bool:
         """Handle one header or one SASL frame; False when more bytes, or the host's answer, are needed."""
         if self._phase is Phase.SASL_HEADER:
+            if self._leaves_out_sasl():
+                self._phase = Phase.AMQP_HEADER
+                return True
             if not self._take_header(SASL_HEADER):
                 return False
             self._phase = Phase.SASL_FRAMES
@@ -280,9 +283,15 @@ class Endpoint:
         del self._early[: frame.end]
         return True
 
+    def _leaves_out_sasl(self) -> bool:
+        """Whether the peer begins with AMQP itself, and may."""
+        return self.settings.sasl_may_be_left_out and self._early.startswith(AMQP_HEADER)
+
     def _take_header(self, expected: bytes) -> bool:
         """Whether the expected header is there; it is used up. Any other is answered with it, and ends all."""
         if not can_become(self._early, expected):
+            if self.settings.sasl_may_be_left_out and can_become(self._early, AMQP_HEADER):
+                return False
             if self.role is Role.SERVER:
                 self._connection.out += expected
             raise ConnectionFault(FRAMING_ERROR, f"the connection began with {name_header(self._early)}")

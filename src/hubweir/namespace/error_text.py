@@ -28,8 +28,11 @@ class Reference:
 
 
 def with_reference(text: str, reference: Reference) -> str:
-    """`text, TrackingId:…, SystemTracker:…, Timestamp:…`; unchanged when it has a reference already."""
-    return text if "TrackingId:" in text else f"{text.rstrip(' .')}, {reference}"
+    """`text, TrackingId:…, SystemTracker:…, Timestamp:…`; unchanged when it has a reference already.
+
+    A full stop stays: some clients match texts with it.
+    """
+    return text if "TrackingId:" in text else f"{text.rstrip()}, {reference}"
 
 
 def hub_tracker(namespace: str, hub: str, *, partition_id: str | None = None, consumer_group: str | None = None) -> str:

@@ -173,6 +173,22 @@ def test_a_client_reports_a_refusal_of_its_response() -> None:
     assert client.is_closed
 
 
+@pytest.mark.parametrize("first", [8, 1, 7])
+def test_a_server_that_allows_it_takes_a_peer_without_sasl(first: int) -> None:
+    endpoint = server(sasl_may_be_left_out=True)
+    opening = AMQP_HEADER + frame(OPEN)
+    assert give(endpoint, opening[:first]) == []
+    assert [type(event) for event in give(endpoint, opening[first:])] == [Opened]
+    assert sent(endpoint).startswith(AMQP_HEADER)
+
+
+def test_a_server_that_takes_peers_without_sasl_still_offers_it_and_refuses_other_headers() -> None:
+    endpoint = server(sasl_may_be_left_out=True)
+    assert give(endpoint, sasl_start("ANONYMOUS")) == [SaslInitiated("ANONYMOUS", b"", None)]
+    endpoint = server(sasl_may_be_left_out=True)
+    assert closed_with(give(endpoint, b"AMQP\x00\x00\x09\x01")) == "amqp:connection:framing-error"
+
+
 def test_both_roles_work_without_sasl() -> None:
     pair = EndpointPair(client=EndpointSettings("c", sasl=False), server=EndpointSettings("s", sasl=False)).opened()
     assert [type(event) for event in pair.server.events] == [Opened]

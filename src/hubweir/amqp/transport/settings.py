@@ -39,6 +39,7 @@ class EndpointSettings:
     incoming_window: int = 5_000  # frames; what Azure's service offers; refreshed at half
 
     sasl: bool = True
+    sasl_may_be_left_out: bool = False  # server: a peer that begins with AMQP is taken, as one that proved nothing
     sasl_mechanism: str = "ANONYMOUS"  # client: which one it chooses
     sasl_response: bytes = b""  # client: the initial response
 

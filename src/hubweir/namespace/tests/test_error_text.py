@@ -21,7 +21,7 @@ REFERENCE = Reference("0123456789abcdef0123456789abcdef", hub_tracker("ns", "Hub
 def test_a_reference_stands_behind_the_text_where_the_python_client_splits_it_off() -> None:
     text = with_reference(unauthorized("Send", "sb://ns/hub"), REFERENCE)
     assert text == (
-        "Unauthorized access. 'Send' claim(s) are required to perform this operation. Resource: 'sb://ns/hub', "
+        "Unauthorized access. 'Send' claim(s) are required to perform this operation. Resource: 'sb://ns/hub'., "
         "TrackingId:01234567-89ab-cdef-0123-456789abcdef_G0, SystemTracker:ns:eventhub:hub~3, "
         "Timestamp:2023-11-14T22:13:20"
     )
