@@ -1,4 +1,7 @@
-"""The driver around a real endpoint on real sockets: both roles, plain and TLS, one flush a turn, every kind of end."""
+"""The driver around a real endpoint on real sockets: both roles, plain and TLS, one flush a turn, every kind of end.
+
+Long because all of it needs the same bench: two drivers on real sockets, in both roles, plain and over TLS.
+"""
 
 import asyncio
 import socket
