@@ -27,6 +27,7 @@ from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Sett
 from hubweir.counters import Counters
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.descriptor_limit import raise_descriptor_limit
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.http_driver import HttpDriver
 from hubweir.drivers.port_switch import PortSwitch
@@ -167,6 +168,7 @@ class Service:
             for port in settings.port:
                 self.addresses.append(self._switch.listen(host, port))
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        raise_descriptor_limit()
         gc.collect()
         gc.freeze()
         self.ready = True
