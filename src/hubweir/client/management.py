@@ -102,12 +102,12 @@ class Management:
     async def create_group(self, hub: str, group: str) -> None:
         """Add a consumer group to a hub."""
         await self.connection.authorization.authorize("")
-        await self._ask("CREATE", _GROUP, hub, {"consumer_group": group})
+        await self._ask("CREATE", _GROUP, hub, {"group": group})
 
     async def delete_group(self, hub: str, group: str) -> None:
         """Remove a consumer group; `$Default` stays."""
         await self.connection.authorization.authorize("")
-        await self._ask("DELETE", _GROUP, hub, {"consumer_group": group})
+        await self._ask("DELETE", _GROUP, hub, {"group": group})
 
     async def _ask(
         self, operation: str, kind: str, name: str, more: dict[str, object] | None = None, *, body: object = None
