@@ -98,13 +98,26 @@ class BlockingSqliteCheckpointStore:
 
     def _prepare(self, path: Path) -> None:
         # The mode stays in the file; full syncs are this connection's.
-        self._file.execute("PRAGMA journal_mode = WAL")
+        self._set_wal_mode()
         self._file.execute("PRAGMA synchronous = FULL")
         (found,) = self._file.execute("PRAGMA user_version").fetchone()
         if found > FORMAT:
             raise NewerFormat(f"{path} has format {found}, and this version reads {FORMAT}: it was left untouched")
         if found < FORMAT:
             self._file.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
+
+    def _set_wal_mode(self) -> None:
+        """SQLite does not wait for others here, as it does everywhere else: so we do, when several open a new file."""
+        end_s = time.monotonic() + BUSY_S
+        while True:
+            try:
+                self._file.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end_s:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def _claim(self, record: Record) -> Record | None:
         """One statement, so one transaction: it writes when the etag is right, and not otherwise."""

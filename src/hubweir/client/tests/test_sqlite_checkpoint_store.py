@@ -18,8 +18,8 @@ CLAIM_ALL = """
 import sys
 from hubweir.client.partition_context import GroupName
 from hubweir.client.sqlite_checkpoint_store import BlockingSqliteCheckpointStore
+sys.stdin.readline()
 with BlockingSqliteCheckpointStore(sys.argv[1]) as store:
-    sys.stdin.readline()
     name = GroupName("namespace", "hub", "group")
     won = [r["partition_id"] for n in range(200)
            for r in store.claim_ownership([name.record(str(n), owner_id=sys.argv[2])])]
@@ -31,10 +31,11 @@ import sys
 from hubweir.client.partition_context import GroupName
 from hubweir.client.sqlite_checkpoint_store import BlockingSqliteCheckpointStore
 store = BlockingSqliteCheckpointStore(sys.argv[1])
+name = GroupName("namespace", "hub", "group")
 number = 0
 while True:
     number += 1
-    store.update_checkpoint(GroupName("namespace", "hub", "group").record("0", offset=str(number), sequence_number=number))
+    store.update_checkpoint(name.record("0", offset=str(number), sequence_number=number))
     print(number, flush=True)
 """
 
