@@ -27,7 +27,11 @@ VALUES = {"uuid.UUID"}
 # The same through a module that is fine otherwise.
 CALLS_OF_THE_WORLD = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 LONGEST = 350
-ENTRY_POINTS = {"hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"}
+ENTRY_POINTS = {
+    *("hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"),
+    # what users of the client import
+    *("hubweir.client.blocking", "hubweir.client.sqlite_checkpoint_store", "hubweir.client.memory_checkpoint_store"),
+}
 # Who starts tasks also ends them: each line is a module that awaits or cancels every task it creates.
 SUPERVISORS = {"hubweir/drivers/tasks.py"}
 

@@ -7,6 +7,7 @@ A connection string with a key makes its own tokens, one an audience, for TOKEN_
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
     from hubweir.client.connection import Connection
     from hubweir.namespace.connection_string import ConnectionString
 
+logger = logging.getLogger(__name__)
+
 TOKEN_LIFETIME_S = 3_600
 # Put again when a tenth of the lifetime is left.
 _REFRESH_AFTER = 0.9
+# A renewal that failed has some ten tries before the tokens end.
+_RETRY_AFTER = 0.01
 _ACCEPTED = (200, 202)
 
 
@@ -50,16 +55,23 @@ class Authorization:
                 self._connection.tasks.start(self._refresh(), name="token refresh")
 
     async def _refresh(self) -> None:
-        while True:
-            await asyncio.sleep(TOKEN_LIFETIME_S * _REFRESH_AFTER)
-            async with self._mutex:
-                for audience in self._audiences:
-                    await self._put(audience)
+        """Put every token again, for ever; after a failure soon again, since the old tokens still hold a while."""
+        wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
+        while self._connection.error is None:
+            await asyncio.sleep(wait_s)
+            try:
+                async with self._mutex:
+                    for audience in self._audiences:
+                        await self._put(audience)
+                wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
+            except ServiceError as error:
+                wait_s = TOKEN_LIFETIME_S * _RETRY_AFTER
+                logger.warning("a token was not renewed, next try in %.0f s: %s", wait_s, error)
 
     async def _put(self, audience: str) -> None:
-        if self._cbs is None:
+        if self._cbs is None or self._cbs.error is not None:  # a service detaches a link that was idle for long
             self._cbs = RequestLink(self._connection, "$cbs")
-            await asyncio.wait_for(self._cbs.ready(), self._connection.timeout_s)
+            await self._cbs.ready(self._connection.timeout_s)
         ends_s = int(time.time()) + TOKEN_LIFETIME_S
         request = Message(
             application_properties={

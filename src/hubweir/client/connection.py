@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import uuid
+from itertools import count
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
@@ -52,6 +53,7 @@ class Connection:
         self.authorization = Authorization(self)
         self.error: ServiceError | None = None
         self._users: dict[Link, LinkUser] = {}
+        self._link_numbers = count(1)
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver: AmqpDriver | None = None
@@ -83,13 +85,20 @@ class Connection:
                 )
                 await self._opened
         except TimeoutError:
-            await self.close()
+            self._abort()
             raise ServiceError(
-                TIMED_OUT, f"{target.host}:{target.tcp_port} did not open within {timeout_s} s"
+                TIMED_OUT, f"{target.host}:{target.tcp_port} did not open within {timeout_s} s: try again"
             ) from None
         except OSError as error:
             raise ServiceError(CONNECTION_FORCED, f"cannot reach {target.host}:{target.tcp_port}: {error}") from error
+        except BaseException:  # refused by the server, or the caller gave up
+            self._abort()
+            raise
         return self
+
+    def name_link(self, kind: str) -> str:
+        """A link name that no other link of this connection has."""
+        return f"{kind}-{next(self._link_numbers)}"
 
     @property
     def session(self) -> Session:
@@ -104,6 +113,12 @@ class Connection:
         """Events about link go to user from now on. Sends the attach at the end of this turn."""
         self._users[link] = user
         self.wake()
+
+    def detach(self, link: Link) -> None:
+        """End a link from our side; its user hears nothing more. Does nothing when it is over already."""
+        if self._users.pop(link, None) is not None:
+            link.detach()
+            self.wake()
 
     def wake(self) -> None:
         """The endpoint has something to send."""
@@ -137,22 +152,18 @@ class Connection:
 
     def on_event(self, event: Event) -> None:
         match event:
-            case DeliveriesReceived():
-                self._users[event.link].on_deliveries(event)
-            case CreditGranted():
-                self._users[event.link].on_credit(event)
-            case Settled():
-                self._users[event.link].on_settled(event)
-            case LinkAttached():
-                self._users[event.link].on_attached(event)
-            case LinkRefused():
-                self._users.pop(event.link).on_refused(event)
-            case LinkDetached():
+            case DeliveriesReceived() | CreditGranted() | Settled() | LinkAttached():
+                # None for a link that we detached and that the peer still had something for.
+                user = self._users.get(event.link)
+                if user is not None:
+                    _tell(user, event)
+            case LinkRefused() | LinkDetached():
                 user = self._users.pop(event.link, None)
                 if user is not None:
-                    user.on_detached(event)
+                    _tell(user, event)
             case Opened():
-                self._opened.set_result(None)
+                if not self._opened.done():
+                    self._opened.set_result(None)
             case SaslFinished(code=code) if code != 0:
                 self._fail(ServiceError(UNAUTHORIZED, f"{self.target.host} refused the SASL exchange (outcome {code})"))
             case SessionEnded():
@@ -178,6 +189,11 @@ class Connection:
         if not self._gone.done():
             self._gone.set_result(None)
 
+    def _abort(self) -> None:
+        """Drop the transport without a word: the peer did not let us in."""
+        if self._driver is not None:
+            self._driver.abort()
+
     def _fail(self, error: ServiceError) -> None:
         if self.error is None:
             self.error = error
@@ -187,3 +203,22 @@ class Connection:
         users, self._users = list(self._users.values()), {}
         for user in users:
             user.fail(error)
+
+
+def _tell(user: LinkUser, event: Event) -> None:
+    """Hand an event about a link to its user."""
+    match event:
+        case DeliveriesReceived():
+            user.on_deliveries(event)
+        case CreditGranted():
+            user.on_credit(event)
+        case Settled():
+            user.on_settled(event)
+        case LinkAttached():
+            user.on_attached(event)
+        case LinkRefused():
+            user.on_refused(event)
+        case LinkDetached():
+            user.on_detached(event)
+        case _:
+            pass  # of the connection, not of a link

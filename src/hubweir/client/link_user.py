@@ -13,7 +13,7 @@ from hubweir.amqp.transport.events import (
     LinkRefused,
     Settled,
 )
-from hubweir.errors import CONDITIONS, DETACH_FORCED, INTERNAL_ERROR, Condition, ServiceError
+from hubweir.errors import CONDITIONS, DETACH_FORCED, INTERNAL_ERROR, TIMED_OUT, Condition, ServiceError
 
 _BY_SYMBOL = {condition.symbol: condition for condition in CONDITIONS}
 
@@ -26,6 +26,15 @@ class LinkUser:
         self.what = what
         self.attached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.error: ServiceError | None = None
+
+    async def wait_attached(self, timeout_s: float) -> None:
+        """Return when the peer accepted the link. ServiceError: it refused, or TIMED_OUT."""
+        try:
+            await asyncio.wait_for(asyncio.shield(self.attached), timeout_s)
+        except TimeoutError:
+            raise ServiceError(
+                TIMED_OUT, f"the attach of {self.what} got no answer within {timeout_s} s: try again"
+            ) from None
 
     def on_attached(self, event: LinkAttached) -> None:
         if not self.attached.done():

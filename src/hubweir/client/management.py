@@ -6,7 +6,6 @@ are hubweir's, for its command line; they need a token with Manage.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,17 +49,17 @@ class Management:
     """The management node of one connection."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._link: RequestLink | None = None
 
     async def hub(self, name: str) -> HubInfo:
         """ServiceError NOT_FOUND when there is no such hub."""
-        await self._connection.authorization.authorize(name)
+        await self.connection.authorization.authorize(name)
         return _hub_info(await self._ask("READ", _HUB, name))
 
     async def partition(self, hub: str, partition_id: str) -> PartitionState:
         """ServiceError NOT_FOUND for the hub, ARGUMENT_OUT_OF_RANGE for the partition."""
-        await self._connection.authorization.authorize(hub)
+        await self.connection.authorization.authorize(hub)
         body = await self._ask("READ", _PARTITION, hub, {"partition": partition_id})
         return PartitionState(
             partition_id=body["partition"],
@@ -73,7 +72,7 @@ class Management:
 
     async def list_hubs(self) -> list[HubInfo]:
         """All hubs of the namespace, by name."""
-        await self._connection.authorization.authorize("")
+        await self.connection.authorization.authorize("")
         return [_hub_info(body) for body in await self._ask("LIST", _HUB, "")]
 
     async def create_hub(
@@ -86,7 +85,7 @@ class Management:
         consumer_groups: tuple[str, ...] = (),
     ) -> HubInfo:
         """Create a hub; its partition count is for ever. ServiceError ENTITY_EXISTS, ARGUMENT_OUT_OF_RANGE."""
-        await self._connection.authorization.authorize("")
+        await self.connection.authorization.authorize("")
         description = {
             "partition_count": Int(partition_count),
             "retention_ms": Long(retention_ms),
@@ -97,7 +96,7 @@ class Management:
 
     async def change_hub(self, name: str, *, retention_ms: int | None = None, durability: str | None = None) -> HubInfo:
         """Change what may be changed of a hub; None leaves it as it is."""
-        await self._connection.authorization.authorize("")
+        await self.connection.authorization.authorize("")
         changes: dict[str, object] = {}
         if retention_ms is not None:
             changes["retention_ms"] = Long(retention_ms)
@@ -107,28 +106,28 @@ class Management:
 
     async def delete_hub(self, name: str) -> None:
         """Delete a hub and everything in it."""
-        await self._connection.authorization.authorize("")
+        await self.connection.authorization.authorize("")
         await self._ask("DELETE", _HUB, name)
 
     async def create_group(self, hub: str, group: str) -> None:
         """Add a consumer group to a hub."""
-        await self._connection.authorization.authorize("")
+        await self.connection.authorization.authorize("")
         await self._ask("CREATE", _GROUP, hub, {"group": group})
 
     async def delete_group(self, hub: str, group: str) -> None:
         """Remove a consumer group; `$Default` stays."""
-        await self._connection.authorization.authorize("")
+        await self.connection.authorization.authorize("")
         await self._ask("DELETE", _GROUP, hub, {"group": group})
 
     async def _ask(
         self, operation: str, kind: str, name: str, more: dict[str, object] | None = None, *, body: object = None
     ) -> Any:
-        if self._link is None:
-            self._link = RequestLink(self._connection, "$management")
-            await asyncio.wait_for(self._link.ready(), self._connection.timeout_s)
+        if self._link is None or self._link.error is not None:  # a service detaches a link that was idle for long
+            self._link = RequestLink(self.connection, "$management")
+            await self._link.ready(self.connection.timeout_s)
         properties = {"operation": operation, "type": kind, "name": name, **(more or {})}
         request = Message(application_properties=properties, body=ValueBody(body))
-        answer = await self._link.call(request, timeout_s=self._connection.timeout_s)
+        answer = await self._link.call(request, timeout_s=self.connection.timeout_s)
         status, text = status_of(answer)
         if status >= 400:
             raise _error(answer, status, text)

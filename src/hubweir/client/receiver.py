@@ -17,7 +17,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Described, Long
 from hubweir.client.event_run import EventRun
 from hubweir.client.link_user import LinkUser
-from hubweir.errors import ServiceError
+from hubweir.errors import DETACH_FORCED, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind, selector_of
 from hubweir.kernels.contract import D_LENGTH, D_START, DELIVERY_WIDTH
 
@@ -49,11 +49,12 @@ class Receiver(LinkUser):
         self._untaken = 0  # deliveries that came and that nobody has taken yet
         self._runs: deque[EventRun] = deque()
         self._came = asyncio.Event()
+        name = connection.name_link("receiver")
         selector = Described(SELECTOR_FILTER, selector_of(position))
         self._link: ReceiverLink = connection.session.attach_receiver(
-            f"receiver-{id(self):x}",
+            name,
             source=Source(address=address, filter={SELECTOR_FILTER: selector}),
-            target=Target(address=f"client-{id(self):x}"),
+            target=Target(address=name),
             snd_settle_mode=_SETTLED,
             properties=None if epoch is None else {EPOCH: Long(epoch)},
         )
@@ -72,8 +73,17 @@ class Receiver(LinkUser):
         """Prove the right and attach; ServiceError when either is refused."""
         await connection.authorization.authorize(address)
         self = cls(connection, address, position=position, epoch=epoch, credit=credit)
-        await asyncio.wait_for(asyncio.shield(self.attached), connection.timeout_s)
+        try:
+            await self.wait_attached(connection.timeout_s)
+        except BaseException:  # also when the caller gave up: a link that nobody reads would keep its place
+            await self.close()
+            raise
         return self
+
+    @property
+    def has_events(self) -> bool:
+        """Whether receive would return at once with events."""
+        return bool(self._runs)
 
     async def receive(self, *, max_wait_s: float) -> EventRun | None:
         """The next events, as many as one read brought; None when none came in time. ServiceError when the link is
@@ -97,9 +107,8 @@ class Receiver(LinkUser):
 
     async def close(self) -> None:
         """Detach. Events that came and were not taken are dropped; `position` says where to go on."""
-        if self.error is None:
-            self._link.detach()
-            self._connection.wake()
+        self._connection.detach(self._link)
+        self.fail(ServiceError(DETACH_FORCED, f"the link to {self.what} was closed here"))
 
     def on_attached(self, event: LinkAttached) -> None:
         super().on_attached(event)

@@ -33,32 +33,37 @@ class RequestLink:
     def __init__(self, connection: Connection, node: str) -> None:
         self.node = node
         self._numbers = count(1)
-        self._reply_to = f"{node}-client"
+        self._reply_to = connection.name_link(f"{node}-client")
         self._waiting: dict[str, asyncio.Future[Message]] = {}
         self._unsent: deque[bytes] = deque()
         session = connection.session
         self._answers = _Answers(self)
         self._requests = _Requests(self)
         receiver = session.attach_receiver(
-            f"{node}-answers", source=Source(address=node), target=Target(address=self._reply_to)
+            connection.name_link(f"{node}-answers"), source=Source(address=node), target=Target(address=self._reply_to)
         )
         sender = session.attach_sender(
-            f"{node}-requests", source=Source(address=self._reply_to), target=Target(address=node)
+            connection.name_link(f"{node}-requests"), source=Source(address=self._reply_to), target=Target(address=node)
         )
         connection.register(receiver, self._answers)
         connection.register(sender, self._requests)
         self._sender: SenderLink = sender
         self._connection = connection
 
-    async def ready(self) -> None:
-        """Wait until both links are attached; ServiceError when the node refuses."""
-        await asyncio.gather(self._answers.attached, self._requests.attached)
+    @property
+    def error(self) -> ServiceError | None:
+        """Why this pair is over; None while it works. Make another one then, if the connection stands."""
+        return self._answers.error or self._requests.error
+
+    async def ready(self, timeout_s: float) -> None:
+        """Wait until both links are attached; ServiceError when the node refuses, or TIMED_OUT."""
+        await self._answers.wait_attached(timeout_s)
+        await self._requests.wait_attached(timeout_s)
 
     async def call(self, request: Message, *, timeout_s: float) -> Message:
         """The answer to request (its message id and reply-to are set here). TIMED_OUT when none comes in time."""
-        for user in (self._answers, self._requests):
-            if user.error is not None:
-                raise user.error
+        if self.error is not None:
+            raise self.error
         number = f"{self.node}-{next(self._numbers)}"
         asked = replace(request, properties=Properties(message_id=number, reply_to=self._reply_to))
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()

@@ -2,8 +2,8 @@
 
 `send` waits for the outcome of what it sent; `submit` returns at once and gives a future, so that many batches are on
 their way together. An outcome is the server's word: accepted means stored as durably as the hub's mode says. When the
-connection ends first the outcome is unknown, and the future says TIMED_OUT or the connection's condition: sending
-again may store a batch twice.
+link ends first, the future raises OutcomeUnknown for a batch that went out, and the link's error for one that did not:
+only the first may be stored twice by sending again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,21 @@ from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import CreditGranted, Settled
 from hubweir.client.event_batch import EventBatch, batches_of
 from hubweir.client.link_user import LinkUser, service_error
-from hubweir.errors import INTERNAL_ERROR, MESSAGE_TOO_LARGE, ServiceError
+from hubweir.errors import DETACH_FORCED, INTERNAL_ERROR, MESSAGE_TOO_LARGE, ServiceError
 
 if TYPE_CHECKING:
     from hubweir.client.connection import Connection
 
 DEFAULT_MAX_MESSAGE_SIZE = 1024 * 1024
+
+
+class OutcomeUnknown(ServiceError):
+    """A batch went out and the link ended before its outcome came: it is stored whole, or not at all."""
+
+    def __init__(self, cause: ServiceError) -> None:
+        super().__init__(
+            cause.condition, f"{cause.text}; the batch may have been stored: sending it again may store it twice"
+        )
 
 
 class Sender(LinkUser):
@@ -35,9 +44,8 @@ class Sender(LinkUser):
         self._connection = connection
         self._waiting: deque[tuple[bytes, int, asyncio.Future[None]]] = deque()
         self._in_flight: dict[int, asyncio.Future[None]] = {}
-        self._link = connection.session.attach_sender(
-            f"sender-{id(self):x}", source=Source(address=f"client-{id(self):x}"), target=Target(address=address)
-        )
+        name = connection.name_link("sender")
+        self._link = connection.session.attach_sender(name, source=Source(address=name), target=Target(address=address))
         connection.register(self._link, self)
 
     @classmethod
@@ -45,7 +53,11 @@ class Sender(LinkUser):
         """Prove the right and attach; ServiceError when either is refused."""
         await connection.authorization.authorize(address)
         self = cls(connection, address)
-        await asyncio.wait_for(asyncio.shield(self.attached), connection.timeout_s)
+        try:
+            await self.wait_attached(connection.timeout_s)
+        except BaseException:  # also when the caller gave up
+            await self.close()
+            raise
         return self
 
     @property
@@ -63,9 +75,9 @@ class Sender(LinkUser):
 
         Each batch is whole in one partition; several batches are not one transaction. ServiceError: the first refusal.
         """
-        outcomes = [
-            self.submit(batch) for batch in batches_of(bodies, self.max_message_size, partition_key=partition_key)
-        ]
+        # All are cut before the first goes out: an event over the limit leaves nothing sent.
+        batches = list(batches_of(bodies, self.max_message_size, partition_key=partition_key))
+        outcomes = [self.submit(batch) for batch in batches]
         for ended in await asyncio.gather(*outcomes, return_exceptions=True):
             if isinstance(ended, BaseException):
                 raise ended
@@ -91,9 +103,8 @@ class Sender(LinkUser):
 
     async def close(self) -> None:
         """Detach. What is in flight ends unknown."""
-        if self.error is None:
-            self._link.detach()
-            self._connection.wake()
+        self._connection.detach(self._link)
+        self.fail(ServiceError(DETACH_FORCED, f"the link to {self.what} was closed here"))
 
     def on_credit(self, event: CreditGranted) -> None:
         self._send_waiting()
@@ -122,10 +133,12 @@ class Sender(LinkUser):
 
     def fail(self, error: ServiceError) -> None:
         super().fail(error)
-        undone = [*self._in_flight.values(), *(outcome for _, _, outcome in self._waiting)]
-        self._in_flight.clear()
-        self._waiting.clear()
-        for outcome in undone:
+        unknown, self._in_flight = list(self._in_flight.values()), {}
+        unsent, self._waiting = [outcome for _, _, outcome in self._waiting], deque()
+        for outcome in unknown:
+            if not outcome.done():
+                outcome.set_exception(OutcomeUnknown(error))
+        for outcome in unsent:
             if not outcome.done():
                 outcome.set_exception(error)
 

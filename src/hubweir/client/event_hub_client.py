@@ -1,0 +1,175 @@
+"""One event hub, whatever happens to connections: senders and receivers that attach again by themselves.
+
+    async with EventHubClient.from_connection_string(text, "orders") as client:
+        await client.sender().send([b"one", b"two"])
+        receiver = client.receiver("0")
+        run = await receiver.receive(max_wait_s=5)
+
+All of them share one connection, which is opened when first needed and again after it ended. An error that a retry
+can cure (`condition.retriable`) is met with a wait and another try, as often as the RetryPolicy says; then it is
+raised. Links of one connection, without any of this, are Connection, Sender and Receiver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+from hubweir.client.connection import DEFAULT_TIMEOUT_S, Connection
+from hubweir.client.management import HubInfo, Management, PartitionState
+from hubweir.client.receiver import DEFAULT_CREDIT
+from hubweir.client.resending_sender import ResendingSender
+from hubweir.client.resuming_receiver import ResumingReceiver
+from hubweir.client.retry import RetryPolicy
+from hubweir.drivers.tls import client_context
+from hubweir.errors import ARGUMENT_ERROR, ILLEGAL_STATE, ServiceError
+from hubweir.event_hub.event_position import EARLIEST, EventPosition
+from hubweir.namespace.connection_string import ConnectionString
+
+T = TypeVar("T")
+
+DEFAULT_GROUP = "$Default"
+
+
+class EventHubClient:
+    """One hub of one namespace. Everything on the loop that first uses it."""
+
+    def __init__(
+        self,
+        target: ConnectionString,
+        hub: str,
+        *,
+        tls: ssl.SSLContext | None = None,
+        retry: RetryPolicy | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        """tls: None speaks plain AMQP. timeout_s: for each try of each request."""
+        self.target = target
+        self.hub = hub
+        self.retry = retry or RetryPolicy()
+        self.timeout_s = timeout_s
+        self._tls = tls
+        self._random = Random()
+        self._connection: Connection | None = None
+        self._management: Management | None = None
+        self._mutex = asyncio.Lock()
+        self._closed = False
+
+    @classmethod
+    def from_connection_string(
+        cls,
+        text: str,
+        hub: str | None = None,
+        *,
+        ca_file: Path | str | None = None,
+        retry: RetryPolicy | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> EventHubClient:
+        """hub: may be left out when the text has an EntityPath. ca_file: trust this CA instead of the system's.
+
+        ServiceError ARGUMENT_ERROR when the text is no connection string, or names no hub or another one.
+        """
+        target = ConnectionString.parse(text)
+        if hub is not None and target.entity_path is not None and hub.lower() != target.entity_path.lower():
+            raise ServiceError(
+                ARGUMENT_ERROR, f"the connection string is for the hub '{target.entity_path}', not for '{hub}'"
+            )
+        name = hub or target.entity_path
+        if not name:
+            raise ServiceError(ARGUMENT_ERROR, "no hub is named: give one, or a connection string with EntityPath")
+        tls = None if target.emulator else client_context(None if ca_file is None else Path(ca_file))
+        return cls(target, name, tls=tls, retry=retry, timeout_s=timeout_s)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace as checkpoint stores name it: host, with the port when the connection string has one."""
+        return self.target.endpoint.removeprefix("sb://")
+
+    def sender(
+        self, *, partition_id: str | None = None, publisher: str | None = None, resend_unknown: bool = True
+    ) -> ResendingSender:
+        """Publishes to the hub, to one partition, or as one publisher. resend_unknown: see ResendingSender."""
+        if partition_id is not None and publisher is not None:
+            raise ServiceError(ARGUMENT_ERROR, "a sender has a partition or a publisher, not both")
+        address = self.hub
+        if partition_id is not None:
+            address += f"/Partitions/{partition_id}"
+        elif publisher is not None:
+            address += f"/Publishers/{publisher}"
+        return ResendingSender(self, address, resend_unknown=resend_unknown)
+
+    def receiver(
+        self,
+        partition_id: str,
+        *,
+        group: str = DEFAULT_GROUP,
+        position: EventPosition = EARLIEST,
+        epoch: int | None = None,
+        credit: int = DEFAULT_CREDIT,
+    ) -> ResumingReceiver:
+        """Reads one partition from position on. epoch: owner level of an exclusive reader, or None."""
+        return ResumingReceiver(self, partition_id, group=group, position=position, epoch=epoch, credit=credit)
+
+    async def describe(self) -> HubInfo:
+        """The hub: partitions, and what else the service tells. ServiceError NOT_FOUND when there is none."""
+        return await self._managed(lambda management: management.hub(self.hub))
+
+    async def partition(self, partition_id: str) -> PartitionState:
+        """What a partition holds now. ServiceError ARGUMENT_OUT_OF_RANGE when the hub has no such partition."""
+        return await self._managed(lambda management: management.partition(self.hub, partition_id))
+
+    async def partition_on(self, connection: Connection, partition_id: str) -> PartitionState:
+        """The same, asked once over this connection."""
+        return await self._management_on(connection).partition(self.hub, partition_id)
+
+    async def connection(self) -> Connection:
+        """The connection of now, opened when there is none or it ended. One try; ServiceError when it fails."""
+        async with self._mutex:
+            if self._closed:
+                raise ServiceError(ILLEGAL_STATE, f"this client of '{self.hub}' is closed: make another one")
+            if self._connection is not None and self._connection.error is None:
+                return self._connection
+            ended, self._connection, self._management = self._connection, None, None
+            if ended is not None:
+                await ended.close()
+            self._connection = await Connection.open(self.target, tls=self._tls, timeout_s=self.timeout_s)
+            return self._connection
+
+    async def retried(
+        self, step: Callable[[Connection], Awaitable[T]], *, final: tuple[type[ServiceError], ...] = ()
+    ) -> T:
+        """Do step on the connection of now, again while the RetryPolicy says so; not after one of `final`."""
+        tried = 0
+        while True:
+            try:
+                return await step(await self.connection())
+            except ServiceError as error:
+                tried += 1
+                if isinstance(error, final) or not self.retry.again(error, tried):
+                    raise
+            await asyncio.sleep(self.retry.wait_s(tried, self._random))
+
+    async def close(self) -> None:
+        """Close the connection and with it every sender and receiver. Safe to call twice."""
+        self._closed = True
+        async with self._mutex:
+            if self._connection is not None:
+                await self._connection.close()
+
+    async def __aenter__(self) -> EventHubClient:
+        return self
+
+    async def __aexit__(self, *reason: object) -> None:
+        await self.close()
+
+    async def _managed(self, ask: Callable[[Management], Awaitable[T]]) -> T:
+        return await self.retried(lambda connection: ask(self._management_on(connection)))
+
+    def _management_on(self, connection: Connection) -> Management:
+        if self._management is None or self._management.connection is not connection:
+            self._management = Management(connection)
+        return self._management

@@ -1,0 +1,83 @@
+"""A receiver that survives its connection: attaches again behind the last event that it gave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hubweir.client.connection import Connection
+from hubweir.client.event_run import EventRun
+from hubweir.client.receiver import Receiver, address_of
+from hubweir.errors import LINK_STOLEN
+from hubweir.event_hub.event_position import EventPosition, PositionKind
+
+if TYPE_CHECKING:
+    from hubweir.client.event_hub_client import EventHubClient
+
+
+class ResumingReceiver:
+    """Reads one partition, each event once and in order, for one caller at a time."""
+
+    def __init__(
+        self,
+        client: EventHubClient,
+        partition_id: str,
+        *,
+        group: str,
+        position: EventPosition,
+        epoch: int | None,
+        credit: int,
+    ) -> None:
+        self.partition_id = partition_id
+        self.position = position
+        self._client = client
+        self._address = address_of(client.hub, group, partition_id)
+        self._epoch = epoch
+        self._credit = credit
+        self._receiver: Receiver | None = None
+
+    async def open(self) -> None:
+        """Attach now, not with the first receive: from here on the latest position is fixed, and an epoch is held."""
+        await self._client.retried(self._attached)
+
+    async def receive(self, *, max_wait_s: float) -> EventRun | None:
+        """The next events, or None when none came in time; waits between tries are not counted.
+
+        ServiceError: LINK_STOLEN another reader took the partition; ARGUMENT_ERROR the partition ends before the
+        position; or what the last try ended with.
+        """
+
+        async def step(connection: Connection) -> EventRun | None:
+            receiver = await self._attached(connection)
+            run = await receiver.receive(max_wait_s=max_wait_s)
+            self.position = receiver.position
+            return run
+
+        return await self._client.retried(step)
+
+    @property
+    def is_stolen(self) -> bool:
+        """Another reader took the partition. What came before is still given, and that reader may get it, too."""
+        error = None if self._receiver is None else self._receiver.error
+        return error is not None and error.condition is LINK_STOLEN
+
+    async def close(self) -> None:
+        """Detach; `position` says where to go on. A receive that follows attaches again there."""
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            await receiver.close()
+
+    async def _attached(self, connection: Connection) -> Receiver:
+        """The link of now, attached if it is not. One that is over still gives what came before its end."""
+        if self._receiver is not None and (self._receiver.error is None or self._receiver.has_events):
+            return self._receiver
+        if self.position.kind is PositionKind.LATEST:
+            await self._fix_latest(connection)
+        self._receiver = await Receiver.open(
+            connection, self._address, position=self.position, epoch=self._epoch, credit=self._credit
+        )
+        return self._receiver
+
+    async def _fix_latest(self, connection: Connection) -> None:
+        """Turn "what comes from now on" into a number: a second attach must not skip what came in between."""
+        state = await self._client.partition_on(connection, self.partition_id)
+        self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, state.last_sequence_number)

@@ -1,0 +1,59 @@
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.errors import NOT_FOUND, ServiceError
+from hubweir.event_hub.event_position import EventPosition, PositionKind
+from hubweir.testing.running_namespace import RunningNamespace
+
+NewHub = Callable[..., str]
+
+
+def client_of(namespace: RunningNamespace, hub: str) -> BlockingEventHubClient:
+    return BlockingEventHubClient.from_connection_string(namespace.connection_string(), hub)
+
+
+def test_send_receive_and_describe_without_a_loop(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    with client_of(namespace, new_hub(partition_count=2)) as client:
+        assert client.describe().partition_ids == ("0", "1")
+        sender = client.sender(partition_id="1")
+        assert sender.send([b"a", b"b"]) == 1
+        batch = sender.batch()
+        assert batch.try_add(b"c")
+        sender.send_batch(batch)
+        sender.close()
+        assert client.partition("1").last_sequence_number == 2
+        receiver = client.receiver("1")
+        receiver.open()
+        bodies: list[bytes] = []
+        while len(bodies) < 3:
+            bodies += map(bytes, (receiver.receive(max_wait_s=5) or pytest.fail("no event")).bodies())
+        assert bodies == [b"a", b"b", b"c"]
+        assert receiver.position == EventPosition(PositionKind.SEQUENCE_NUMBER, 2)
+        assert receiver.receive(max_wait_s=0.01) is None
+        receiver.close()
+
+
+def test_errors_are_those_of_the_coroutines(namespace: RunningNamespace) -> None:
+    with client_of(namespace, "no-such-hub") as client:
+        for call in (client.describe, client.receiver("0").open, lambda: client.sender().send([b"x"])):
+            with pytest.raises(ServiceError) as refused:
+                call()
+            assert refused.value.condition is NOT_FOUND
+
+
+def test_threads_share_one_client(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    with client_of(namespace, new_hub()) as client, ThreadPoolExecutor(8) as pool:
+        sender = client.sender()
+        assert sum(pool.map(lambda _: sender.send([b"x"]), range(40))) == 40
+        assert client.partition("0").last_sequence_number == 39
+
+
+def test_closed_client_refuses(namespace: RunningNamespace) -> None:
+    client = client_of(namespace, "orders")
+    client.close()
+    client.close()
+    with pytest.raises(ServiceError, match="is closed"):
+        client.describe()

@@ -1,0 +1,150 @@
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from hubweir.client.connection import Connection
+from hubweir.client.sender import Sender
+from hubweir.drivers.tls import client_context
+from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, ServiceError
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.event_loops import LOOPS, run_on
+from hubweir.testing.running_namespace import RunningNamespace
+from hubweir.testing.server_process import ServerProcess, free_ports
+
+
+def target_of(text: str) -> ConnectionString:
+    return ConnectionString.parse(text)
+
+
+@pytest.mark.parametrize("loop", sorted(LOOPS))
+def test_connection_opens_and_closes(loop: str, namespace: RunningNamespace) -> None:
+    async def scenario() -> None:
+        connection = await Connection.open(target_of(namespace.connection_string()))
+        assert connection.error is None
+        await connection.close()
+        await connection.close()
+        with pytest.raises(ServiceError) as over:
+            _ = connection.session
+        assert over.value.condition is CONNECTION_FORCED
+
+    run_on(loop, scenario())
+
+
+def test_tls_is_verified_against_the_development_ca(namespace: RunningNamespace, new_hub: Callable[..., str]) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        target = replace(target_of(namespace.connection_string(plain=False)), host="127.0.0.1")
+        connection = await Connection.open(target, tls=client_context(namespace.ca_file))
+        sender = await Sender.open(connection, hub)
+        assert await sender.send([b"over TLS"]) == 1
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_certificate_of_an_unknown_ca_is_refused_by_us(namespace: RunningNamespace) -> None:
+    async def scenario() -> None:
+        target = target_of(namespace.connection_string(plain=False))
+        with pytest.raises(ServiceError, match="CERTIFICATE_VERIFY_FAILED") as refused:
+            await Connection.open(target, tls=ssl.create_default_context())
+        assert refused.value.condition is CONNECTION_FORCED
+
+    run_on("asyncio", scenario())
+
+
+def test_port_that_nobody_listens_on_is_an_error_that_a_retry_may_cure() -> None:
+    async def scenario() -> None:
+        target = ConnectionString(host="127.0.0.1", port=free_ports(1)[0], emulator=True)
+        with pytest.raises(ServiceError, match="cannot reach 127.0.0.1") as refused:
+            await Connection.open(target)
+        assert refused.value.condition is CONNECTION_FORCED
+        assert refused.value.condition.retriable
+
+    run_on("asyncio", scenario())
+
+
+def test_server_that_says_nothing_is_left_after_the_time_out() -> None:
+    async def scenario() -> None:
+        ended = asyncio.Event()
+
+        async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while await reader.read(1000):
+                pass
+            writer.close()
+            ended.set()
+
+        async with await asyncio.start_server(mute, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            target = ConnectionString(host="127.0.0.1", port=port, emulator=True)
+            with pytest.raises(ServiceError, match=r"did not open within 0\.1 s") as refused:
+                await Connection.open(target, timeout_s=0.1)
+            assert refused.value.condition is TIMED_OUT
+            await asyncio.wait_for(ended.wait(), 5)  # our socket is gone too, without waiting for its close
+
+    run_on("asyncio", scenario())
+
+
+def test_peer_that_speaks_something_else_ends_the_opening() -> None:
+    async def scenario() -> None:
+        async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(100)
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(http, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            with pytest.raises(ServiceError):
+                await Connection.open(ConnectionString(host="127.0.0.1", port=port, emulator=True), timeout_s=5)
+
+    run_on("asyncio", scenario())
+
+
+def test_end_of_the_server_fails_every_link_at_once(tmp_path: object) -> None:
+    async def scenario(server: ServerProcess) -> None:
+        connection = await Connection.open(target_of(server.connection_string()))
+        await connection.authorization.authorize("")
+        user = connection.authorization._cbs
+        await asyncio.to_thread(server.kill9)
+        async with asyncio.timeout(5):
+            while connection.error is None:
+                await asyncio.sleep(0.01)
+        assert connection.error.condition is CONNECTION_FORCED
+        assert user is not None
+        assert user.error is connection.error
+        await connection.close()
+
+    with ServerProcess(f"{tmp_path}/data") as server:
+        run_on("asyncio", scenario(server))
+
+
+def test_names_of_links_never_repeat(namespace: RunningNamespace) -> None:
+    async def scenario() -> None:
+        connection = await Connection.open(target_of(namespace.connection_string()))
+        assert len({connection.name_link("sender") for _ in range(100)}) == 100
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_caller_that_gives_up_leaves_no_socket_behind() -> None:
+    async def scenario() -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+        target = ConnectionString(host="127.0.0.1", port=listener.getsockname()[1], emulator=True)
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            opening = group.create_task(Connection.open(target))
+            accepted, _ = await loop.sock_accept(listener)
+            assert await loop.sock_recv(accepted, 100)
+            opening.cancel()
+        while await asyncio.wait_for(loop.sock_recv(accepted, 100), 5):
+            pass
+        accepted.close()
+        listener.close()
+
+    run_on("asyncio", scenario())

@@ -1,0 +1,62 @@
+import asyncio
+import threading
+
+import pytest
+
+from hubweir.client.loop_thread import LoopThread
+from hubweir.errors import ILLEGAL_STATE, ServiceError
+
+
+async def where() -> str:
+    return threading.current_thread().name
+
+
+def test_coroutines_run_on_the_thread_and_their_errors_come_back() -> None:
+    async def fails() -> None:
+        raise KeyError("x")
+
+    thread = LoopThread("test")
+    try:
+        assert thread.run(where()) == "test"
+        with pytest.raises(KeyError):
+            thread.run(fails())
+    finally:
+        thread.close()
+
+
+def test_closed_thread_and_own_thread_refuse() -> None:
+    thread = LoopThread("test")
+
+    async def blocks() -> None:
+        thread.run(where())
+
+    with pytest.raises(ServiceError, match="block the client's own loop"):
+        thread.run(blocks())
+    thread.close()
+    thread.close()
+    with pytest.raises(ServiceError, match="is closed") as refused:
+        thread.run(where())
+    assert refused.value.condition is ILLEGAL_STATE
+
+
+def test_interrupted_wait_cancels_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled, began = threading.Event(), threading.Event()
+
+    async def waits() -> None:
+        try:
+            began.set()
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+
+    def interrupted(future: object) -> None:
+        assert began.wait(5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("concurrent.futures.Future.result", interrupted)
+    thread = LoopThread("test")
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(waits())
+    assert cancelled.wait(5)
+    monkeypatch.undo()
+    thread.close()
