@@ -1,0 +1,73 @@
+"""Connections as a whole: how they come, how the service lets them go, what links of one do to another."""
+
+from __future__ import annotations
+
+from hubweir.gateway.amqp.tests.world import World, event
+from hubweir.gateway.settings import GatewaySettings
+
+
+def test_a_stopping_gateway_tells_every_peer_and_says_when_all_are_gone() -> None:
+    world = World()
+    peers = [world.trusted_peer() for _ in range(3)]
+    for peer in peers:
+        peer.sender("hub")
+    done: list[bool] = []
+    world.gateway.close_all(lambda: done.append(True))
+    world.run_for(50)
+    assert done == [True]
+    assert world.gateway.connection_count == 0
+    for peer in peers:
+        (closed,) = [entry for entry in peer.side.events if type(entry).__name__ == "Closed"]
+        assert closed.error.condition == "amqp:connection:forced"
+
+
+def test_without_connections_there_is_nothing_to_wait_for() -> None:
+    done: list[bool] = []
+    World().gateway.close_all(lambda: done.append(True))
+    assert done == [True]
+
+
+def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_not() -> None:
+    world = World()
+    peer = world.trusted_peer()
+    sender = peer.sender("hub")
+    reader = peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=10)
+    peer.run(590_000)
+    assert peer.is_attached(sender)
+    peer.run(170_000)
+    assert peer.refusal(sender).condition == "amqp:link:detach-forced"
+    assert peer.is_attached(reader)
+
+
+def test_a_sender_in_use_is_not_idle() -> None:
+    world = World(settings=GatewaySettings(idle_link_ms=10_000))
+    peer = world.trusted_peer()
+    sender = peer.sender("hub")
+    for _ in range(10):
+        peer.run(4_000)
+        sender.send(event(b"x"), settled=False)
+    assert peer.is_attached(sender)
+
+
+def test_the_end_of_one_session_ends_its_links_and_no_others() -> None:
+    world = World()
+    peer = world.trusted_peer()
+    doomed = peer.endpoint.begin_session()
+    peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=1, session=doomed)
+    kept = peer.receiver("hub/ConsumerGroups/$Default/Partitions/1", credit=1)
+    assert len(world.broker._readers) == 2
+    doomed.end()
+    peer.run()
+    assert len(world.broker._readers) == 1
+    assert peer.is_attached(kept)
+
+
+def test_connections_are_counted() -> None:
+    world = World()
+    peer = world.trusted_peer()
+    other = world.trusted_peer()
+    assert world.counters.get("gateway.connections") == 2
+    other.cut()
+    assert world.counters.get("gateway.connections") == 1
+    assert world.counters.get("gateway.connections_accepted") == 2
+    assert peer.endpoint.is_open
