@@ -103,6 +103,9 @@ class WebSocketDriver(asyncio.Protocol):
         if self._transport is not None:
             self._transport.set_write_buffer_limits(high=high, low=low)
 
+    def get_write_buffer_size(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return default if self._transport is None else self._transport.get_extra_info(name, default)
 

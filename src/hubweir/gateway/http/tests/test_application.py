@@ -154,6 +154,28 @@ def test_a_peer_that_goes_away_in_its_body_leaves_nothing(http: Http, new_hub: N
     assert http.namespace.service.gateway.process_budget.used == 0
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "content-length: 1\r\ntransfer-encoding: chunked", "content-length: 1\r\ncontent-length: 2",
+        "content-length: +1", "content-length: 0x1", "transfer-encoding : chunked",
+        "transfer-encoding: chunked\r\ntransfer-encoding: chunked",
+        "x: y\r\n content-length: 1", "x: y\ncontent-length: 1", "host: elsewhere\r\ncontent-length: 1",
+        "content-encoding: gzip\r\ncontent-length: 1",
+        "content-length: 1\r\nbrokerproperties: {}\r\nbrokerproperties: {}",
+    ],
+)  # fmt: skip
+def test_a_send_with_two_meanings_stores_nothing(http: Http, new_hub: NewHub, fields: str) -> None:
+    hub = new_hub()
+    head = f"POST /{hub}/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: {token(hub)}\r\n"
+    hidden = f"{head}content-length: 6\r\n\r\nhidden"
+    (status,) = statuses(http.raw(f"{head}{fields}\r\n\r\nx{hidden}".encode()))
+    assert status in (400, 415)
+    good = http.raw(f"{head}content-length: 1\r\nconnection: close\r\n\r\nx".encode())
+    assert statuses(good) == [201]
+    assert len(http.events(hub)) == 1
+
+
 def test_no_token_and_no_key_is_ever_logged(http: Http, new_hub: NewHub, caplog: pytest.LogCaptureFixture) -> None:
     hub = new_hub()
     caplog.set_level(logging.DEBUG)
