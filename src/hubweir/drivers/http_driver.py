@@ -14,9 +14,11 @@ answered the connection is closed without a word: its peer would take the refusa
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -38,6 +40,18 @@ PIECE_BYTES = 4 * 1024
 PIPELINE_COUNT = 64
 # In scope["extensions"]: the names of the headers as the peer spelt them, in the order of scope["headers"].
 HEADER_NAMES = "hubweir.header_names"
+
+
+class ReadingInTurn(FlowControl):
+    """Does not read on while requests wait: uvicorn would at every answer, and a peer that pipelines would pile up."""
+
+    def __init__(self, transport: asyncio.Transport, must_wait: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._must_wait = must_wait
+
+    def resume_reading(self) -> None:
+        if not self._must_wait():
+            super().resume_reading()
 
 
 class GuardedHttpProtocol(HttpToolsProtocol):
@@ -71,6 +85,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self, transport: asyncio.Transport
     ) -> None:
         super().connection_made(transport)
+        self.flow = ReadingInTurn(transport, lambda: bool(self._held or self.pipeline))
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -108,6 +123,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     def _feed_held(self) -> None:
         held, self._held = self._held, b""
         self._feed(held)
+        if not self._gone:
+            self.flow.resume_reading()
 
     # Called by the parser
 

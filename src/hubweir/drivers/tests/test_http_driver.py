@@ -221,3 +221,81 @@ def test_header_names_are_kept_as_they_were_spelt(run: Run) -> None:
 
     run(ask_all(b"GET / HTTP/1.1\r\nHost: x\r\nWindAlert: y\r\nconnection: close\r\n\r\n", serve=noting))
     assert spelt == [b"Host", b"WindAlert", b"connection"]
+
+
+def test_a_peer_that_pipelines_without_end_is_read_no_faster_than_it_is_answered(run: Run) -> None:
+    async def scenario() -> tuple[int, int]:
+        answered = 0
+        largest = 0
+        enough = asyncio.Event()
+        protocols: list[Any] = []
+
+        async def noting(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            nonlocal answered, largest
+            await asyncio.sleep(0)
+            await application(scope, receive, send)
+            answered += 1
+            waiting = sum(len(cycle.body) for cycle, _ in protocols[0].pipeline)
+            largest = max(largest, waiting + len(protocols[0]._held))
+            if answered == 200:
+                enough.set()
+
+        http = HttpDriver(noting)
+
+        def new_protocol() -> asyncio.Protocol:
+            protocols.append(http.new_protocol())
+            return protocols[-1]
+
+        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=new_protocol, tls=None)
+        reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
+        # Without limits each answer would let another read in: the requests, and the last one's body, would pile up.
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * 300_000)
+        try:
+            async with asyncio.timeout(15):
+                while not enough.is_set():
+                    await reader.read(65_536)
+        finally:
+            writer.transport.abort()
+            await http.close(grace_ms=0)
+            await switch.close()
+        return answered, largest
+
+    answered, largest = run(scenario())
+    assert answered >= 200
+    assert largest < 1024 * 1024
+
+
+def test_the_body_of_a_request_that_waits_is_not_read_ahead(run: Run) -> None:
+    async def scenario() -> int:
+        go_on, held_back = asyncio.Event(), asyncio.Event()
+        protocols: list[Any] = []
+
+        async def waiting(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            if scope["raw_path"] == b"/wait":
+                held_back.set()
+                await go_on.wait()
+            await asyncio.sleep(0.001)
+            await application(scope, receive, send)
+
+        http = HttpDriver(waiting)
+
+        def new_protocol() -> asyncio.Protocol:
+            protocols.append(http.new_protocol())
+            return protocols[-1]
+
+        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=new_protocol, tls=None)
+        _, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
+        small = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+        waits = b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n"
+        writer.write(small * 20 + waits + post(b"content-length: 8000000", body=b"x" * 8_000_000))
+        await held_back.wait()
+        for _ in range(50):  # turns of the loop in which more would be read
+            await asyncio.sleep(0.001)
+        read_ahead = sum(len(cycle.body) for cycle, _ in protocols[0].pipeline)
+        writer.transport.abort()
+        go_on.set()
+        await http.close(grace_ms=0)
+        await switch.close()
+        return read_ahead
+
+    assert run(scenario()) < 1024 * 1024

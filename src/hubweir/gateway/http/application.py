@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hubweir.auth.claims import Claims
 from hubweir.auth.resource_scope import Scope as Resource
+from hubweir.drivers.http_driver import HEADER_NAMES
 from hubweir.errors import AUTH_FAILED, INTERNAL_ERROR, ServiceError
 from hubweir.gateway.http.exchange import ClientGone, Receive, Request, Response, Scope, Send
 from hubweir.gateway.http.health import Health
@@ -100,7 +101,7 @@ def read_request(scope: Scope, receive: Receive) -> Request:
     """The request of an ASGI scope; HttpRefusal 400 for a path that could name two things."""
     headers: list[tuple[bytes, bytes]] = scope["headers"]
     # A driver that knows how the peer spelt the names says so.
-    names: list[bytes] = scope.get("extensions", {}).get("hubweir.header_names", [name for name, _ in headers])
+    names: list[bytes] = scope.get("extensions", {}).get(HEADER_NAMES, [name for name, _ in headers])
     by_name = dict(headers)
     try:
         segments = parse_path(scope["raw_path"].decode("ascii")).segments
