@@ -284,7 +284,7 @@ class HttpDriver:
         )
 
     async def close(self, *, grace_ms: int) -> None:
-        """Let requests under way end within grace_ms, then drop what is left."""
+        """Let requests under way end within grace_ms, then drop what is left; no task of a request outlives this."""
         for connection in list(self._state.connections):
             connection.shutdown()
         loop = asyncio.get_running_loop()
@@ -294,3 +294,8 @@ class HttpDriver:
         for connection in list(self._state.connections):
             if connection.transport is not None:
                 connection.transport.abort()
+        await asyncio.sleep(0)  # in which the connections hear of their end: nobody writes to them any more
+        tasks = list(self._state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

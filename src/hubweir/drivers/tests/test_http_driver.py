@@ -293,9 +293,36 @@ def test_the_body_of_a_request_that_waits_is_not_read_ahead(run: Run) -> None:
             await asyncio.sleep(0.001)
         read_ahead = sum(len(cycle.body) for cycle, _ in protocols[0].pipeline)
         writer.transport.abort()
-        go_on.set()
         await http.close(grace_ms=0)
         await switch.close()
         return read_ahead
 
     assert run(scenario()) < 1024 * 1024
+
+
+def test_a_request_that_does_not_end_is_ended_with_the_driver(run: Run) -> None:
+    async def scenario() -> list[str]:
+        began = asyncio.Event()
+        heard: list[str] = []
+
+        async def endless(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                heard.append("cancelled")
+                raise
+
+        http = HttpDriver(endless)
+        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
+        reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await began.wait()
+        await http.close(grace_ms=0)
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+        await switch.close()
+        return heard
+
+    assert run(scenario()) == ["cancelled"]
