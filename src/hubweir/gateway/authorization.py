@@ -39,7 +39,8 @@ class Authorization:
 
     def verify(self, token: str) -> VerifiedToken:
         """What a token proves; AuthRefused with the text that clients match."""
-        return verify(SharedAccessSignature.parse(token), self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
+        parsed = SharedAccessSignature.parse(token, bare_hosts=self._hosts or frozenset((fold(self._host_name),)))
+        return verify(parsed, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
 
     def put_token(self, claims: Claims, token: str, audience: str) -> None:
         """Take a token for an audience into a connection's claims.

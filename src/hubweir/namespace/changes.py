@@ -31,6 +31,7 @@ from hubweir.namespace.descriptions import (
     check_groups,
     check_retention,
     check_rule,
+    check_rules,
 )
 from hubweir.namespace.error_text import entity_not_found, entity_uri
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
@@ -133,6 +134,11 @@ class Changes:
                 f"{where} has {RULES_PER_LEVEL_MAX} authorization rules, which is the limit: remove one.",
             )
         return SetRules(None if entry is None else entry.hub_id, rules)
+
+    def set_hub_rules(self, hub: str, rules: tuple[AuthorizationRuleDescription, ...]) -> SetRules:
+        """These rules in place of all that the hub has."""
+        entry = self._served(hub)
+        return SetRules(entry.hub_id, check_rules(entry.name, rules))
 
     def remove_rule(self, hub: str | None, name: str) -> SetRules:
         entry = None if hub is None else self._served(hub)

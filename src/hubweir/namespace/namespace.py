@@ -139,6 +139,10 @@ class Namespace:
         """Add a rule to a hub, or with None to the namespace; it takes the place of one with its name."""
         self._change_namespace(lambda: self._changes.set_rule(hub, rule), on_done)
 
+    def set_hub_rules(self, hub: str, rules: Rules, on_done: OnHub) -> None:
+        """Give a hub these rules in place of all that it has."""
+        self._change_hub(hub, lambda: self._changes.set_hub_rules(hub, rules), on_done)
+
     def remove_rule(self, hub: str | None, name: str, on_done: OnNamespace) -> None:
         self._change_namespace(lambda: self._changes.remove_rule(hub, name), on_done)
 
