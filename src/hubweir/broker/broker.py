@@ -22,6 +22,7 @@ from hubweir.broker.commands import (
     CloseOwner,
     CloseReader,
     Command,
+    ConfirmReaderClosed,
     CountersTaken,
     CreatePartition,
     DeletePartition,
@@ -30,10 +31,9 @@ from hubweir.broker.commands import (
     OpenReader,
     PartitionInfo,
     Push,
-    ReaderClosed,
     ReadEvents,
 )
-from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions, LogStore
+from hubweir.broker.hosted_partitions import HostedPartitions, LogStore
 from hubweir.broker.reading import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
@@ -55,7 +55,7 @@ class Broker:
         self._store = store
         self._counters = counters
         self._partitions = HostedPartitions(store)
-        self._readers = Readers(env)
+        self._readers = Readers(env, self._push)
         self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
         self._stopping = False
         self.on_push: Callable[[Push], None] | None = None
@@ -66,6 +66,7 @@ class Broker:
             AppendEvents: self._append,
             OpenReader: self._open_reader,
             CloseReader: self._close_reader,
+            ConfirmReaderClosed: self._confirm_reader_closed,
             CloseOwner: self._close_owner,
             ReadEvents: self._read,
             CancelRead: self._cancel_read,
@@ -108,7 +109,7 @@ class Broker:
         self._counters.set("broker.partitions", len(self._partitions))
         if hosted is not None:
             text = f"partition {hosted.partition.partition_id} of event hub '{hosted.partition.hub}' was deleted"
-            self._end_readers(hosted, ServiceError(NOT_FOUND, text))
+            self._readers.end_partition(hosted, ServiceError(NOT_FOUND, text))
 
         def closed() -> None:
             try:
@@ -146,6 +147,10 @@ class Broker:
         self._readers.close(command.reader_id)
         on_answer(Done())
 
+    def _confirm_reader_closed(self, command: ConfirmReaderClosed, on_answer: OnAnswer) -> None:
+        self._readers.confirm_closed(command.reader_id)
+        on_answer(Done())
+
     def _close_owner(self, command: CloseOwner, on_answer: OnAnswer) -> None:
         self._readers.close_owner(command.owner)
         on_answer(Done())
@@ -175,7 +180,6 @@ class Broker:
         self._counters.set("broker.readers", len(self._readers))
         on_answer(CountersTaken(self._counters.snapshot()))
 
-    def _end_readers(self, hosted: HostedPartition, error: ServiceError) -> None:
-        for reader in self._readers.end_partition(hosted, error):
-            if self.on_push is not None:
-                self.on_push(ReaderClosed(reader.reader_id, reader.owner, error.condition.symbol, error.text))
+    def _push(self, push: Push) -> None:
+        if self.on_push is not None:
+            self.on_push(push)

@@ -89,7 +89,10 @@ class EventsAppended:
 
 @dataclass(frozen=True, slots=True)
 class OpenReader:
-    """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people."""
+    """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people.
+
+    Answered when every reader that it displaces has been confirmed closed, or had its time for that.
+    """
 
     log_id: str
     placement_version: int
@@ -110,6 +113,13 @@ class ReaderOpened:
 
 @dataclass(frozen=True, slots=True)
 class CloseReader:
+    reader_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmReaderClosed:
+    """The link of a reader that ReaderClosed named is detached. Does nothing for any other reader."""
+
     reader_id: int
 
 
@@ -179,7 +189,10 @@ class CountersTaken:
 
 @dataclass(frozen=True, slots=True)
 class ReaderClosed:
-    """Pushed: the broker ended a reader (its entity was deleted, another took over, its log is damaged)."""
+    """Pushed: the broker ended a reader (its entity was deleted, another took over, its log is damaged).
+
+    The gateway detaches its link, then sends ConfirmReaderClosed, even when the link is gone already.
+    """
 
     reader_id: int
     owner: Owner
@@ -194,6 +207,7 @@ Command = (
     | AppendEvents
     | OpenReader
     | CloseReader
+    | ConfirmReaderClosed
     | CloseOwner
     | ReadEvents
     | CancelRead

@@ -37,6 +37,7 @@ from hubweir.broker.commands import (
     CloseOwner,
     CloseReader,
     Command,
+    ConfirmReaderClosed,
     CountersTaken,
     CreatePartition,
     DeletePartition,
@@ -59,6 +60,7 @@ from hubweir.messaging_store.log import Durability
 NUMBERS: dict[type, int] = {
     CreatePartition: 1, DeletePartition: 2, ChangePartition: 3, AppendEvents: 4, OpenReader: 5, CloseReader: 6,
     CloseOwner: 7, ReadEvents: 8, CancelRead: 9, AskPartitionInfo: 10, AskCounters: 11,
+    ConfirmReaderClosed: 12,
     Done: 64, EventsAppended: 65, ReaderOpened: 66, EventsRead: 67, PartitionInfo: 68, CountersTaken: 69, Refusal: 70,
     ReaderClosed: 128,
 }  # fmt: skip

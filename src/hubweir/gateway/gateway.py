@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
-from hubweir.broker.commands import Push, ReaderClosed
+from hubweir.broker.commands import ConfirmReaderClosed, Push, ReaderClosed
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import CONNECTION_FORCED, ServiceError
@@ -135,5 +135,11 @@ class Gateway:
                 host = self._connections.get(push.owner.connection)
                 if host is not None:
                     host.reader_closed(broker, push)
+                # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.
+                self.env.call_soon(lambda: broker.submit(ConfirmReaderClosed(push.reader_id), _nothing))
 
         return pushed
+
+
+def _nothing(answer: object) -> None:
+    """The answer of a command that nobody waits for."""

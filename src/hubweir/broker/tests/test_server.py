@@ -18,6 +18,7 @@ from hubweir.broker.commands import (
     CloseOwner,
     CloseReader,
     Command,
+    ConfirmReaderClosed,
     CountersTaken,
     CreatePartition,
     DeletePartition,
@@ -117,6 +118,7 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert await ask(CancelRead(1)) == Done()
         assert await waiting == EventsRead(1, len(events), len(events), b"")
         assert await ask(CloseReader(1)) == Done()
+        assert await ask(ConfirmReaderClosed(1)) == Done()
         assert await ask(CloseOwner(owner)) == Done()
         info = await ask(AskPartitionInfo("a"))
         assert isinstance(info, PartitionInfo) and info.last_sequence_number == len(events) - 1
@@ -252,8 +254,8 @@ def test_a_full_inbox_stops_reading_until_half_is_answered(run: Run, bench: Any)
 def test_waiting_reads_do_not_fill_the_inbox(run: Run, bench: Any) -> None:
     async def scenario() -> None:
         pair = await Pair(bench).start(inbox_commands=4)
-        for _ in range(20):
-            await pair.ask(OpenReader("a", 1, "$Default", EARLIEST, None, None, Owner(1, 1)))
+        for number in range(20):
+            await pair.ask(OpenReader("a", 1, f"group-{number}", EARLIEST, None, None, Owner(1, 1)))
         reads = [pair.later(ReadEvents(number, 10, 60_000)) for number in range(1, 21)]
         assert isinstance(await pair.ask(AskCounters()), CountersTaken)
         await pair.ask(CloseOwner(Owner(1, 1)))
