@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.messaging.annotations import EPOCH, RECEIVER_NAME
+from hubweir.amqp.transport.events import LinkAttached, LinkDetached
 from hubweir.amqp.types.values import Int, Long
 from hubweir.broker.commands import ConfirmReaderClosed, OpenReader
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION, fill
@@ -35,14 +36,13 @@ def condition(peer: Peer, link: Any) -> str | None:
 
 
 def note_arrivals(peer: Peer, name: str, told: list[str]) -> None:
-    """Append name to told whenever bytes from the service became events at this peer."""
+    """Append name to told whenever a link of this peer is answered or ended."""
     flush = peer._flush
 
     def noted() -> None:
         before = len(peer.side.events)
         flush()
-        if len(peer.side.events) > before:
-            told.append(name)
+        told.extend(name for event in peer.side.events[before:] if isinstance(event, LinkAttached | LinkDetached))
 
     peer._flush = noted  # type: ignore[method-assign]
 
@@ -107,7 +107,7 @@ def test_the_losers_detach_is_written_before_the_winners_attach_is_answered(worl
         note_arrivals(peer, name, told)
     second = reader(new, epoch=5)
     assert condition(old, first) == STOLEN and new.is_attached(second)
-    assert told[0] == "old"
+    assert told == ["old", "new"]
     assert [command.reader_id for command in world.gate.sent(ConfirmReaderClosed)] == [1]
 
 
