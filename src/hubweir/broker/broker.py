@@ -15,11 +15,13 @@ from typing import Any
 from hubweir.broker.commands import (
     Answer,
     AppendEvents,
+    AppendNumbered,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
     ChangePartition,
     CloseOwner,
+    CloseProducer,
     CloseReader,
     Command,
     ConfirmReaderClosed,
@@ -28,12 +30,14 @@ from hubweir.broker.commands import (
     DeletePartition,
     Done,
     EventsAppended,
+    OpenProducer,
     OpenReader,
     PartitionInfo,
     Push,
     ReadEvents,
 )
 from hubweir.broker.hosted_partitions import HostedPartitions, LogStore
+from hubweir.broker.producers import Producers
 from hubweir.broker.reading import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
@@ -54,7 +58,8 @@ class Broker:
         self._env = env
         self._store = store
         self._counters = counters
-        self._partitions = HostedPartitions(store)
+        self._producers = Producers(env, counters)
+        self._partitions = HostedPartitions(store, self._producers.sweep)
         self._readers = Readers(env, self._push)
         self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
         self._stopping = False
@@ -64,6 +69,9 @@ class Broker:
             DeletePartition: self._delete,
             ChangePartition: self._change,
             AppendEvents: self._append,
+            OpenProducer: self._open_producer,
+            CloseProducer: self._close_producer,
+            AppendNumbered: self._append_numbered,
             OpenReader: self._open_reader,
             CloseReader: self._close_reader,
             ConfirmReaderClosed: self._confirm_reader_closed,
@@ -109,6 +117,7 @@ class Broker:
         self._counters.set("broker.partitions", len(self._partitions))
         if hosted is not None:
             text = f"partition {hosted.partition.partition_id} of event hub '{hosted.partition.hub}' was deleted"
+            self._producers.end_partition(hosted)
             self._readers.end_partition(hosted, ServiceError(NOT_FOUND, text))
 
         def closed() -> None:
@@ -140,6 +149,16 @@ class Broker:
 
         hosted.partition.append(command.run, now_ms=self._env.now_ms(), on_done=stored)
 
+    def _open_producer(self, command: OpenProducer, on_answer: OnAnswer) -> None:
+        self._producers.open(command, self._partitions.get(command.log_id), on_answer)
+
+    def _close_producer(self, command: CloseProducer, on_answer: OnAnswer) -> None:
+        self._producers.close(command.opening_id)
+        on_answer(Done())
+
+    def _append_numbered(self, command: AppendNumbered, on_answer: OnAnswer) -> None:
+        self._producers.append(command, on_answer)
+
     def _open_reader(self, command: OpenReader, on_answer: OnAnswer) -> None:
         self._readers.open(command, self._partitions.get(command.log_id), on_answer)
 
@@ -152,6 +171,7 @@ class Broker:
         on_answer(Done())
 
     def _close_owner(self, command: CloseOwner, on_answer: OnAnswer) -> None:
+        self._producers.close_owner(command.owner)
         self._readers.close_owner(command.owner)
         on_answer(Done())
 

@@ -153,6 +153,15 @@ class HandLog:
         self.expired.append((now_ms, retention_ms))
         return self.first
 
+    def load_snapshot(self) -> None:
+        return None
+
+    def save_snapshot(self, state: bytes, on_done: Callable[[Refused | None], None]) -> None:
+        on_done(None)
+
+    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
+        """Controls take no record."""
+
     def set_durability(self, durability: Durability) -> None:
         self.durability = durability
 
