@@ -5,6 +5,7 @@
 | $cbs                       | CbsNode         | ReplyNode     | none: rights come from here |
 | $management, hub/…         | ManagementNode  | ReplyNode     | none: every request is checked |
 | hub, hub/Partitions/N      | PublisherNode   | not allowed   | Send   |
+| hub/Partitions/N, numbered | NumberedPublisherNode | not allowed | Send |
 | hub/Publishers/P           | PublisherNode   | not allowed   | Send   |
 | hub/ConsumerGroups/…/N     | not allowed     | ConsumerNode  | Listen |
 
@@ -25,6 +26,7 @@ from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.management_node import ManagementNode
 from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.namespace.address import (
@@ -105,12 +107,17 @@ def _cbs(host: ConnectionHost, link: Link) -> Node:
 
 def _publisher(host: ConnectionHost, link: ReceiverLink, address: Address | None, scope: Scope) -> Node:
     directory = host.gateway.directory
+    if wants_numbers(link) and not isinstance(address, PartitionAddress | None):
+        text = "Idempotent producers send to one partition: attach to EVENTHUB/Partitions/ID."
+        raise ServiceError(NOT_ALLOWED, text)
     match address:
         case HubAddress(hub):
             places = directory.partitions(hub)
             return PublisherNode(host, link, scope=scope, places=places, router=host.gateway.router(hub))
         case PartitionAddress(hub, partition_id):
             place = directory.partition(hub, partition_id)
+            if wants_numbers(link):
+                return NumberedPublisherNode(host, link, scope=scope, place=place)
             return PublisherNode(host, link, scope=scope, places=(place,), router=None)
         case PublisherAddress(hub, publisher):
             if len(publisher) > PUBLISHER_NAME_LIMIT:
