@@ -122,6 +122,12 @@ class OpenRun:
             self._seal()
         return Added(row, status, self.events - events_before)
 
+    def add_numbered(
+        self, data: Readable, rows: array[int], row: int, *, producer_id: int, epoch: int, first_number: int
+    ) -> Added:
+        """Take one delivery of an idempotent producer; see add."""
+        return self.add(data, rows, row, row + 1, producer=Producer(producer_id, epoch, first_number))
+
     def take(self) -> bytearray:
         """The sealed run, the caller's from now on; empty when nothing was added."""
         self._seal()

@@ -47,7 +47,6 @@ from hubweir.gateway.amqp.publisher_node import ILLEGAL, KEY_TOO_LONG, Publisher
 from hubweir.gateway.append_queue import Claim
 from hubweir.gateway.directory import Place
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
-from hubweir.messaging_store.record import Producer
 
 if TYPE_CHECKING:
     from hubweir.gateway.amqp.connection_host import ConnectionHost
@@ -139,7 +138,9 @@ class NumberedPublisherNode(PublisherNode):
         rows, at = event.rows, row * DELIVERY_WIDTH
         start, size = rows[at + D_START], rows[at + D_LENGTH]
         number = self._first_number(event.data, start, start + size)
-        added = self._run.add(event.data, rows, row, row + 1, producer=Producer(self._producer_id, self._epoch, number))
+        added = self._run.add_numbered(
+            event.data, rows, row, producer_id=self._producer_id, epoch=self._epoch, first_number=number
+        )
         run = self._run.take()
         if added.status is not AddStatus.DONE:
             raise KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else ILLEGAL
