@@ -114,9 +114,9 @@ class Gateway:
         return router
 
     def _catalog_changed(self) -> None:
-        """Rules or keys may have changed: links that stand on a claim that is gone end now."""
+        """Rules, keys or publishers may have changed: links that may not stand any more end now."""
         for host in list(self._connections.values()):
-            host.claims.recheck()
+            host.catalog_changed()
 
     def _forget_hub(self, entry: EventHubEntry) -> None:
         """A hub was removed: what is held of its partitions goes too."""

@@ -183,6 +183,12 @@ class ConnectionHost:
             if isinstance(node, ConsumerNode) and node.place.broker is broker and node.reader_id == push.reader_id:
                 node.reader_closed(push)
 
+    def catalog_changed(self) -> None:
+        """Rules, keys or descriptions changed: links that may not stand any more end now."""
+        self.claims.recheck()
+        for node in self.nodes:
+            node.catalog_changed()
+
     # Engine events
 
     def _sasl(self, event: SaslInitiated) -> None:

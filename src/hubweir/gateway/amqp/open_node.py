@@ -22,6 +22,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.management_node import ManagementNode
@@ -39,7 +40,6 @@ from hubweir.namespace.address import (
     PublisherAddress,
     parse_address,
 )
-from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ def _publisher(host: ConnectionHost, link: ReceiverLink, address: Address | None
                 return NumberedPublisherNode(host, link, scope=scope, place=place)
             return PublisherNode(host, link, scope=scope, places=(place,), router=None)
         case PublisherAddress(hub, publisher):
-            if len(publisher) > PUBLISHER_NAME_LIMIT:
-                text = f"The publisher's name has {len(publisher)} characters; {PUBLISHER_NAME_LIMIT} are allowed."
-                raise ServiceError(INVALID_FIELD, text)
+            check_publisher(directory.hub(hub).description, publisher)
             name = publisher.encode()
             place = directory.partition(hub, str(host.gateway.router(hub).partition_of_key(name)))
             return PublisherNode(host, link, scope=scope, places=(place,), router=None, publisher=name)

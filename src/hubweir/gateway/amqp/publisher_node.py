@@ -29,6 +29,7 @@ from hubweir.errors import (
 from hubweir.event_hub.event_hub import HubRouter
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
+from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
 from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.append_queue import Claim, PartitionQueue
@@ -143,6 +144,14 @@ class PublisherNode(Node):
         for span, error in rejected:
             self.link.settle(span.first_id, span.last_id, Rejected(error=error))
         self._top_up()
+
+    def catalog_changed(self) -> None:
+        entry = self.host.gateway.namespace.find_hub(self._hub)
+        if self._publisher is not None and entry is not None:
+            try:
+                check_publisher(entry.description, self._publisher.decode())
+            except ServiceError as refusal:
+                self.host.detach(self, refusal, entity=self._hub)
 
     def closed(self) -> None:
         self._is_over = True
