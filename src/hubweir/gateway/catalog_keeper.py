@@ -119,6 +119,14 @@ class CatalogKeeper:
             on_done=changed,
         )
 
+    def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """A publisher may not send from now on: its links end, new ones and tokens for it are refused."""
+        self._namespace.revoke_publisher(hub, publisher, described(on_done))
+
+    def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """A revoked publisher may send again."""
+        self._namespace.restore_publisher(hub, publisher, described(on_done))
+
     # Steps
 
     def _open(self, entry: EventHubEntry, on_done: OnHub) -> None:

@@ -81,6 +81,13 @@ class Management:
     def delete_hub(self, name: str, on_done: OnHub) -> None:
         self._keeper.delete(name, on_done)
 
+    def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """Its links end, and it cannot send until it is restored; what it sent stays."""
+        self._keeper.revoke_publisher(hub, publisher, on_done)
+
+    def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        self._keeper.restore_publisher(hub, publisher, on_done)
+
     def create_group(self, hub: str, group: str, on_done: OnHub) -> None:
         self._namespace.add_consumer_group(hub, group, described(on_done))
 

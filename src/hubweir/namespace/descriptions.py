@@ -24,6 +24,8 @@ RETENTION_MIN_MS, RETENTION_MAX_MS, RETENTION_DEFAULT_MS = HOUR_MS, 90 * DAY_MS,
 MESSAGE_SIZE_LIMIT_BYTES = 1_048_576
 GROUPS_PER_HUB_MAX = 1_000
 RULES_PER_LEVEL_MAX = 12
+# A description is read whole by everyone who follows the catalog: this many names of 128 characters are 128 KB.
+REVOKED_PUBLISHERS_MAX = 1_000
 
 
 class EntityStatus(IntEnum):
@@ -56,6 +58,7 @@ class EventHubDescription:
     created_at_ms: int = 0
     status: EntityStatus = EntityStatus.ACTIVE
     rules: tuple[AuthorizationRuleDescription, ...] = ()
+    revoked_publishers: tuple[str, ...] = ()
 
     @property
     def partition_ids(self) -> tuple[str, ...]:
@@ -98,6 +101,7 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
         created_at_ms=description.created_at_ms,
         status=description.status,
         rules=check_rules(hub, description.rules),
+        revoked_publishers=description.revoked_publishers,
     )
 
 
