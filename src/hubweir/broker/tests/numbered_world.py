@@ -196,4 +196,6 @@ class NumberedWorld:
         answers: list[Any] = []
         broker.submit(CreatePartition(LOG_ID, "orders", "0", Durability.DURABLE, HOUR_MS), answers.append)
         broker.start()
+        self.env.turn()
+        assert answers, "partitions open one a turn of the loop"
         return broker
