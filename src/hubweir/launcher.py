@@ -333,6 +333,7 @@ def gateway_settings(settings: Settings) -> GatewaySettings:
     return GatewaySettings(
         namespace=settings.namespace,
         host_name=(settings.hostname or settings.host)[0],
+        settings_rule=ROOT_RULE,
         max_frame_size_bytes=settings.max_frame_size_bytes,
         max_message_size_bytes=settings.max_message_size_bytes,
         idle_timeout_ms=settings.idle_timeout_ms,

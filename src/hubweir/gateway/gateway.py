@@ -24,6 +24,7 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.management import Management
+from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.error_text import Reference, entity_not_found, entity_uri, with_reference
 from hubweir.namespace.event_hub_entry import EventHubEntry
@@ -56,6 +57,7 @@ class Gateway:
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
         self.management = Management(namespace, self.directory, self.keeper)
+        self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self.process_budget = ProcessBudget(settings.process_budget_bytes)
         self._routers: dict[str, HubRouter] = {}
         self._connections: dict[int, ConnectionHost] = {}

@@ -45,3 +45,5 @@ class GatewaySettings:
     read_wait_ms: int = 60_000
     # Any host name is accepted in token addresses, as the official emulator does.
     accept_any_host: bool = True
+    # The rule of the namespace that every start takes from the settings; it is not changed any other way.
+    settings_rule: str = ""

@@ -6,6 +6,7 @@
 | LIST                   | eventhub                       | Manage, everywhere | 200, a list of maps       |
 | CREATE, UPDATE, DELETE | eventhub                       | Manage, on the hub | 201 or 200, the hub's map |
 | CREATE, DELETE         | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
+| see rule_requests.py   | authorizationrule              | Manage, on the hub | the rule's map            |
 
 READ is the service's (management operations of the client libraries); the rest are hubweir's own, in the same form.
 Every request is authorised by itself: by the token it carries (security_token) or else by the connection's claims.
@@ -28,6 +29,7 @@ from hubweir.gateway.amqp.management_forms import (
     wanted_changes,
 )
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
+from hubweir.gateway.amqp.rule_requests import AUTHORIZATION_RULE, CREATED, OK, RULE_OPERATIONS, rule_request
 from hubweir.namespace.descriptions import EventHubDescription
 from hubweir.namespace.rights import Rights
 
@@ -39,7 +41,6 @@ EVENT_HUB, PARTITION, CONSUMER_GROUP = (
     "com.microsoft:partition",
     "com.microsoft:consumergroup",
 )
-OK, CREATED = 200, 201
 
 
 class ManagementNode(RequestNode):
@@ -109,6 +110,16 @@ class ManagementNode(RequestNode):
         self._authorize(message, Rights.MANAGE, name)
         self._management.delete_group(name, _group(message), self._changed(message, size, name, OK))
 
+    def _rule(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        rule_request(
+            self.host.gateway.rules,
+            (text_property(message, "operation") or "").upper(),
+            message,
+            lambda code, body: self.answer(message, size, code, "Created" if code == CREATED else "OK", body),
+            lambda refusal: self.refuse(message, size, refusal, entity=name[:128]),
+        )
+
     def _changed(
         self, message: Message, size: int, name: str, code: int
     ) -> Callable[[EventHubDescription | ServiceError], None]:
@@ -139,4 +150,5 @@ _STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None
     ("DELETE", EVENT_HUB): ManagementNode._delete_hub,
     ("CREATE", CONSUMER_GROUP): ManagementNode._create_group,
     ("DELETE", CONSUMER_GROUP): ManagementNode._delete_group,
+    **dict.fromkeys(((operation, AUTHORIZATION_RULE) for operation in RULE_OPERATIONS), ManagementNode._rule),
 }
