@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from hubweir.env import SyncFailed
-from hubweir.errors import DiskFull, LogFenced
+from hubweir.errors import DiskFull, LogFenced, OutOfFiles
 from hubweir.messaging_store.write_round import write_round
 from hubweir.testing.memory_files import Fault
 
@@ -56,3 +56,20 @@ def test_a_segment_without_space_leaves_no_unfinished_file(bench, active) -> Non
     with pytest.raises(DiskFull):
         write_round(bench.log._state, active, header, [], 0, 0)
     assert not any(path.endswith(".new") for path in bench.env.files.paths())
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+@pytest.mark.parametrize("call", ["check_epoch", "create"])
+def test_without_a_file_descriptor_the_round_is_refused_and_says_which_limit(
+    bench, active, monkeypatch: pytest.MonkeyPatch, number: int, call: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "no more files")
+
+    if call == "create":
+        monkeypatch.setattr(bench.env.files, "open", refuse)
+    else:
+        bench.log._state.check_epoch = refuse
+    header = bench.log._state.new_header(bench.log._state.visible, 0)
+    with pytest.raises(OutOfFiles, match="ulimit -n" if number == errno.EMFILE else "fs.file-max"):
+        write_round(bench.log._state, active, header, [], 0, 0)
