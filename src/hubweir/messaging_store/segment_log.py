@@ -152,8 +152,7 @@ class SegmentLog:
             return Refused(run.error())
 
         return read_away(
-            state.env,
-            state.log_id,
+            state,
             lambda: read_run(files, segments, index, limit, max_bytes),
             answer,
             on_done,
@@ -175,8 +174,7 @@ class SegmentLog:
         segments = state.segments[self._segment_of_offset(offset) :]
         files = state.env.files
         return read_away(
-            state.env,
-            state.log_id,
+            state,
             lambda: find_offset_in(files, segments, offset, limit),
             lambda index: index,
             on_done,
@@ -196,8 +194,7 @@ class SegmentLog:
         segments = state.segments[self._segment_of_time(time_ms) :]
         files = state.env.files
         return read_away(
-            state.env,
-            state.log_id,
+            state,
             lambda: find_time_in(files, segments, time_ms, limit),
             lambda index: index,
             on_done,
