@@ -326,7 +326,7 @@ def test_clients_resume_over_a_restart_without_loss_or_doubles(tmp_path: Path) -
 
 def create_hub(port: int, name: str) -> None:
     """Make a hub over the wire, as hubweir's own tools do."""
-    with RawClient(("127.0.0.1", port)) as client:
+    with RawClient.connect(("127.0.0.1", port)) as client:
         said: dict[str, object] = {"operation": "CREATE", "type": "com.microsoft:eventhub", "name": name}
         request = Message(application_properties=said, body=ValueBody({}))
         assert status_of(client.trusted().request("$management", request))[0] == 201
