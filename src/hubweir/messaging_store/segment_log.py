@@ -46,6 +46,7 @@ class SegmentLog:
         self._removing = False
         self._saving = False
         self._closed = False
+        self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
         self._commit = GroupCommit(state, self._moved, self._failed)
 
     # -- what it is
@@ -309,12 +310,19 @@ class SegmentLog:
     # -- end
 
     def close(self, on_done: Callable[[], None]) -> None:
-        """See Log.close."""
-        if self._closed:
+        """See Log.close. Whoever asks while it closes is called when it is closed, too."""
+        if self._closed and not self._on_closed:
             self._state.env.call_soon(on_done)
             return
-        self._closed = True
-        self._commit.close(on_done)
+        self._on_closed.append(on_done)
+        if not self._closed:
+            self._closed = True
+            self._commit.close(self._has_closed)
+
+    def _has_closed(self) -> None:
+        waiting, self._on_closed = self._on_closed, []
+        for callback in waiting:
+            callback()
 
     def _moved(self) -> None:
         if self._visible_callback is not None:
