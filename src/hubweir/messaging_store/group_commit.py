@@ -23,8 +23,8 @@ from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.log_state import Entry, LogState
 from hubweir.messaging_store.record import CLOSED
-from hubweir.messaging_store.segment import MARK_ROOM_BYTES, SEGMENT_HEADER_SIZE, ActiveSegment
-from hubweir.messaging_store.write_round import NO_FILES, NO_SPACE, write_round
+from hubweir.messaging_store.segment import MARK_ROOM_BYTES, NO_SPACE, SEGMENT_HEADER_SIZE, ActiveSegment
+from hubweir.messaging_store.write_round import NO_FILES, write_round
 
 
 class GroupCommit:

@@ -24,12 +24,11 @@ from hubweir.messaging_store.record import (
     read_header,
 )
 from hubweir.messaging_store.recovery import Recovered, content_to_rewrite, recover
-from hubweir.messaging_store.segment import create
+from hubweir.messaging_store.segment import NO_SPACE, create
 from hubweir.messaging_store.segment_files import load_indexes
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.messaging_store.snapshot import load
 from hubweir.messaging_store.tail import Tail
-from hubweir.messaging_store.write_round import NO_SPACE
 
 # After an unclean stop a relaxed log skips this many indexes and offset bytes: more than can have been shown and lost,
 # since at most 16 MiB are visible and not synced, and a record has at least 4 bytes. (Promise P4)

@@ -31,8 +31,9 @@ from hubweir.messaging_store.recovery import describe_damage
 from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
 from hubweir.messaging_store.snapshot import Snapshot, load, save
 
-# Set aside on the disk for what must still work when it is full.
-RESERVE_BYTES = 8 * 1024 * 1024
+# A log that was refused for want of space tries again when this much more than the send needs is free: its share of
+# a step, and the file system's own blocks. Not more, or one log would wait for what the others are using up.
+RESUME_BYTES = 64 * 1024
 
 
 class SegmentLog:
@@ -115,7 +116,7 @@ class SegmentLog:
             raise LogOffline(state.offline)
         if state.full:
             free = self._state.env.files.free_bytes()
-            if free < size + RESERVE_BYTES:
+            if free < size + RESUME_BYTES:
                 raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")
             state.full = False
 

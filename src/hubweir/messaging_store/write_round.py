@@ -15,9 +15,8 @@ from hubweir.env import Buffer, SyncFailed
 from hubweir.errors import DiskFull, OutOfFiles
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, join
 from hubweir.messaging_store.log_state import LogState
-from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
+from hubweir.messaging_store.segment import NO_SPACE, ActiveSegment, SegmentHeader, create
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 # Opening a file failed, so nothing was done with it: the next try may succeed, and tells nothing wrong.
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 

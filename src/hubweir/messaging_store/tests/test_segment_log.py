@@ -229,3 +229,14 @@ def test_a_read_whose_file_is_missing_for_good_is_refused_once(bench) -> None:
     behind = int(bench.segments()[0].partition("-")[0])
     assert f"read on from {behind}" in str(answers[0].error)
     assert isinstance(bench.read(behind), Run)
+
+
+def test_a_log_that_was_refused_goes_on_with_the_last_space(bench) -> None:
+    bench.append(b"a")
+    files = bench.env.files
+    files.capacity_bytes = files.capacity_bytes - files.free_bytes()
+    bench.append(bytes(2 << 20))
+    assert isinstance(bench.outcomes[-1].error, DiskFull)
+    files.capacity_bytes += 1700 << 10
+    bench.append(b"fits")
+    assert isinstance(bench.outcomes[-1], Appended)
