@@ -24,6 +24,7 @@ from hubweir.broker.broker import Broker
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
+from hubweir.config.token_issuer import token_issuer
 from hubweir.counters import Counters
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.broker_driver import connect
@@ -334,6 +335,7 @@ def gateway_settings(settings: Settings) -> GatewaySettings:
         namespace=settings.namespace,
         host_name=(settings.hostname or settings.host)[0],
         settings_rule=ROOT_RULE,
+        issuer=token_issuer(settings),
         max_frame_size_bytes=settings.max_frame_size_bytes,
         max_message_size_bytes=settings.max_message_size_bytes,
         idle_timeout_ms=settings.idle_timeout_ms,

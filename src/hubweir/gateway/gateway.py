@@ -52,7 +52,9 @@ class Gateway:
         self.process_id = process_id
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         hosts = None if settings.accept_any_host else frozenset((settings.host_name.lower(),))
-        self.authorization = Authorization(namespace, self.directory, env, host_name=settings.host_name, hosts=hosts)
+        self.authorization = Authorization(
+            namespace, self.directory, env, host_name=settings.host_name, hosts=hosts, issuer=settings.issuer
+        )
         self.append_queue = AppendQueue(env.call_soon, run_limit_bytes=settings.run_limit_bytes)
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
