@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from hubweir.env import Buffer, Result
 from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.kernels import find_offset
-from hubweir.messaging_store.failed_sync import EpochSource, recover_from_failure
+from hubweir.messaging_store.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
 from hubweir.messaging_store.log_reader import (
@@ -41,14 +41,14 @@ class SegmentLog:
 
     def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot]) -> None:
         self._state = state
-        self._epochs = epochs
         self._snapshots = [snapshot.index for snapshot in snapshots]
         self._visible_callback: Callable[[], None] | None = None
         self._removing = False
         self._saving = False
         self._closed = False
         self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
-        self._commit = GroupCommit(state, self._moved, self._failed)
+        self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
+        self._repair = Repair(state, self._commit, epochs)
 
     # -- what it is
 
@@ -318,6 +318,7 @@ class SegmentLog:
         self._on_closed.append(on_done)
         if not self._closed:
             self._closed = True
+            self._repair.stop()
             self._commit.close(self._has_closed)
 
     def _has_closed(self) -> None:
@@ -328,9 +329,6 @@ class SegmentLog:
     def _moved(self) -> None:
         if self._visible_callback is not None:
             self._visible_callback()
-
-    def _failed(self, error: OSError, entries: list[Entry]) -> None:
-        recover_from_failure(self._state, self._commit, self._epochs, error, entries)
 
 
 def _index_of_offset(data: Buffer, offset: int, default: int) -> int:
