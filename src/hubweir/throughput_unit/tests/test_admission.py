@@ -100,7 +100,8 @@ def test_what_was_not_stored_is_given_back_to_the_hour_it_came_in() -> None:
     assert isinstance(admitted, Admitted)
     namespace.give_back(admitted, HOUR_MS)
     assert namespace.ingress_room(HOUR_MS).events == 1_000
-    assert [(row.bytes_in, row.events_in) for row in namespace.usage.hours(HOUR_MS)] == [(0, 0), (0, 0)]
+    hours = namespace.usage.hours(HOUR_MS)
+    assert [(row.bytes_in, row.events_in, row.refusals) for row in hours] == [(0, 0, 0), (0, 0, 0)]
 
 
 def test_egress_is_paced_in_turn_and_never_refused() -> None:
@@ -137,6 +138,13 @@ def test_what_a_consumer_did_not_take_goes_back() -> None:
     assert namespace.take(0, 1, 0).delay_ms == 1
     row = namespace.usage.row(0)
     assert (row.bytes_out, row.events_out, row.delays) == (40, 4_097, 2)
+
+
+def test_what_was_reserved_in_one_hour_and_not_sent_in_the_next_leaves_the_first() -> None:
+    namespace = a_namespace(1)
+    paced = namespace.take(1_000, 10, HOUR_MS - 1)
+    namespace.give_back_unsent(paced, 400, 4, HOUR_MS)
+    assert [(row.bytes_out, row.events_out) for row in namespace.usage.hours(HOUR_MS)] == [(600, 6), (0, 0)]
 
 
 def test_ingress_and_egress_do_not_touch_each_other() -> None:
@@ -237,6 +245,12 @@ def test_auto_inflate_adds_units_before_a_consumer_waits() -> None:
     assert delays[6] == 113  # 7,000,000 bytes on three units: 6,291,456 at once, then 6,291.456 a ms
     assert namespace.take_raised() == [UnitsRaised(1, 2, Cause.EGRESS, 0), UnitsRaised(2, 3, Cause.EGRESS, 0)]
     assert namespace.usage.row(0).delays == 1
+
+
+def test_auto_inflate_adds_what_one_large_read_needs_at_once() -> None:
+    namespace = a_namespace(1, maximum_units=5)
+    assert namespace.take(1_000, 10_000, 0).delay_ms == 0
+    assert namespace.take_raised() == [UnitsRaised(1, 3, Cause.EGRESS, 0)]
 
 
 def test_auto_inflate_can_be_turned_on_and_off_while_running() -> None:
