@@ -112,10 +112,6 @@ class Problems:
     def warnings(self) -> tuple[Problem, ...]:
         return tuple(self._warnings)
 
-    @property
-    def left_out(self) -> int:
-        return self._left_out
-
     def raise_errors(self) -> None:
         """Raise EmulatorFileError with everything, errors first, when there is any error."""
         if self._errors:
