@@ -59,6 +59,12 @@ ARGUMENT_OUT_OF_RANGE = Condition("com.microsoft:argument-out-of-range", 400, 40
 ENTITY_DISABLED = Condition("com.microsoft:entity-disabled", 403, 403, False, "the entity is switched off")
 ENTITY_EXISTS = Condition("com.microsoft:entity-already-exists", 409, 409, False, "the name is taken")
 ENTITY_MOVED = Condition("com.microsoft:entity-moved", 410, 503, True, "another store owns this entity now")
+PRODUCER_EPOCH_STOLEN = Condition(
+    "com.microsoft:producer-epoch-stolen", 409, 409, False, "another link took this producer over"
+)
+OUT_OF_ORDER_SEQUENCE = Condition(
+    "com.microsoft:out-of-order-sequence", 409, 409, False, "the numbers of an idempotent producer have a gap"
+)
 STORE_OFFLINE = Condition("com.microsoft:store-offline", 503, 503, True, "the messaging store cannot write now")
 
 CONDITIONS: tuple[Condition, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Condition))

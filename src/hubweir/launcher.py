@@ -156,7 +156,8 @@ class Service:
         problems: list[ServiceError] = await called_back(gateway.keeper.start)
         for problem in problems:
             logger.error("not served: %s", problem.text)
-        self._http = HttpDriver(Application(lambda: self.ready), head_time_ms=settings.http_head_ms)
+        application = Application(gateway, lambda: self.ready)
+        self._http = HttpDriver(application, amqp=self._new_connection, head_time_ms=settings.http_head_ms)
         self._switch = PortSwitch(
             amqp=self._new_connection,
             http=self._http.new_protocol,

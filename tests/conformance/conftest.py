@@ -88,7 +88,7 @@ def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
         if request.param == "socket pair":
             patch.setattr("hubweir.launcher.InProcessBroker", SocketPairBroker)
         # The standard loop: closing uvloop's from another thread than it ran on does not always come back.
-        with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671), loop="asyncio") as namespace:
+        with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671)) as namespace:
             for hub, count in HUBS.items():
                 namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
             yield Doors(namespace, request.param)

@@ -286,7 +286,7 @@ def test_a_client_that_was_silent_for_eleven_seconds_sends_on(doors: Doors, hub:
 
 
 @pytest.mark.eh(21, 67, 68)
-# The client leaves the socket of a server that went away to the collector; so it is collected here, not in a later test.
+# This client leaves the socket of a server that went away to the collector: collected here, not in a later test.
 @pytest.mark.filterwarnings("ignore:unclosed", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_clients_resume_over_a_restart_without_loss_or_doubles(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data", ports=free_ports(1))

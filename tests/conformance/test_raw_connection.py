@@ -197,7 +197,7 @@ def test_heartbeats_come_within_half_of_what_the_client_asks(doors: Doors) -> No
 @pytest.mark.eh(14)
 def test_a_silent_peer_is_dropped_after_twice_the_time_and_an_empty_frame_counts() -> None:
     with (
-        running_namespace(idle_timeout_ms=1_000, loop="asyncio") as namespace,
+        running_namespace(idle_timeout_ms=1_000) as namespace,
         RawClient((namespace.host, namespace.port)) as client,
     ):
         client.trusted()
@@ -328,7 +328,7 @@ def test_drain_and_echo(doors: Doors, hub: str) -> None:
 
 @pytest.mark.eh(21)
 def test_a_stopping_service_closes_with_a_reason_that_makes_clients_come_back() -> None:
-    with running_namespace(loop="asyncio") as namespace:
+    with running_namespace() as namespace:
         client = RawClient((namespace.host, namespace.port)).trusted()
     with client:
         closed = client.expect(Close)

@@ -39,9 +39,16 @@ class Scope:
         return cls._of(parse_path(uri))
 
     @classmethod
-    def of_signed(cls, resource: str) -> Scope:
-        """The scope of a token's `sr`, as it stands in the token: decoded once, as a whole. Raises IllegalPath."""
-        return cls._of(parse_path(percent_decode(resource), decoded=True))
+    def of_signed(cls, resource: str, bare_hosts: frozenset[str] = frozenset()) -> Scope:
+        """The scope of a token's `sr`, as it stands in the token: decoded once, as a whole. Raises IllegalPath.
+
+        bare_hosts: names in lower case that may stand without a scheme in front. Any other bare word is no host: it
+        may be meant as the name of a hub, and would cover the whole namespace as one.
+        """
+        text = percent_decode(resource)
+        if fold(text.partition("/")[0].partition(":")[0]) in bare_hosts and "://" not in text:
+            text = f"https://{text}"
+        return cls._of(parse_path(text, decoded=True))
 
     @classmethod
     def of_address(cls, address: Address, host: str) -> Scope:

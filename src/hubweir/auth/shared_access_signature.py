@@ -61,13 +61,16 @@ class SharedAccessSignature:
     signature: bytes = field(repr=False)
 
     @classmethod
-    def parse(cls, text: str) -> SharedAccessSignature:
-        """Read a token. Raises AuthRefused MALFORMED for every text that is not exactly one."""
+    def parse(cls, text: str, *, bare_hosts: frozenset[str] = frozenset()) -> SharedAccessSignature:
+        """Read a token. Raises AuthRefused MALFORMED for every text that is not exactly one.
+
+        bare_hosts: see Scope.of_signed; tokens made for HTTP may name a host without a scheme.
+        """
         fields = _fields(text)
         try:
             rule_name = percent_decode(fields["skn"])
             signature = _signature(percent_decode(fields["sig"]))
-            scope = Scope.of_signed(fields["sr"])
+            scope = Scope.of_signed(fields["sr"], bare_hosts)
         except IllegalPath as error:
             raise _malformed(f"a field is not what it must be: {error}") from None
         if not rule_name or not rule_name.isprintable():

@@ -16,25 +16,29 @@ from typing import Any
 from hubweir.broker.commands import (
     Answer,
     AppendEvents,
+    AppendNumbered,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
     ChangePartition,
     CloseOwner,
+    CloseProducer,
     CloseReader,
     Command,
+    ConfirmReaderClosed,
     CountersTaken,
     CreatePartition,
     DeletePartition,
     Done,
     EventsAppended,
+    OpenProducer,
     OpenReader,
     PartitionInfo,
     Push,
-    ReaderClosed,
     ReadEvents,
 )
-from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions, LogStore
+from hubweir.broker.hosted_partitions import HostedPartitions, LogStore
+from hubweir.broker.producers import Producers
 from hubweir.broker.reading import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
@@ -56,8 +60,9 @@ class Broker:
         self._env = env
         self._store = store
         self._counters = counters
-        self._partitions = HostedPartitions(store)
-        self._readers = Readers(env)
+        self._producers = Producers(env, counters)
+        self._partitions = HostedPartitions(store, self._producers.sweep)
+        self._readers = Readers(env, self._push)
         self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
         self._stopping = False
         # Bounded by the catalog: its keeper asks for each partition once.
@@ -68,8 +73,12 @@ class Broker:
             DeletePartition: self._delete,
             ChangePartition: self._change,
             AppendEvents: self._append,
+            OpenProducer: self._open_producer,
+            CloseProducer: self._close_producer,
+            AppendNumbered: self._append_numbered,
             OpenReader: self._open_reader,
             CloseReader: self._close_reader,
+            ConfirmReaderClosed: self._confirm_reader_closed,
             CloseOwner: self._close_owner,
             ReadEvents: self._read,
             CancelRead: self._cancel_read,
@@ -134,7 +143,8 @@ class Broker:
                 f"The messaging entity '{partition.hub}' could not be found: "
                 f"its partition {partition.partition_id} was deleted"
             )
-            self._end_readers(hosted, ServiceError(NOT_FOUND, text))
+            self._producers.end_partition(hosted)
+            self._readers.end_partition(hosted, ServiceError(NOT_FOUND, text))
 
         def closed() -> None:
             try:
@@ -165,6 +175,16 @@ class Broker:
 
         hosted.partition.append(command.run, now_ms=self._env.now_ms(), on_done=stored)
 
+    def _open_producer(self, command: OpenProducer, on_answer: OnAnswer) -> None:
+        self._producers.open(command, self._partitions.get(command.log_id), on_answer)
+
+    def _close_producer(self, command: CloseProducer, on_answer: OnAnswer) -> None:
+        self._producers.close(command.opening_id)
+        on_answer(Done())
+
+    def _append_numbered(self, command: AppendNumbered, on_answer: OnAnswer) -> None:
+        self._producers.append(command, on_answer)
+
     def _open_reader(self, command: OpenReader, on_answer: OnAnswer) -> None:
         self._readers.open(command, self._partitions.get(command.log_id), on_answer)
 
@@ -172,7 +192,12 @@ class Broker:
         self._readers.close(command.reader_id)
         on_answer(Done())
 
+    def _confirm_reader_closed(self, command: ConfirmReaderClosed, on_answer: OnAnswer) -> None:
+        self._readers.confirm_closed(command.reader_id)
+        on_answer(Done())
+
     def _close_owner(self, command: CloseOwner, on_answer: OnAnswer) -> None:
+        self._producers.close_owner(command.owner)
         self._readers.close_owner(command.owner)
         on_answer(Done())
 
@@ -201,7 +226,6 @@ class Broker:
         self._counters.set("broker.readers", len(self._readers))
         on_answer(CountersTaken(self._counters.snapshot()))
 
-    def _end_readers(self, hosted: HostedPartition, error: ServiceError) -> None:
-        for reader in self._readers.end_partition(hosted, error):
-            if self.on_push is not None:
-                self.on_push(ReaderClosed(reader.reader_id, reader.owner, error.condition.symbol, error.text))
+    def _push(self, push: Push) -> None:
+        if self.on_push is not None:
+            self.on_push(push)

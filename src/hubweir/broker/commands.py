@@ -88,8 +88,59 @@ class EventsAppended:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenProducer:
+    """Hold an idempotent producer of a partition for one link; None where the service is to assign.
+
+    sequence_number: of the last event that the producer sent. Whoever held the producer before may not send any more.
+    """
+
+    log_id: str
+    placement_version: int
+    producer_id: int | None
+    epoch: int | None
+    sequence_number: int | None
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerOpened:
+    """opening_id is the broker's; the other three are what the attach is answered with."""
+
+    opening_id: int
+    producer_id: int
+    epoch: int
+    sequence_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseProducer:
+    """The link is gone. What it sent and was not answered goes on."""
+
+    opening_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendNumbered:
+    """Store one delivery of an idempotent producer: as AppendEvents, every batch with its producer block.
+
+    Answered EventsAppended, or AlreadyAppended when the same events are stored and durable as the hub's mode says.
+    """
+
+    opening_id: int
+    run: bytearray
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyAppended:
+    """All events of the delivery were stored before; nothing was stored now."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenReader:
-    """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people."""
+    """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people.
+
+    Answered when every reader that it displaces has been confirmed closed, or had its time for that.
+    """
 
     log_id: str
     placement_version: int
@@ -114,8 +165,15 @@ class CloseReader:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmReaderClosed:
+    """The link of a reader that ReaderClosed named is detached. Does nothing for any other reader."""
+
+    reader_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CloseOwner:
-    """Close all readers of an owner; connection -1: of the whole process."""
+    """Close all readers and producers of an owner; connection -1: of the whole process."""
 
     owner: Owner
 
@@ -179,7 +237,10 @@ class CountersTaken:
 
 @dataclass(frozen=True, slots=True)
 class ReaderClosed:
-    """Pushed: the broker ended a reader (its entity was deleted, another took over, its log is damaged)."""
+    """Pushed: the broker ended a reader (its entity was deleted, another took over, its log is damaged).
+
+    The gateway detaches its link, then sends ConfirmReaderClosed, even when the link is gone already.
+    """
 
     reader_id: int
     owner: Owner
@@ -192,13 +253,27 @@ Command = (
     | DeletePartition
     | ChangePartition
     | AppendEvents
+    | OpenProducer
+    | CloseProducer
+    | AppendNumbered
     | OpenReader
     | CloseReader
+    | ConfirmReaderClosed
     | CloseOwner
     | ReadEvents
     | CancelRead
     | AskPartitionInfo
     | AskCounters
 )
-Answer = Done | EventsAppended | ReaderOpened | EventsRead | PartitionInfo | CountersTaken | Refusal
+Answer = (
+    Done
+    | EventsAppended
+    | ProducerOpened
+    | AlreadyAppended
+    | ReaderOpened
+    | EventsRead
+    | PartitionInfo
+    | CountersTaken
+    | Refusal
+)
 Push = ReaderClosed

@@ -8,15 +8,20 @@ no catalog names stays closed and untouched.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from hubweir.broker.commands import ChangePartition, CreatePartition
-from hubweir.errors import ENTITY_MOVED, ServiceError
+from hubweir.errors import ENTITY_MOVED, CorruptStore, ServiceError
 from hubweir.event_hub.consumer_group import ReaderTable
 from hubweir.event_hub.partition import Partition
+from hubweir.event_hub.producer_log import replay, restore_snapshot
+from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.messaging_store.log import Durability, Log
+
+logger = logging.getLogger(__name__)
 
 # Retention removes whole segments, so an event may stay longer than it must by the age of one: an eighth of retention.
 SEGMENTS_OF_RETENTION = 8
@@ -40,11 +45,16 @@ class LogStore(Protocol):
 
 @dataclass(slots=True)
 class HostedPartition:
-    """One partition at its owner. retention_ms may change; the log keeps the durability."""
+    """One partition at its owner. retention_ms may change; the log keeps the durability.
+
+    producers_saved_at: the index that the newest snapshot of its producers covers; None: it never had a producer.
+    """
 
     partition: Partition
     retention_ms: int
     readers: ReaderTable = field(default_factory=ReaderTable)
+    producers: ProducerSequences = field(default_factory=ProducerSequences)
+    producers_saved_at: int | None = None
 
     @property
     def log(self) -> Log:
@@ -54,8 +64,10 @@ class HostedPartition:
 class HostedPartitions:
     """The open partitions of one store, by log id."""
 
-    def __init__(self, store: LogStore) -> None:
+    def __init__(self, store: LogStore, on_swept: Callable[[HostedPartition, int], None]) -> None:
+        """on_swept: called with every partition that a sweep visits, and the time."""
         self._store = store
+        self._on_swept = on_swept
         self._hosted: dict[str, HostedPartition] = {}
         self._sweeping: list[str] = []
 
@@ -85,6 +97,7 @@ class HostedPartitions:
             log = self._store.create_log(command.log_id, durability=command.durability)
             log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
             hosted = HostedPartition(Partition(log, command.hub, command.partition_id), command.retention_ms)
+            _load_producers(hosted)
             self._hosted[command.log_id] = hosted
         return hosted
 
@@ -107,5 +120,22 @@ class HostedPartitions:
         if self._sweeping:
             hosted = self._hosted.get(self._sweeping.pop())
             if hosted is not None:
+                self._on_swept(hosted, now_ms)
                 hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
         return bool(self._sweeping)
+
+
+def _load_producers(hosted: HostedPartition) -> None:
+    """The producers of a partition from its newest snapshot and the log behind it. Blocks; only where there were any.
+
+    Behind damage in the log nothing is known: then a producer's repeated send may be stored twice, and the log says so.
+    """
+    found = hosted.log.load_snapshot()
+    if found is None:
+        return
+    hosted.producers_saved_at, state = found
+    try:
+        restore_snapshot(hosted.producers, state)
+        replay(hosted.producers, hosted.log.replay(hosted.producers_saved_at), hosted.producers_saved_at)
+    except CorruptStore as error:
+        logger.error("idempotent producers of %s cannot all be told from the log: %s", hosted.log.log_id, error)

@@ -4,7 +4,7 @@ One peer is one gateway process. Bounds: at most INBOX_COMMANDS commands and INB
 for a peer; above that, or while the peer does not take its answers, its stream is not read. Reads are not counted:
 there is one a reader, they wait long, and counting them could keep out the very commands that would end them.
 What a peer sends in a run is checked against the run's own checksums before the broker sees it. The end of the
-stream, from either side, closes the readers of every process that spoke over it.
+stream, from either side, closes the readers and producers of every process that spoke over it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ import logging
 from array import array
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import Answer, AppendEvents, CloseOwner, OpenReader, Owner, Push, ReadEvents
+from hubweir.broker.commands import (
+    Answer,
+    AppendEvents,
+    AppendNumbered,
+    CloseOwner,
+    OpenProducer,
+    OpenReader,
+    Owner,
+    Push,
+    ReadEvents,
+)
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
@@ -85,15 +95,15 @@ class BrokerServer:
         if isinstance(command, ReadEvents):
             self._broker.submit(command, lambda answer: self._send(request_id, answer))
             return
-        size = len(command.run) if isinstance(command, AppendEvents) else 0
+        size = len(command.run) if isinstance(command, AppendEvents | AppendNumbered) else 0
         self._commands += 1
         self._bytes += size
         self._balance()
-        if isinstance(command, AppendEvents) and not run_is_sound(command.run):
+        if isinstance(command, AppendEvents | AppendNumbered) and not run_is_sound(command.run):
             text = "the run was damaged on its way to the broker; nothing was stored"
             self._answer(request_id, size, refusal_of(ServiceError(DECODE_ERROR, text)))
             return
-        if isinstance(command, OpenReader):
+        if isinstance(command, OpenReader | OpenProducer):
             self._processes[command.owner.process] = None
         self._broker.submit(command, lambda answer: self._answer(request_id, size, answer))
 

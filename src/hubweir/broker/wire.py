@@ -28,24 +28,30 @@ from typing import Any
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.encode import encode
 from hubweir.broker.commands import (
+    AlreadyAppended,
     Answer,
     AppendEvents,
+    AppendNumbered,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
     ChangePartition,
     CloseOwner,
+    CloseProducer,
     CloseReader,
     Command,
+    ConfirmReaderClosed,
     CountersTaken,
     CreatePartition,
     DeletePartition,
     Done,
     EventsAppended,
     EventsRead,
+    OpenProducer,
     OpenReader,
     Owner,
     PartitionInfo,
+    ProducerOpened,
     Push,
     ReaderClosed,
     ReaderOpened,
@@ -59,7 +65,9 @@ from hubweir.messaging_store.log import Durability
 NUMBERS: dict[type, int] = {
     CreatePartition: 1, DeletePartition: 2, ChangePartition: 3, AppendEvents: 4, OpenReader: 5, CloseReader: 6,
     CloseOwner: 7, ReadEvents: 8, CancelRead: 9, AskPartitionInfo: 10, AskCounters: 11,
+    ConfirmReaderClosed: 12, OpenProducer: 13, CloseProducer: 14, AppendNumbered: 15,
     Done: 64, EventsAppended: 65, ReaderOpened: 66, EventsRead: 67, PartitionInfo: 68, CountersTaken: 69, Refusal: 70,
+    ProducerOpened: 71, AlreadyAppended: 72,
     ReaderClosed: 128,
 }  # fmt: skip
 

@@ -107,8 +107,11 @@ class PortSwitch:
     def first_bytes_s(self) -> float:
         return self._first_bytes_ms / 1000
 
-    def make_transport(self, undecided: _Undecided, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
-        self._tasks.start(undecided.connect(connection, tls), name="new connection")
+    def make_transport(
+        self, undecided: _Undecided, connection: socket.socket, tls: ssl.SSLContext | None
+    ) -> Callable[[], object]:
+        """Begin, and return what breaks it off."""
+        return self._tasks.start(undecided.connect(connection, tls), name="new connection")
 
     def decided(self, undecided: _Undecided) -> None:
         self._undecided.pop(undecided, None)
@@ -134,6 +137,7 @@ class _Undecided(asyncio.Protocol):
         self._switch = switch
         self._socket: socket.socket | None = connection
         self._transport: asyncio.Transport | None = None
+        self._break_off: Callable[[], object] = _nothing  # while the transport is being made, handshake included
         self._seen = b""
         self._deadline = switch.loop.call_later(switch.first_bytes_s, self.drop, "it said nothing in time")
         switch.loop.add_reader(connection, self._look)
@@ -146,6 +150,7 @@ class _Undecided(asyncio.Protocol):
             self._switch.loop.remove_reader(self._socket)
             self._socket.close()
             self._socket = None
+        self._break_off()
         if self._transport is not None:
             self._transport.abort()
 
@@ -170,7 +175,7 @@ class _Undecided(asyncio.Protocol):
             return
         self._switch.loop.remove_reader(connection)
         self._socket = None
-        self._switch.make_transport(self, connection, self._switch.tls if secure else None)
+        self._break_off = self._switch.make_transport(self, connection, self._switch.tls if secure else None)
 
     async def connect(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Make the transport; the handshake is part of it. The deadline of this connection ends it, too."""
@@ -213,3 +218,7 @@ class _Undecided(asyncio.Protocol):
     def _end(self) -> None:
         self._deadline.cancel()
         self._switch.decided(self)
+
+
+def _nothing() -> None:
+    """Nothing is under way."""

@@ -28,11 +28,12 @@ class Tasks:
         """How many tasks run."""
         return len(self._running)
 
-    def start(self, coroutine: Coroutine[Any, Any, Any], *, name: str) -> None:
-        """Run a coroutine until it ends or the owner stops."""
+    def start(self, coroutine: Coroutine[Any, Any, Any], *, name: str) -> Callable[[], object]:
+        """Run a coroutine until it ends or the owner stops. Call what is returned to cancel it alone."""
         task = asyncio.get_running_loop().create_task(coroutine, name=f"{self._owner}: {name}")
         self._running[task] = None
         task.add_done_callback(self._ended)
+        return task.cancel
 
     async def stop(self) -> None:
         """Cancel what runs and wait until it has ended. Failures on the way are logged as any other."""

@@ -1,6 +1,7 @@
 """The open run: what one process has taken for ONE partition in this turn of its loop, as stored batches.
 
-A batch is sealed when the next event has another name (partition key of its envelope, or publisher), at 64 KiB of
+A batch is sealed when the next event has another name (partition key of its envelope, or publisher) or comes from an
+idempotent producer, whose deliveries have batches of their own, at 64 KiB of
 records, and when the run is taken at the end of the turn; so the order in the run is the order of arrival. A delivery
 too large for one batch becomes a chain: several batches, all but the last flagged *continues*, stored whole or not at
 all. Nothing here is durable; the run is given to the partition's log.
@@ -27,7 +28,7 @@ from hubweir.kernels.contract import (
     KEY_MALFORMED,
 )
 from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, RECORD_HEADER_SIZE
-from hubweir.messaging_store.record import begin_batch, seal_batch
+from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 Readable = bytes | bytearray | memoryview
 
@@ -58,6 +59,7 @@ class _Batch:
     name: bytes
     is_publisher: bool
     count: int
+    producer: Producer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +85,28 @@ class OpenRun:
         return len(self._out)
 
     def add(
-        self, data: Readable, rows: array[int], first_row: int, last_row: int, *, publisher: bytes | None = None
+        self,
+        data: Readable,
+        rows: array[int],
+        first_row: int,
+        last_row: int,
+        *,
+        publisher: bytes | None = None,
+        producer: Producer | None = None,
     ) -> Added:
         """Take the deliveries rows[first_row:last_row] (delivery rows of kernels.contract; positions in data).
 
         publisher: UTF-8 name of the link's publisher, which is then the key of every event; None: no publisher link.
+        producer: who numbered the events of the one delivery that the call then has, and the first one's number; its
+        batches hold nothing else, and each says the number of its own first event.
         Stops at the first row that is no legal message or has too long a key: the rows before it are in the run,
         nothing of it is, and the caller may go on with the row behind it. data is not kept.
         """
+        if producer is not None and last_row != first_row + 1:
+            raise KernelRefusal(f"{last_row - first_row} deliveries cannot have one first number")
         row, status, events_before = first_row, AddStatus.DONE, self.events
         while row < last_row and status is AddStatus.DONE:
-            batch = self._batch_for(publisher, rows, row)
+            batch = self._batch_for(publisher, producer, rows, row)
             mark = _Mark(len(self._out), self.events, batch)
             row, resume_at, ended = self._ingest(batch, data, rows, row, last_row, 0)
             if resume_at:
@@ -105,7 +118,15 @@ class OpenRun:
                 status = self._change_name(batch.name, data, rows, row)
             elif ended == INGEST_ROOM:
                 self._seal()
+        if producer is not None:
+            self._seal()
         return Added(row, status, self.events - events_before)
+
+    def add_numbered(
+        self, data: Readable, rows: array[int], row: int, *, producer_id: int, epoch: int, first_number: int
+    ) -> Added:
+        """Take one delivery of an idempotent producer; see add."""
+        return self.add(data, rows, row, row + 1, producer=Producer(producer_id, epoch, first_number))
 
     def take(self) -> bytearray:
         """The sealed run, the caller's from now on; empty when nothing was added."""
@@ -134,7 +155,10 @@ class OpenRun:
         next_row = row
         while resume_at:
             self._seal(continues=True)
-            batch = self._begin(mark.batch.name, is_publisher=mark.batch.is_publisher)
+            before, producer = mark.batch, mark.batch.producer
+            if producer is not None:
+                producer = replace(producer, first_number=producer.first_number + self.events - mark.events)
+            batch = self._begin(before.name, is_publisher=before.is_publisher, producer=producer)
             next_row, resume_at, status = self._ingest(batch, data, rows, row, row + 1, resume_at)
             if status == INGEST_MALFORMED:
                 del self._out[mark.size :]
@@ -142,16 +166,24 @@ class OpenRun:
                 return row, AddStatus.MALFORMED
         return next_row, AddStatus.DONE
 
-    def _batch_for(self, publisher: bytes | None, rows: array[int], row: int) -> _Batch:
+    def _batch_for(self, publisher: bytes | None, producer: Producer | None, rows: array[int], row: int) -> _Batch:
         """The batch that the delivery `row` may go to: the open one when publisher and size allow, else a new one."""
         batch, is_publisher, name = self._batch, publisher is not None, publisher or b""
-        if batch is not None and batch.is_publisher == is_publisher and (not is_publisher or batch.name == name):
+        if batch is not None and batch.producer is not None and batch.producer == producer and batch.count == 0:
+            return batch  # begun for the name of this very delivery
+        if (
+            producer is None
+            and batch is not None
+            and batch.producer is None
+            and batch.is_publisher == is_publisher
+            and (not is_publisher or batch.name == name)
+        ):
             # A batch that holds others must not grow over the limit by one event, or begin a chain for it.
             if self._has_room(batch, rows[row * DELIVERY_WIDTH + D_LENGTH] + RECORD_HEADER_SIZE):
                 return batch
             name = batch.name
         self._seal()
-        return self._begin(name, is_publisher=is_publisher)
+        return self._begin(name, is_publisher=is_publisher, producer=producer)
 
     def _has_room(self, batch: _Batch, size: int) -> bool:
         return batch.count == 0 or len(self._out) - batch.records + size <= BATCH_RECORDS_LIMIT
@@ -169,13 +201,14 @@ class OpenRun:
             return AddStatus.KEY_TOO_LONG
         if key == name:
             raise KernelRefusal(f"ingest and find_key disagree about the key of delivery row {row}")
+        producer = None if self._batch is None else self._batch.producer
         self._seal()
-        self._begin(key, is_publisher=False)
+        self._begin(key, is_publisher=False, producer=producer)
         return AddStatus.DONE
 
-    def _begin(self, name: bytes, *, is_publisher: bool) -> _Batch:
-        start = begin_batch(self._out, name=name, name_is_publisher=is_publisher)
-        self._batch = _Batch(start, len(self._out), name, is_publisher, count=0)
+    def _begin(self, name: bytes, *, is_publisher: bool, producer: Producer | None = None) -> _Batch:
+        start = begin_batch(self._out, name=name, name_is_publisher=is_publisher, producer=producer)
+        self._batch = _Batch(start, len(self._out), name, is_publisher, 0, producer)
         return self._batch
 
     def _seal(self, *, continues: bool = False) -> None:

@@ -8,14 +8,18 @@ After a crash: a run that was not answered is stored or not; no link was told th
 
 from __future__ import annotations
 
+import logging
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hubweir.broker.commands import Answer, AppendEvents
+from hubweir.broker.commands import Answer, AppendEvents, Refusal
+from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import Added, OpenRun
 from hubweir.gateway.directory import Place
+
+logger = logging.getLogger(__name__)
 
 
 class Claimant(Protocol):
@@ -80,10 +84,19 @@ class PartitionQueue:
         place = self.place
 
         def answer_all(answer: Answer) -> None:
-            for claim in claims:
-                claim.claimant.answered(claim, answer)
+            waiting, claims[:] = list(claims), []
+            for claim in waiting:
+                try:
+                    claim.claimant.answered(claim, answer)
+                except Exception:
+                    logger.exception("a fault of the service: a link could not be told how its sends ended")
 
-        place.broker.submit(AppendEvents(place.log_id, place.placement_version, run), answer_all)
+        try:
+            place.broker.submit(AppendEvents(place.log_id, place.placement_version, run), answer_all)
+        except Exception:
+            # The other partitions of this turn, and the next turn of this one, must not suffer from it.
+            logger.exception("a fault of the service at partition %s of event hub %s", place.partition_id, place.hub)
+            answer_all(Refusal(INTERNAL_ERROR.symbol, "The service has a fault; it is in its log.", known=False))
 
 
 class AppendQueue:

@@ -14,6 +14,7 @@ from hubweir.auth.plain import PlainGrant, check_plain
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, VerifiedToken, invalid_audience, verify
 from hubweir.env import Env
+from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.directory import Directory
 from hubweir.namespace.address import find_hub_prefix, not_found
 from hubweir.namespace.namespace import Namespace
@@ -39,13 +40,14 @@ class Authorization:
 
     def verify(self, token: str) -> VerifiedToken:
         """What a token proves; AuthRefused with the text that clients match."""
-        return verify(SharedAccessSignature.parse(token), self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
+        parsed = SharedAccessSignature.parse(token, bare_hosts=self._hosts or frozenset((fold(self._host_name),)))
+        return verify(parsed, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
 
     def put_token(self, claims: Claims, token: str, audience: str) -> None:
         """Take a token for an audience into a connection's claims.
 
         Raises AuthRefused; and, when the token is good and covers the audience, ServiceError NOT_FOUND for a hub that
-        is not there.
+        is not there, UNAUTHORIZED for a publisher that was revoked.
         """
         verified = self.verify(token)
         try:
@@ -81,12 +83,20 @@ class Authorization:
         return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
 
     def _check_hub(self, scope: Scope) -> None:
-        """NOT_FOUND when the scope names a hub that is not there; the namespace and its nodes are always there."""
+        """NOT_FOUND when the scope names a hub that is not there, UNAUTHORIZED when it names a revoked publisher.
+
+        The namespace and its nodes are always there.
+        """
         segments = scope.segments
         if not segments or segments[0].startswith("$"):
             return
-        if find_hub_prefix(segments, self._directory.name_of) is None:
+        found = find_hub_prefix(segments, self._directory.name_of)
+        if found is None:
             raise not_found("/".join(segments), host=self._host_name)
+        hub, depth = found
+        match segments[depth:]:
+            case ("publishers", publisher, *_):
+                check_publisher(self._directory.hub(hub).description, publisher)
 
     def _namespace_rule(self, name: str) -> AuthorizationRule | None:
         return find_rule(name, self._namespace.description.rules)

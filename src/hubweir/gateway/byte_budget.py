@@ -18,6 +18,13 @@ class Reader(Protocol):
     def resume_reading(self) -> None: ...
 
 
+class Waiter(Protocol):
+    """Somebody who takes no more until the process has room: a connection, or a request that was not read yet."""
+
+    def process_has_room(self) -> None:
+        """Half of the process's budget is free. Whoever was told before may have filled it again."""
+
+
 class ProcessBudget:
     """The bytes of all connections of one process."""
 
@@ -25,28 +32,32 @@ class ProcessBudget:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
-        self._waiting: dict[int, ConnectionBudget] = {}  # by id, in the order in which they were paused
+        self._waiting: dict[int, Waiter] = {}  # by id, in the order in which they were paused
         self.used = 0
 
     @property
     def is_full(self) -> bool:
         return self.used >= self._limit
 
-    def wait(self, budget: ConnectionBudget) -> None:
-        """Resume this connection when half of the process's budget is free."""
-        self._waiting[id(budget)] = budget
+    def take(self, size: int) -> None:
+        """Bytes arrived, or are about to."""
+        self.used += size
 
-    def forget(self, budget: ConnectionBudget) -> None:
-        """The connection is over."""
-        self._waiting.pop(id(budget), None)
+    def wait(self, waiter: Waiter) -> None:
+        """Tell this one when half of the process's budget is free."""
+        self._waiting[id(waiter)] = waiter
+
+    def forget(self, waiter: Waiter) -> None:
+        """It waits no more."""
+        self._waiting.pop(id(waiter), None)
 
     def give_back(self, size: int) -> None:
         self.used -= size
         if self._waiting and self.used <= self._limit // 2:
             waiting = list(self._waiting.values())
             self._waiting.clear()
-            for budget in waiting:
-                budget.process_has_room()
+            for waiter in waiting:
+                waiter.process_has_room()
 
 
 class ConnectionBudget:
@@ -65,7 +76,7 @@ class ConnectionBudget:
     def take(self, size: int) -> None:
         """Bytes arrived. They are here already, so they are counted even when this goes over."""
         self.used += size
-        self._process.used += size
+        self._process.take(size)
         if not self._paused and (self.used >= self._limit or self._process.is_full):
             self._paused = True
             self._reader.pause_reading()

@@ -96,6 +96,7 @@ class CatalogKeeper:
     def change(self, wanted: EventHubDescription, on_done: OnHub) -> None:
         """Set retention and durability of a hub, first in the catalog, then at its brokers.
 
+        Another number of partitions is refused, with the reason.
         A broker that is away gets them at its next start, from the catalog.
         """
 
@@ -111,8 +112,20 @@ class CatalogKeeper:
             self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, description)))
 
         self._namespace.change_hub(
-            wanted.name, retention_ms=wanted.retention_ms, durability=wanted.durability, on_done=changed
+            wanted.name,
+            retention_ms=wanted.retention_ms,
+            durability=wanted.durability,
+            partition_count=wanted.partition_count,
+            on_done=changed,
         )
+
+    def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """A publisher may not send from now on: its links end, new ones and tokens for it are refused."""
+        self._namespace.revoke_publisher(hub, publisher, described(on_done))
+
+    def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """A revoked publisher may send again."""
+        self._namespace.restore_publisher(hub, publisher, described(on_done))
 
     # Steps
 

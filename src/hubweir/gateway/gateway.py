@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
-from hubweir.broker.commands import Push, ReaderClosed
+from hubweir.broker.commands import ConfirmReaderClosed, Push, ReaderClosed
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import CONNECTION_FORCED, NOT_FOUND, ServiceError
@@ -117,9 +117,9 @@ class Gateway:
         return router
 
     def _catalog_changed(self) -> None:
-        """Rules or keys may have changed: links that stand on a claim that is gone end now."""
+        """Rules, keys or publishers may have changed: links that may not stand any more end now."""
         for host in list(self._connections.values()):
-            host.claims.recheck()
+            host.catalog_changed()
 
     def _forget_hub(self, entry: EventHubEntry) -> None:
         """A hub was removed: what is held of its partitions goes too."""
@@ -141,5 +141,11 @@ class Gateway:
                 host = self._connections.get(push.owner.connection)
                 if host is not None:
                     host.reader_closed(broker, push)
+                # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.
+                self.env.call_soon(lambda: broker.submit(ConfirmReaderClosed(push.reader_id), _nothing))
 
         return pushed
+
+
+def _nothing(answer: object) -> None:
+    """The answer of a command that nobody waits for."""

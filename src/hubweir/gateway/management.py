@@ -1,6 +1,6 @@
 """One service for the management doors: create, read, change, delete, list hubs and groups; a partition's figures.
 
-$management uses it now; other doors will. Authorisation is the door's. Reads of a partition always ask its owner, so
+$management and the HTTP door (ATOM) use it. Authorisation is the door's. Reads of a partition always ask its owner, so
 two reads without a send between are equal, whoever asks.
 """
 
@@ -12,10 +12,12 @@ from hubweir.broker.commands import Answer, AskPartitionInfo, PartitionInfo, Ref
 from hubweir.errors import INTERNAL_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper, OnHub, described, service_error
 from hubweir.gateway.directory import Directory
-from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, check_rules
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
+
+Rules = tuple[AuthorizationRuleDescription, ...]
 
 
 class Management:
@@ -54,12 +56,37 @@ class Management:
     def create_hub(self, description: EventHubDescription, on_done: OnHub) -> None:
         self._keeper.create(description, on_done)
 
-    def change_hub(self, wanted: EventHubDescription, on_done: OnHub) -> None:
-        """Set retention and durability; the rest of a hub is not changed this way."""
-        self._keeper.change(wanted, on_done)
+    def change_hub(self, wanted: EventHubDescription, on_done: OnHub, *, rules: Rules | None = None) -> None:
+        """Set retention and durability, and these rules in place of the hub's own; None leaves them as they are.
+
+        Another number of partitions is refused. Raises ServiceError for rules that are not legal: nothing is changed.
+        """
+        if rules is None:
+            self._keeper.change(wanted, on_done)
+            return
+        new_rules = check_rules(wanted.name, rules)
+
+        def changed(result: EventHubDescription | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                on_done(result)
+            else:
+                self._namespace.set_hub_rules(wanted.name, new_rules, described(on_done))
+
+        self._keeper.change(wanted, changed)
+
+    def group(self, hub: str, group: str) -> str:
+        """The consumer group's name as it was created; ServiceError NOT_FOUND."""
+        return self._directory.group(hub, group)
 
     def delete_hub(self, name: str, on_done: OnHub) -> None:
         self._keeper.delete(name, on_done)
+
+    def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """Its links end, and it cannot send until it is restored; what it sent stays."""
+        self._keeper.revoke_publisher(hub, publisher, on_done)
+
+    def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        self._keeper.restore_publisher(hub, publisher, on_done)
 
     def create_group(self, hub: str, group: str, on_done: OnHub) -> None:
         self._namespace.add_consumer_group(hub, group, described(on_done))

@@ -8,6 +8,7 @@ transfers.pxd. All bytes of a peer are read through sections.pxd and bytes.pxd. 
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from hubweir.kernels.batches cimport Batch, open_batch, record_end
@@ -15,7 +16,7 @@ from hubweir.kernels.buffers cimport borrow_table, check_range, check_rows, grow
 from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH
 from hubweir.kernels.frames cimport collect, scan_bytes
-from hubweir.kernels.outgoing cimport Event, Name, is_replaced, open_event, open_name, write_head
+from hubweir.kernels.outgoing cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
 from hubweir.kernels.sections cimport skip_value
 from hubweir.kernels.stored_batch cimport KIND_EVENTS
 from hubweir.kernels.transfers cimport Frames, begin_frame, name_delivery, put, write_prefix
@@ -52,14 +53,18 @@ cdef void put_kept(const uint8_t* data, Event* event, bint named, Frames* frames
         at = behind
 
 
-cdef void write_event(const uint8_t* data, Event* event, Name* name, Frames* frames) noexcept nogil:
+cdef void write_event(
+    const uint8_t* data, Event* event, Name* name, Inserted* inserted, Frames* frames
+) noexcept nogil:
     """Write one delivery; there is room for it."""
     cdef int index
     frames.left = event.size
     begin_frame(frames)
     if event.header.end > event.header.start:
         put(frames, data + event.header.start, event.header.end - event.header.start)
-    if event.own.end > event.own.start:
+    if inserted.size > 0:
+        put(frames, inserted.bytes, inserted.size)
+    elif event.own.end > event.own.start:
         put(frames, data + event.own.start, event.own.end - event.own.start)
     put(frames, event.head, event.head_size)
     if name.entries > 0:
@@ -77,7 +82,7 @@ cdef void write_event(const uint8_t* data, Event* event, Name* name, Frames* fra
 
 cdef int write_batch(
     const uint8_t* data, Batch* batch, Place* place, uint32_t delivery_id, int64_t max_events, int64_t max_frames,
-    int64_t max_bytes, Frames* frames
+    int64_t max_bytes, Inserted* inserted, Frames* frames
 ) noexcept nogil:
     """Write the events of one batch from place on: END, STOP at a limit, GROW, or DAMAGED."""
     cdef Name name
@@ -86,7 +91,7 @@ cdef int write_batch(
     open_name(data, batch, &name)
     while place.ordinal < batch.count:
         stop = record_end(data, place.record_at, batch)
-        if stop == NOWHERE or open_event(data, place.record_at, stop, &name, &event) == NOWHERE:
+        if stop == NOWHERE or open_event(data, place.record_at, stop, &name, inserted, &event) == NOWHERE:
             return DAMAGED
         write_head(
             &event, &name, batch.first_index + <uint64_t>place.ordinal,
@@ -104,7 +109,7 @@ cdef int write_batch(
             frames.needed = size
             return GROW
         name_delivery(frames, delivery_id + <uint32_t>frames.events)
-        write_event(data, &event, &name, frames)
+        write_event(data, &event, &name, inserted, frames)
         frames.events += 1
         frames.frames += count
         place.record_at = stop
@@ -152,7 +157,7 @@ def collect_deliveries(frames, int64_t first, int64_t last, rows):
 def deliver(
     run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
     bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes,
-    bytearray out not None
+    bytearray out not None, bytes inserted not None=b""
 ):
     cdef Py_buffer view
     PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
@@ -166,6 +171,7 @@ def deliver(
         return deliver_run(
             <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
             <uint32_t>delivery_id, settled, max_frame_size, max_events, max_frames, max_bytes, out,
+            Inserted(<const uint8_t*>PyBytes_AS_STRING(inserted), len(inserted)),
         )
     finally:
         PyBuffer_Release(&view)
@@ -173,7 +179,8 @@ def deliver(
 
 cdef tuple deliver_run(
     const uint8_t* data, int64_t size, Place place, int64_t channel, int64_t handle, uint32_t delivery_id,
-    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes, bytearray out
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes, bytearray out,
+    Inserted inserted
 ):
     cdef Frames frames
     cdef Batch batch
@@ -195,7 +202,7 @@ cdef tuple deliver_run(
             status = END
             while batch.kind == KIND_EVENTS:
                 status = write_batch(
-                    data, &batch, &place, delivery_id, max_events, max_frames, max_bytes, &frames
+                    data, &batch, &place, delivery_id, max_events, max_frames, max_bytes, &inserted, &frames
                 )
                 if status != GROW:
                     break

@@ -51,7 +51,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         How many events ingest would make of this delivery; -1 when it is malformed.
 
     deliver(run, batch_at, record_at, ordinal, channel, handle, delivery_id, settled, max_frame_size, max_events,
-            max_frames, max_bytes, out) -> (events, frames, batch_at, record_at, ordinal)
+            max_frames, max_bytes, out, inserted=b"") -> (events, frames, batch_at, record_at, ordinal)
         Write transfer frames for the events of a run to out, one delivery each, message format 0, delivery tag = the
         delivery id as 4 bytes, all 11 fields of the performative on every frame, more=true on all but a
         delivery's last frame. The message goes out as: its header section; its own delivery annotations; message
@@ -59,6 +59,8 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         names, plus x-opt-sequence-number (long), x-opt-offset (string), x-opt-enqueued-time (timestamp), and from the
         name block x-opt-partition-key and x-opt-publisher (a publisher is both). A sender's own x-opt-partition-key
         stays where the batch has no name block.
+        inserted: b"", or the bytes of one delivery annotations section, which every delivery gets in the place of its
+        own: those are between two peers, and we are the peer now.
         batch_at: position in run of a batch header; record_at: position in run of the next record, 0 for the batch's
         first; ordinal: that record's place in its batch. Batches that are not events are stepped over. Stops at the
         end of run, or before an event that would exceed max_events, max_frames or max_bytes (bytes of out written);

@@ -41,6 +41,12 @@ cdef struct Name:
     uint8_t publisher[32]
 
 
+cdef struct Inserted:
+    # Delivery annotations that go out in the place of each event's own; size 0: its own stay.
+    const uint8_t* bytes
+    int64_t size
+
+
 cdef inline int write_string(uint8_t* to, int64_t length) noexcept nogil:
     """Write the constructor and size of a string; return how many bytes that took."""
     if length <= 0xFF:
@@ -171,7 +177,9 @@ cdef inline void swap_if_later(Range* one, Range* other) noexcept nogil:
         other[0] = kept
 
 
-cdef inline int open_event(const uint8_t* data, int64_t record, int64_t end, Name* name, Event* event) noexcept nogil:
+cdef inline int open_event(
+    const uint8_t* data, int64_t record, int64_t end, Name* name, Inserted* inserted, Event* event
+) noexcept nogil:
     """Find the pieces of the record's message; NOWHERE when the record is damaged."""
     cdef Range moved[3]
     cdef Section section
@@ -204,6 +212,8 @@ cdef inline int open_event(const uint8_t* data, int64_t record, int64_t end, Nam
         moved[count].end = section.end
         event.size -= section.end - section.start
         count += 1
+    if inserted.size > 0:
+        event.size += inserted.size - (event.own.end - event.own.start)
     if count > 1:
         swap_if_later(&moved[0], &moved[1])
         if count > 2:

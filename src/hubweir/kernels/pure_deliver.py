@@ -57,6 +57,7 @@ def deliver(
     max_frames: int,
     max_bytes: int,
     out: bytearray,
+    inserted: bytes = b"",
 ) -> tuple[int, int, int, int, int]:
     """Write transfer frames for the events of a run; see contract.py."""
     view = memoryview(run)
@@ -68,7 +69,7 @@ def deliver(
             name = _name(view, batch)
             at = record_at or batch.records
             while batch.kind == KIND_EVENTS and ordinal < batch.count:
-                message = _message(view, batch, at, ordinal, name)
+                message = _message(view, batch, at, ordinal, name, inserted)
                 prefix = _prefix(channel, handle, (delivery_id + events) % 2**32, settled)
                 piece = max_frame_size - len(prefix)
                 count = max(1, -(-len(message) // piece))
@@ -107,7 +108,7 @@ def _name(data: memoryview, batch: Batch) -> Name:
     return Name(tuple(_symbol(name) + text for name in names), (*stripped, PARTITION_KEY))
 
 
-def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name) -> bytes:
+def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name, inserted: bytes) -> bytes:
     """Return the message of the record at `at` as it goes out."""
     end = record_end(data, at, batch)
     start = at + RECORD_HEADER_SIZE
@@ -126,7 +127,8 @@ def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name) 
         for key, value, stop in map_entries(data, stored.value, stored.end):
             if not any(is_name(data, key, value, replaced) for replaced in name.replaced):
                 entries.append(bytes(data[key:stop]))
-    front = b"".join(bytes(data[part.start : part.end]) for part in (header, own) if part is not None)
+    front = b"" if header is None else bytes(data[header.start : header.end])
+    front += inserted or (b"" if own is None else bytes(data[own.start : own.end]))
     # What is left is everything between the sections that moved to the front.
     moved = sorted((part.start, part.end) for part in (header, own, stored) if part is not None)
     rest = b""

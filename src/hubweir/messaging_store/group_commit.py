@@ -115,8 +115,7 @@ class GroupCommit:
         new = self._needs_new_segment()
         if not new and not self._queue:
             self._roll_wanted = False
-            self._after_round()
-            return
+            return self._after_round()
         entries, size = self._take(new)
         active = state.active
         room = active is not None and active.end + size <= active.reserved
@@ -198,7 +197,6 @@ class GroupCommit:
                     save_indexes(state, old)
                 self._round_done(entries, segment, size)
 
-        state.env.fault("log.before_round")
         state.env.offload(round_of_writes, done)
 
     def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int) -> None:
@@ -300,8 +298,11 @@ class GroupCommit:
                 self._sync_timer = state.env.call_later(state.settings.relaxed_sync_ms, self._sync_due)
             self._after_round()
 
-        state.env.fault("log.before_relaxed_sync")
-        state.env.offload(active.file.sync, done)
+        def sync() -> None:
+            state.env.fault("log.before_relaxed_sync")
+            active.file.sync()
+
+        state.env.offload(sync, done)
 
     def _release_syncs(self) -> None:
         state = self._state

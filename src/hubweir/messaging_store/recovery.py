@@ -32,7 +32,7 @@ from hubweir.kernels.contract import (
     B_POSITION,
     BATCH_WIDTH,
 )
-from hubweir.kernels.stored_batch import FLAG_CONTINUES, HEADER_SIZE, KIND_CONTROL, MAGIC
+from hubweir.kernels.stored_batch import FLAG_CONTINUES, HEADER_SIZE, KIND_CONTROL
 from hubweir.messaging_store.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, SegmentName, join, parse_segment_name
 from hubweir.messaging_store.log import Durability
@@ -129,7 +129,7 @@ def _headers(
             found.alarms.append(f"{path}: the segment header is damaged; rebuilt from the batch behind it")
             headers[number] = rebuilt
             nonce = rebuilt[0].nonce
-        elif name.first_index == 0 and len(names) == 1 and not _holds_magic(files, path, headers[number][1]):
+        elif name.first_index == 0 and len(names) == 1 and not _holds_anything(files, path, headers[number][1]):
             found.alarms.append(f"{path}: the segment header is damaged; the log was empty")
             headers.pop(number)
         elif nonce is not None and number < len(headers) - 1:
@@ -168,11 +168,12 @@ def _rebuilt_header(
     ), header[1]
 
 
-def _holds_magic(files: Files, path: str, size: int) -> bool:
-    """Whether anything in the file looks like a batch."""
+def _holds_anything(files: Files, path: str, size: int) -> bool:
+    """Whether any byte behind the header is not zero."""
     file = files.open_to_read(path)
     try:
-        return any(MAGIC in file.read(at, PIECE_BYTES + 3) for at in range(0, size, PIECE_BYTES))
+        pieces = (file.read(at, PIECE_BYTES) for at in range(SEGMENT_HEADER_SIZE, size, PIECE_BYTES))
+        return any(piece.count(0) != len(piece) for piece in pieces)
     finally:
         file.close()
 

@@ -28,6 +28,7 @@ def write_round(
     mark_room: int,
 ) -> ActiveSegment:
     """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment."""
+    state.env.fault("log.before_round")
     if header is None:
         assert old is not None
         _write(state, old, buffers, size, mark_room)

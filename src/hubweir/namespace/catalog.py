@@ -23,6 +23,7 @@ from hubweir.namespace.catalog_operation import (
     NameNamespace,
     Operation,
     SetGroups,
+    SetRevoked,
     SetRules,
     decode_state,
     encode,
@@ -78,6 +79,8 @@ class Catalog:
                 self._change(hub_id, retention_ms=retention_ms, durability=durability)
             case SetGroups(hub_id, consumer_groups):
                 self._change(hub_id, consumer_groups=consumer_groups)
+            case SetRevoked(hub_id, publishers):
+                self._change(hub_id, revoked_publishers=publishers)
             case SetRules(None, rules):
                 self.namespace = replace(self.namespace, rules=rules)
             case SetRules(hub_id, rules):

@@ -9,6 +9,7 @@
 | CommitDelete    | all its partitions are gone, and so is it |
 | ChangeHub       | retention and durability |
 | SetGroups       | the consumer groups of a hub |
+| SetRevoked      | the publishers of a hub that may not send |
 | SetRules        | the authorization rules of the namespace, or of a hub |
 
 A hub is named by its id, so that a hub that was deleted and made again is another one. Fields may be added with a
@@ -66,6 +67,11 @@ class SetGroups(msgspec.Struct, frozen=True, tag="set-groups"):
     consumer_groups: tuple[str, ...]
 
 
+class SetRevoked(msgspec.Struct, frozen=True, tag="set-revoked"):
+    hub_id: str
+    publishers: tuple[str, ...]
+
+
 class SetRules(msgspec.Struct, frozen=True, tag="set-rules"):
     """hub_id None: of the namespace."""
 
@@ -73,7 +79,17 @@ class SetRules(msgspec.Struct, frozen=True, tag="set-rules"):
     rules: tuple[AuthorizationRuleDescription, ...]
 
 
-Operation = NameNamespace | IntendCreate | CommitCreate | IntendDelete | CommitDelete | ChangeHub | SetGroups | SetRules
+Operation = (
+    NameNamespace
+    | IntendCreate
+    | CommitCreate
+    | IntendDelete
+    | CommitDelete
+    | ChangeHub
+    | SetGroups
+    | SetRevoked
+    | SetRules
+)
 
 
 class CatalogState(msgspec.Struct, frozen=True, tag="state"):

@@ -20,9 +20,11 @@ from hubweir.namespace.catalog_operation import (
     IntendDelete,
     NameNamespace,
     SetGroups,
+    SetRevoked,
     SetRules,
 )
 from hubweir.namespace.descriptions import (
+    REVOKED_PUBLISHERS_MAX,
     RULES_PER_LEVEL_MAX,
     AuthorizationRuleDescription,
     EntityStatus,
@@ -31,10 +33,11 @@ from hubweir.namespace.descriptions import (
     check_groups,
     check_retention,
     check_rule,
+    check_rules,
 )
 from hubweir.namespace.error_text import entity_not_found, entity_uri
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
-from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_namespace_name
+from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_namespace_name, check_publisher_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.tiers import Profile
 
@@ -120,6 +123,29 @@ class Changes:
             raise ServiceError(ARGUMENT_ERROR, f"Every event hub has {DEFAULT_GROUP}; that of '{known.name}' stays.")
         return SetGroups(entry.hub_id, tuple(kept for kept in known.consumer_groups if kept != existing))
 
+    def revoke_publisher(self, name: str, publisher: str) -> SetRevoked:
+        """One more publisher that may not send; nothing new when it is revoked already, in any case."""
+        entry = self._served(name)
+        known = entry.description.revoked_publishers
+        if any(fold(other) == fold(check_publisher_name(publisher)) for other in known):
+            return SetRevoked(entry.hub_id, known)
+        if len(known) >= REVOKED_PUBLISHERS_MAX:
+            raise ServiceError(
+                RESOURCE_LIMIT,
+                f"Event hub '{entry.name}' has {REVOKED_PUBLISHERS_MAX} revoked publishers, which is the limit: "
+                "restore one, or change the key that their tokens are signed with.",
+            )
+        return SetRevoked(entry.hub_id, (*known, check_publisher_name(publisher)))
+
+    def restore_publisher(self, name: str, publisher: str) -> SetRevoked:
+        """A revoked publisher may send again; NOT_FOUND when it was not revoked."""
+        entry = self._served(name)
+        known = entry.description.revoked_publishers
+        kept = tuple(other for other in known if fold(other) != fold(publisher))
+        if len(kept) == len(known):
+            raise self.not_found(f"{entry.name}/revokedpublishers/{publisher}")
+        return SetRevoked(entry.hub_id, kept)
+
     def set_rule(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
         """A rule of a hub, or of the namespace; it takes the place of the one with its name, to rotate keys."""
         check_rule(rule)
@@ -133,6 +159,11 @@ class Changes:
                 f"{where} has {RULES_PER_LEVEL_MAX} authorization rules, which is the limit: remove one.",
             )
         return SetRules(None if entry is None else entry.hub_id, rules)
+
+    def set_hub_rules(self, hub: str, rules: tuple[AuthorizationRuleDescription, ...]) -> SetRules:
+        """These rules in place of all that the hub has."""
+        entry = self._served(hub)
+        return SetRules(entry.hub_id, check_rules(entry.name, rules))
 
     def remove_rule(self, hub: str | None, name: str) -> SetRules:
         entry = None if hub is None else self._served(hub)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name, check_rule_name
 from hubweir.namespace.resource_path import fold
@@ -24,6 +24,8 @@ RETENTION_MIN_MS, RETENTION_MAX_MS, RETENTION_DEFAULT_MS = HOUR_MS, 90 * DAY_MS,
 MESSAGE_SIZE_LIMIT_BYTES = 1_048_576
 GROUPS_PER_HUB_MAX = 1_000
 RULES_PER_LEVEL_MAX = 12
+# A description is read whole by everyone who follows the catalog: this many names of 128 characters are 128 KB.
+REVOKED_PUBLISHERS_MAX = 1_000
 
 
 class EntityStatus(IntEnum):
@@ -56,6 +58,7 @@ class EventHubDescription:
     created_at_ms: int = 0
     status: EntityStatus = EntityStatus.ACTIVE
     rules: tuple[AuthorizationRuleDescription, ...] = ()
+    revoked_publishers: tuple[str, ...] = ()
 
     @property
     def partition_ids(self) -> tuple[str, ...]:
@@ -97,7 +100,8 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
         consumer_groups=check_groups(hub, description.consumer_groups),
         created_at_ms=description.created_at_ms,
         status=description.status,
-        rules=description.rules,
+        rules=check_rules(hub, description.rules),
+        revoked_publishers=description.revoked_publishers,
     )
 
 
@@ -126,6 +130,17 @@ def check_rule(rule: AuthorizationRuleDescription) -> AuthorizationRuleDescripti
                 f"A key of rule '{rule.name}' has {size} characters; 1 to {KEY_LIMIT} are allowed.",
             )
     return rule
+
+
+def check_rules(hub: str, rules: tuple[AuthorizationRuleDescription, ...]) -> tuple[AuthorizationRuleDescription, ...]:
+    """The rules of a hub, when each is legal, no name comes twice in any case, and there are not too many."""
+    if len(rules) > RULES_PER_LEVEL_MAX:
+        text = f"Event hub '{hub}': {len(rules)} authorization rules; at most {RULES_PER_LEVEL_MAX} are allowed."
+        raise ServiceError(RESOURCE_LIMIT, text)
+    names = {fold(check_rule(rule).name) for rule in rules}
+    if len(names) < len(rules):
+        raise _out_of_range(hub, "two authorization rules have one name")
+    return rules
 
 
 def check_groups(hub: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -62,6 +62,14 @@ def check_rule_name(name: str) -> str:
     return name
 
 
+def check_publisher_name(name: str) -> str:
+    """The name, when it can stand in an address: 1 to 128 printable characters, no slash or backslash."""
+    _check_length("publisher", name, PUBLISHER_NAME_LIMIT)
+    if not name.isprintable() or "/" in name or "\\" in name:
+        raise _illegal("publisher", name, "use printable characters without slashes")
+    return name
+
+
 def _check_length(kind: str, name: str, limit: int) -> None:
     if not 1 <= len(name) <= limit:
         raise _illegal(kind, name, f"it has {len(name)} characters; 1 to {limit} are allowed")

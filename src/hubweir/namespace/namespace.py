@@ -135,9 +135,21 @@ class Namespace:
     def remove_consumer_group(self, hub: str, group: str, on_done: OnHub) -> None:
         self._change_hub(hub, lambda: self._changes.remove_group(hub, group), on_done)
 
+    def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """A publisher of a hub may not send from now on, whatever its token says."""
+        self._change_hub(hub, lambda: self._changes.revoke_publisher(hub, publisher), on_done)
+
+    def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
+        """A revoked publisher may send again."""
+        self._change_hub(hub, lambda: self._changes.restore_publisher(hub, publisher), on_done)
+
     def set_rule(self, hub: str | None, rule: AuthorizationRuleDescription, on_done: OnNamespace) -> None:
         """Add a rule to a hub, or with None to the namespace; it takes the place of one with its name."""
         self._change_namespace(lambda: self._changes.set_rule(hub, rule), on_done)
+
+    def set_hub_rules(self, hub: str, rules: Rules, on_done: OnHub) -> None:
+        """Give a hub these rules in place of all that it has."""
+        self._change_hub(hub, lambda: self._changes.set_hub_rules(hub, rules), on_done)
 
     def remove_rule(self, hub: str | None, name: str, on_done: OnNamespace) -> None:
         self._change_namespace(lambda: self._changes.remove_rule(hub, name), on_done)

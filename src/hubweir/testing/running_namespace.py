@@ -101,7 +101,7 @@ def running_namespace(**settings: Any) -> Iterator[RunningNamespace]:
         made = Settings(**{"data": str(Path(folder) / "data"), "port": (0,), **settings})
         names = sorted(LOOPS, reverse=True) if made.loop == "auto" else [made.loop]
         loop = LOOPS[names[0]]()
-        thread = threading.Thread(target=loop.run_forever, name="hubweir", daemon=True)
+        thread = threading.Thread(target=_run, args=(loop,), name="hubweir", daemon=True)
         thread.start()
         try:
             service = asyncio.run_coroutine_threadsafe(Service.start(made), loop).result(WAIT_S)
@@ -112,4 +112,11 @@ def running_namespace(**settings: Any) -> Iterator[RunningNamespace]:
         finally:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(WAIT_S)
-            loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped, and close it on its own thread: uvloop can hang when another one closes it."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

@@ -128,7 +128,7 @@ def test_health_is_answered_on_the_same_port(loop_name: str, tmp_path: Path) -> 
 
         assert await asyncio.to_thread(status, "/health") == 200
         assert await asyncio.to_thread(status, "/ready") == 200
-        assert await asyncio.to_thread(status, "/nothing") == 404
+        assert await asyncio.to_thread(status, "/nothing") == 401  # it may be a hub: who asks shows a token first
         service.ready = False
         assert await asyncio.to_thread(status, "/ready") == 503
         await service.stop()

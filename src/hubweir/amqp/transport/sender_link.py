@@ -117,12 +117,19 @@ class SenderLink(Link):
         return delivery_id
 
     def send_run(
-        self, run: bytes | bytearray | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int
+        self,
+        run: bytes | bytearray | memoryview,
+        cursor: RunCursor,
+        *,
+        max_events: int,
+        max_bytes: int,
+        delivery_annotations: bytes = b"",
     ) -> Progress:
         """Send events of a run from cursor on, as many as credit, window, max_events and max_bytes allow.
 
         run: stored batches as the owner completed them; not kept. The frames are written straight into the bytes of
         this turn. When the first event needs more frames than the window takes, the rest of it is held back.
+        delivery_annotations: an encoded section that every delivery gets in the place of its own.
         """
         session = self.session
         events = min(self.sendable, max_events)
@@ -136,6 +143,7 @@ class SenderLink(Link):
         written, frames, batch_at, record_at, ordinal = deliver(
             run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
             settled, session.connection.outgoing_frame_limit, events, window, max_bytes, out,
+            delivery_annotations,
         )  # fmt: skip
         size = len(out) - start
         session.next_delivery_id(written)

@@ -148,3 +148,19 @@ def test_a_link_s_address_is_a_scope_as_texts_name_it(address: HubAddress, segme
     scope = Scope.of_address(address, "NS.local")
     assert scope == Scope("ns.local", segments)
     assert scope.uri == "sb://ns.local/" + "/".join(segments)
+
+
+@pytest.mark.parametrize(
+    "resource", ["ns.example", "NS.example:5671", "ns.example%2Fhub", "https%3A%2F%2Fns.example%2Fhub"]
+)
+def test_a_host_of_the_namespace_may_be_signed_without_a_scheme(resource: str) -> None:
+    scope = Scope.of_signed(resource, frozenset(("ns.example",)))
+    assert scope.host == "ns.example"
+    assert scope.segments == (("hub",) if "hub" in resource else ())
+
+
+@pytest.mark.parametrize("resource", ["hub", "hub/partitions/0", "ns.example.evil", "/ns.example", "", "/"])
+def test_any_other_bare_word_is_no_host(resource: str) -> None:
+    """Taken for a host, the name of a hub would cover the whole namespace."""
+    with pytest.raises(IllegalPath):
+        Scope.of_signed(resource, frozenset(("ns.example",)))

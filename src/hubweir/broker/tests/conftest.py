@@ -156,6 +156,15 @@ class HandLog:
     def set_roll_age(self, roll_age_ms: int | None) -> None:
         self.roll_age_ms = roll_age_ms
 
+    def load_snapshot(self) -> None:
+        return None
+
+    def save_snapshot(self, state: bytes, on_done: Callable[[Refused | None], None]) -> None:
+        on_done(None)
+
+    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
+        """Controls take no record."""
+
     def set_durability(self, durability: Durability) -> None:
         self.durability = durability
 

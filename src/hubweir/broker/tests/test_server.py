@@ -9,24 +9,30 @@ from typing import Any
 import pytest
 
 from hubweir.broker.commands import (
+    AlreadyAppended,
     Answer,
     AppendEvents,
+    AppendNumbered,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
     ChangePartition,
     CloseOwner,
+    CloseProducer,
     CloseReader,
     Command,
+    ConfirmReaderClosed,
     CountersTaken,
     CreatePartition,
     DeletePartition,
     Done,
     EventsAppended,
     EventsRead,
+    OpenProducer,
     OpenReader,
     Owner,
     PartitionInfo,
+    ProducerOpened,
     ReaderClosed,
     ReaderOpened,
     ReadEvents,
@@ -39,16 +45,16 @@ from hubweir.drivers.broker_driver import connect
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.kernels.stored_batch import HEADER_SIZE, KIND_CONTROL, KIND_OPERATIONS
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import begin_batch, seal_batch
+from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-def sealed(size: int, *, kind: int = 1, batches: int = 1) -> bytearray:
+def sealed(size: int, producer: Producer | None = None, *, kind: int = 1, batches: int = 1) -> bytearray:
     """Batches of one record each; the broker's end looks at headers and checksums only."""
     run = bytearray()
     for _ in range(batches):
-        start = begin_batch(run)
+        start = begin_batch(run, producer=producer)
         run += b"r" * size
         seal_batch(run, start, count=0 if kind == KIND_CONTROL else 1, kind=kind)
     return run
@@ -114,13 +120,25 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert opened == ReaderOpened(1, 0)
         read = await ask(ReadEvents(1, 1_000_000, 0))
         assert isinstance(read, EventsRead) and bytes(read.run) == bytes(events)
+        producer = await ask(OpenProducer("a", 1, 7, 0, 0, owner))
+        assert producer == ProducerOpened(1, 7, 0, 0)
+        seen.append(AppendNumbered)
+        numbered = sealed(5, Producer(7, 0, 1))
+        before, stored = len(events), pair.later(AppendNumbered(1, numbered[:]))
+        await pair.until(lambda: len(bench.log.records) > before)
+        bench.log.complete()
+        assert await stored == EventsAppended(before, len(bench.log.records))
+        assert await pair.ask(AppendNumbered(1, numbered)) == AlreadyAppended()
+        assert await ask(CloseProducer(1)) == Done()
+        assert isinstance(await ask(ReadEvents(1, 1_000_000, 0)), EventsRead)
         waiting = pair.later(ReadEvents(1, 1_000_000, 60_000))
         assert await ask(CancelRead(1)) == Done()
-        assert await waiting == EventsRead(1, len(events), len(events), b"")
+        assert await waiting == EventsRead(1, before + len(numbered), before + len(numbered), b"")
         assert await ask(CloseReader(1)) == Done()
+        assert await ask(ConfirmReaderClosed(1)) == Done()
         assert await ask(CloseOwner(owner)) == Done()
         info = await ask(AskPartitionInfo("a"))
-        assert isinstance(info, PartitionInfo) and info.last_sequence_number == len(events) - 1
+        assert isinstance(info, PartitionInfo) and info.last_sequence_number == len(events) + len(numbered) - 1
         assert await ask(ChangePartition("a", Durability.RELAXED, 1)) == Done()
         counted = await ask(AskCounters())
         assert isinstance(counted, CountersTaken) and counted.values["broker.partitions"] == 2
@@ -253,8 +271,8 @@ def test_a_full_inbox_stops_reading_until_half_is_answered(run: Run, bench: Any)
 def test_waiting_reads_do_not_fill_the_inbox(run: Run, bench: Any) -> None:
     async def scenario() -> None:
         pair = await Pair(bench).start(inbox_commands=4)
-        for _ in range(20):
-            await pair.ask(OpenReader("a", 1, "$Default", EARLIEST, None, None, Owner(1, 1)))
+        for number in range(20):
+            await pair.ask(OpenReader("a", 1, f"group-{number}", EARLIEST, None, None, Owner(1, 1)))
         reads = [pair.later(ReadEvents(number, 10, 60_000)) for number in range(1, 21)]
         assert isinstance(await pair.ask(AskCounters()), CountersTaken)
         await pair.ask(CloseOwner(Owner(1, 1)))

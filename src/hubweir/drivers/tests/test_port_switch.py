@@ -199,3 +199,25 @@ def test_after_stop_listening_connections_live_on_and_new_ones_are_refused(run: 
         await switch.close()
 
     run(scenario())
+
+
+def test_one_unfinished_handshake_too_many_drops_the_oldest(
+    run: Run, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    async def scenario() -> None:
+        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], undecided_limit=2)
+        address = switch.listen("127.0.0.1", 0)
+        unfinished = [await asyncio.open_connection(*address) for _ in range(2)]
+        for _, writer in unfinished:
+            writer.write(b"\x16\x03\x01")
+        await asyncio.sleep(0.05)
+        reader, writer = await asyncio.open_connection(*address, ssl=contexts[1])
+        writer.write(HEADER)
+        assert await reader.readexactly(13) == b"amqp:" + HEADER
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.wait_for(unfinished[0][0].read(1), 2) == b""
+        for _, each in [*unfinished, (reader, writer)]:
+            each.close()
+        await switch.close()
+
+    run(scenario())

@@ -20,7 +20,7 @@ from hubweir.kernels.stored_batch import (
     HEADER_SIZE,
     RECORD_HEADER_SIZE,
 )
-from hubweir.messaging_store.record import BatchHeader, complete_run, headers_of, name_of
+from hubweir.messaging_store.record import BatchHeader, Producer, complete_run, headers_of, name_of, producer_of
 
 DONE, MALFORMED, KEY_TOO_LONG = AddStatus.DONE, AddStatus.MALFORMED, AddStatus.KEY_TOO_LONG
 
@@ -312,3 +312,33 @@ def test_random_deliveries_come_out_as_they_went_in(seed: int) -> None:
     assert [found for _, found in events(taken)] == [found for _, found in expected]
     for (name, found), (wanted_name, _) in zip(events(taken), expected, strict=True):
         assert name == wanted_name or (not wanted_name and found.startswith(annotations(name.decode())))
+
+
+def test_a_numbered_delivery_has_batches_of_its_own_and_each_says_its_first_number() -> None:
+    run = OpenRun()
+    plain, at = message(b"plain"), 0
+    big, message_format = envelope(*[message(bytes(30_000), "k")] * 5, key="k")
+    stream = plain + big + plain
+    rows = array("q")
+    for size, kind in ((len(plain), 0), (len(big), message_format), (len(plain), 0)):
+        rows.extend([len(rows) // 5, at, size, 0, kind])
+        at += size
+    assert run.add(stream, rows, 0, 1) == Added(1, DONE, 1)
+    assert run.add(stream, rows, 1, 2, producer=Producer(7, 2, 10)) == Added(2, DONE, 5)
+    assert run.add(stream, rows, 2, 3) == Added(3, DONE, 1)
+    taken = run.take()
+    found = [(header.count, name_of(taken, header), producer_of(taken, header)) for header in headers_of(taken)]
+    assert found == [
+        (1, b"", None), (2, b"k", Producer(7, 2, 10)), (2, b"k", Producer(7, 2, 12)), (1, b"k", Producer(7, 2, 14)),
+        (1, b"", None),
+    ]  # fmt: skip
+    assert [header.continues for header in headers_of(taken)] == [False, True, True, False, False]
+
+
+def test_a_numbered_delivery_that_is_malformed_leaves_nothing_and_two_cannot_share_a_number() -> None:
+    run = OpenRun()
+    noise = b"no message"
+    assert run.add(noise, array("q", [0, 0, len(noise), 0, 0]), 0, 1, producer=Producer(7, 0, 1)).status is MALFORMED
+    assert run.take() == b""
+    with pytest.raises(KernelRefusal):
+        run.add(noise, array("q", [0, 0, 1, 0, 0] * 2), 0, 2, producer=Producer(7, 0, 1))

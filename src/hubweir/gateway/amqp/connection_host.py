@@ -190,6 +190,12 @@ class ConnectionHost:
             if isinstance(node, PublisherNode) and node.hub == hub:
                 self.detach(node, error, entity=hub)
 
+    def catalog_changed(self) -> None:
+        """Rules, keys or descriptions changed: links that may not stand any more end now."""
+        self.claims.recheck()
+        for node in self.nodes:
+            node.catalog_changed()
+
     # Engine events
 
     def _sasl(self, event: SaslInitiated) -> None:

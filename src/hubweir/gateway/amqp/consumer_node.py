@@ -3,7 +3,8 @@
 A reader is opened at the partition's broker, then read one run at a time as long as there is credit; the kernel writes
 transfer frames straight from the run. What credit or the session's window do not take is kept as run and cursor, one
 run a link. Deliveries go out settled, unless the receiver settles second: then its disposition is answered and has no
-other effect. (Event Hubs has no redelivery.) The end of the link frees the reader at once.
+other effect. (Event Hubs has no redelivery.) The end of the link frees the reader at once. A receiver that desires
+runtime metrics is told with every delivery how far the partition reaches: the owner is asked before each send.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.annotations import (
+    ENABLE_RECEIVER_RUNTIME_METRIC,
     EPOCH,
     RECEIVER_NAME,
     SELECTOR_FILTER,
@@ -24,10 +26,12 @@ from hubweir.amqp.types.values import Described
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands import (
     Answer,
+    AskPartitionInfo,
     CancelRead,
     CloseReader,
     EventsRead,
     OpenReader,
+    PartitionInfo,
     ReaderClosed,
     ReaderOpened,
     ReadEvents,
@@ -37,6 +41,7 @@ from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
 from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.amqp.run_cursor import cursor_at
+from hubweir.gateway.amqp.runtime_metrics import encode_metrics, wants_metrics
 from hubweir.gateway.directory import Place
 from hubweir.namespace.rights import Rights
 
@@ -61,6 +66,9 @@ class ConsumerNode(Node):
         self._reader_id: int | None = None
         self._held: bytes | memoryview | None = None
         self._cursor = RunCursor(0, 0, 0)
+        self._wants_metrics = wants_metrics(link)
+        self._metrics = b""  # for the next send only
+        self._is_asking = False
         self._is_reading = False
         self._is_cancelled = False
         self._is_pumping = False
@@ -124,7 +132,8 @@ class ConsumerNode(Node):
                 return
             self._reader_id = answer.reader_id
             properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
-            self.link.accept(source=self._source, properties=properties)
+            offered = (ENABLE_RECEIVER_RUNTIME_METRIC,) if self._wants_metrics else None
+            self.link.accept(source=self._source, properties=properties, offered_capabilities=offered)
             self.host.authorized()
             self._pump()
         elif not self._is_over:
@@ -154,6 +163,8 @@ class ConsumerNode(Node):
             self._go_on_later()
             return False
         if self._held is not None:
+            if self._wants_metrics and not self._metrics and self.link.credit > 0:
+                return self._ask_metrics()
             return self._send(self._held)
         if self._is_reading:
             return False
@@ -171,7 +182,9 @@ class ConsumerNode(Node):
             self._cursor,
             max_events=self.link.credit,
             max_bytes=self.host.settings.read_bytes - self._sent_this_turn,
+            delivery_annotations=self._metrics,
         )
+        self._metrics = b""
         self._cursor = progress.cursor
         self._sent_this_turn += progress.bytes
         self.host.gateway.counters.add("gateway.events_delivered", progress.events)
@@ -180,6 +193,24 @@ class ConsumerNode(Node):
             return True
         # Nothing went out: the session's window is shut, and its next flow comes as `credit`.
         return progress.events > 0
+
+    def _ask_metrics(self) -> bool:
+        """Ask how far the partition reaches now; True when the answer came at once."""
+        if not self._is_asking:
+            self._is_asking = True
+            self._place.broker.submit(AskPartitionInfo(self._place.log_id), self._took_metrics)
+        return not self._is_asking
+
+    def _took_metrics(self, answer: Answer) -> None:
+        self._is_asking = False
+        if self._is_over:
+            return
+        if isinstance(answer, PartitionInfo):
+            self._metrics = encode_metrics(answer, self.host.env.now_ms())
+        else:
+            symbol, text = _reason(answer)
+            self._fail(symbol, text)
+        self._pump()
 
     def _read(self) -> bool:
         """Ask for the next run; True when it came at once."""

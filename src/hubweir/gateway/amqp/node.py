@@ -55,6 +55,9 @@ class Node:
         """True when nothing is under way on this link, so that it may be detached after a long silence."""
         return False
 
+    def catalog_changed(self) -> None:
+        """Descriptions changed: end the link when it may not stand any more. Its claim is looked at by the host."""
+
     def closed(self) -> None:
         """The link is over, whoever ended it. Nothing may be sent on it any more."""
 

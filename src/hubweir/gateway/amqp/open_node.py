@@ -5,6 +5,7 @@
 | $cbs                       | CbsNode         | ReplyNode     | none: rights come from here |
 | $management, hub/…         | ManagementNode  | ReplyNode     | none: every request is checked |
 | hub, hub/Partitions/N      | PublisherNode   | not allowed   | Send   |
+| hub/Partitions/N, numbered | NumberedPublisherNode | not allowed | Send |
 | hub/Publishers/P           | PublisherNode   | not allowed   | Send   |
 | hub/ConsumerGroups/…/N     | not allowed     | ConsumerNode  | Listen |
 
@@ -21,10 +22,12 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.management_node import ManagementNode
 from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.namespace.address import (
@@ -37,7 +40,6 @@ from hubweir.namespace.address import (
     PublisherAddress,
     parse_address,
 )
-from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
@@ -105,17 +107,20 @@ def _cbs(host: ConnectionHost, link: Link) -> Node:
 
 def _publisher(host: ConnectionHost, link: ReceiverLink, address: Address | None, scope: Scope) -> Node:
     directory = host.gateway.directory
+    if wants_numbers(link) and not isinstance(address, PartitionAddress | None):
+        text = "Idempotent producers send to one partition: attach to EVENTHUB/Partitions/ID."
+        raise ServiceError(NOT_ALLOWED, text)
     match address:
         case HubAddress(hub):
             places = directory.partitions(hub)
             return PublisherNode(host, link, scope=scope, places=places, router=host.gateway.router(hub))
         case PartitionAddress(hub, partition_id):
             place = directory.partition(hub, partition_id)
+            if wants_numbers(link):
+                return NumberedPublisherNode(host, link, scope=scope, place=place)
             return PublisherNode(host, link, scope=scope, places=(place,), router=None)
         case PublisherAddress(hub, publisher):
-            if len(publisher) > PUBLISHER_NAME_LIMIT:
-                text = f"The publisher's name has {len(publisher)} characters; {PUBLISHER_NAME_LIMIT} are allowed."
-                raise ServiceError(INVALID_FIELD, text)
+            check_publisher(directory.hub(hub).description, publisher)
             name = publisher.encode()
             place = directory.partition(hub, str(host.gateway.router(hub).partition_of_key(name)))
             return PublisherNode(host, link, scope=scope, places=(place,), router=None, publisher=name)

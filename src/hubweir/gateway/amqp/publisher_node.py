@@ -18,7 +18,7 @@ from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands import Answer, EventsAppended, Refusal
+from hubweir.broker.commands import AlreadyAppended, Answer, EventsAppended, Refusal
 from hubweir.errors import (
     DECODE_ERROR,
     MESSAGE_TOO_LARGE,
@@ -29,6 +29,7 @@ from hubweir.errors import (
 from hubweir.event_hub.event_hub import HubRouter
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
+from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
 from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.append_queue import Claim, PartitionQueue
@@ -51,12 +52,12 @@ if TYPE_CHECKING:
     from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 _ACCEPTED = Accepted()
-_ILLEGAL = ServiceError(
+ILLEGAL = ServiceError(
     DECODE_ERROR,
     "The delivery is no legal AMQP message, or its batch envelope holds one that is not, or its partition key is no "
     "string.",
 )
-_KEY_TOO_LONG = key_too_long()
+KEY_TOO_LONG = key_too_long()
 
 
 class PublisherNode(Node):
@@ -102,12 +103,8 @@ class PublisherNode(Node):
         return not self._unanswered
 
     def deliveries(self, event: DeliveriesReceived) -> None:
-        host = self.host
-        if not host.claims.hold(self):
+        if not self._take(event):
             return
-        host.gateway.counters.add("gateway.deliveries_received", event.count)
-        host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
-        self._unanswered += event.count
         if self._router is None:
             rows, last = event.rows, event.count
             if self._publisher is not None:
@@ -117,7 +114,7 @@ class PublisherNode(Node):
         else:
             for partition, rows in self._by_partition(event, self._router).items():
                 self._add(self._queues[partition], event.data, rows, len(rows) // DELIVERY_WIDTH)
-        host.finish_later(self)
+        self.host.finish_later(self)
 
     def oversize(self, event: OversizeReceived) -> None:
         text = message_too_large(event.delivery_id, event.size, self.host.settings.max_message_size_bytes)
@@ -136,7 +133,7 @@ class PublisherNode(Node):
             return
         if not claim.settled:
             span = DeliveryRange(claim.first_id, claim.last_id)
-            if isinstance(answer, EventsAppended):
+            if isinstance(answer, EventsAppended | AlreadyAppended):
                 self._accepted.append(span)
             elif isinstance(answer, Refusal):
                 error = self.host.describe_symbol(answer.symbol, answer.text, entity=self._hub)
@@ -153,8 +150,25 @@ class PublisherNode(Node):
             self.link.settle(span.first_id, span.last_id, Rejected(error=error))
         self._top_up()
 
+    def catalog_changed(self) -> None:
+        entry = self.host.gateway.namespace.find_hub(self._hub)
+        if self._publisher is not None and entry is not None:
+            try:
+                check_publisher(entry.description, self._publisher.decode())
+            except ServiceError as refusal:
+                self.host.detach(self, refusal, entity=self._hub)
+
     def closed(self) -> None:
         self._is_over = True
+
+    def _take(self, event: DeliveriesReceived) -> bool:
+        """Count deliveries that came; False when the link's claim is over, and the link with it."""
+        if not self.host.claims.hold(self):
+            return False
+        self.host.gateway.counters.add("gateway.deliveries_received", event.count)
+        self.host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
+        self._unanswered += event.count
+        return True
 
     def _top_up(self) -> None:
         """Credit is what the service still has room for: what is not answered yet counts as taken."""
@@ -172,7 +186,7 @@ class PublisherNode(Node):
                     ids = part.ids
                     queue.claim(Claim(self, ids.first_id, ids.last_id, part.deliveries, part.size_bytes, part.settled))
             if added.row < last:
-                self._reject_row(rows, added.row, _KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else _ILLEGAL)
+                self._reject_row(rows, added.row, KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else ILLEGAL)
             first = added.row + 1
 
     def _by_partition(self, event: DeliveriesReceived, router: HubRouter) -> dict[int, array[int]]:
@@ -188,7 +202,7 @@ class PublisherNode(Node):
             else:
                 key = b"" if where == KEY_MALFORMED else bytes(data[key_start : key_start + key_length])
                 if where == KEY_MALFORMED or not is_legal_key(key):
-                    refusal = _ILLEGAL if where == KEY_MALFORMED else _KEY_TOO_LONG
+                    refusal = ILLEGAL if where == KEY_MALFORMED else KEY_TOO_LONG
                     self._reject_row(rows, at // DELIVERY_WIDTH, refusal)
                     continue
                 partition = router.partition_of_key(key)

@@ -1,65 +1,119 @@
-"""The HTTP door as one ASGI application: is the service alive, is it ready; everything else has no page yet.
+"""The HTTP door as one ASGI application: the life of a request from its path to its answer.
 
-`/health`, `/ready`, `/livez` and `/readyz` answer GET and HEAD with the JSON document of the official emulators: 200
-`healthy` or 503 `unhealthy`. Ready turns 200 when every listener accepts and every partition is open, and back to 503
-when the service begins to stop; health does the same unless it is given a rule of its own.
+Path → health page, or route → token → handler. Errors of the table become their status and the service's XML body;
+what escapes besides is a fault of ours, logged here and answered with 500. Nothing else of a request is logged: a head
+holds tokens. WebSockets never come here: the driver takes their connection over.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+from hubweir.auth.claims import Claims
+from hubweir.auth.resource_scope import Scope as Resource
+from hubweir.drivers.http_driver import HEADER_NAMES
+from hubweir.errors import AUTH_FAILED, INTERNAL_ERROR, ServiceError
+from hubweir.gateway.http.exchange import ClientGone, Receive, Request, Response, Scope, Send
+from hubweir.gateway.http.health import Health
+from hubweir.gateway.http.problem import HttpRefusal, headers_of, problem_xml, status_of
+from hubweir.gateway.http.router import find_route
+from hubweir.namespace.error_text import Reference
+from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
+from hubweir.namespace.rights import Rights
 
-_HEALTHY = json.dumps({"status": "healthy", "message": "Service is healthy."}).encode()
-_UNHEALTHY = json.dumps(
-    {"status": "unhealthy", "message": "Service not available. Please try after some time."}
-).encode()
-_HEALTH_PATHS = ("/health", "/livez")
-_READY_PATHS = ("/ready", "/readyz")
+if TYPE_CHECKING:
+    from hubweir.gateway.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+_BEARER = "bearer "
 
 
 class Application:
-    """See the module's text. is_ready: asked at each request. is_alive: None means that answering is proof enough."""
+    """See the module's text. is_ready, is_alive: see Health."""
 
-    def __init__(self, is_ready: Callable[[], bool], is_alive: Callable[[], bool] | None = None) -> None:
-        self._is_ready = is_ready
-        self._is_alive = is_alive
+    def __init__(
+        self, gateway: Gateway, is_ready: Callable[[], bool], is_alive: Callable[[], bool] | None = None
+    ) -> None:
+        self._gateway = gateway
+        self._health = Health(is_ready, is_alive)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            # A WebSocket: no door here takes one yet. Closing before accepting makes the server answer 403.
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
             return
-        status, body = self._answer(scope["method"], scope["path"])
+        request: Request | None = None
+        try:
+            request = read_request(scope, receive)
+            response = await self._answer(request)
+        except ClientGone:
+            return
+        except (ServiceError, HttpRefusal) as refusal:
+            response = self._problem(refusal)
+        except Exception:
+            logger.exception("a fault of the service ends a request")
+            response = self._problem(ServiceError(INTERNAL_ERROR, "The service failed in answering this request."))
         headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"cache-control", b"no-store"),
+            (b"content-type", response.content_type.encode()),
+            (b"content-length", str(len(response.body)).encode()),
+            *((name.encode(), value.encode()) for name, value in response.headers.items()),
         ]
-        if status == 405:
-            headers.append((b"allow", b"GET, HEAD"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        if any(name == b"expect" for name, _ in scope["headers"]) and not (request and request.body_was_asked_for):
+            # Its peer may send the body all the same, or not: nobody could tell it from the next request.
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
 
-    def _answer(self, method: str, path: str) -> tuple[int, bytes]:
-        """Status and JSON document of one request."""
-        if path in _HEALTH_PATHS:
-            good = self._is_ready() if self._is_alive is None else self._is_alive()
-        elif path in _READY_PATHS:
-            good = self._is_ready()
-        else:
-            return 404, _problem(404, "no page here; this port answers AMQP, and over HTTP /health and /ready")
-        if method not in ("GET", "HEAD"):
-            return 405, _problem(405, "this page is read with GET")
-        return (200, _HEALTHY) if good else (503, _UNHEALTHY)
+    async def _answer(self, request: Request) -> Response:
+        health = self._health.answer(request.method, request.segments)
+        if health is not None:
+            return health
+        route, match = find_route(request.method, request.segments)
+        self._authorize(request, route.right, match.resource)
+        return await route.handler(self._gateway, request, match)
+
+    def _authorize(self, request: Request, right: Rights, path: tuple[str, ...]) -> None:
+        """Raise ServiceError unless the request's token gives the right on the path. The token counts for it alone."""
+        gateway = self._gateway
+        resource = Resource(fold(gateway.settings.host_name), path)
+        token = request.header(b"authorization")
+        if token is None:
+            raise ServiceError(AUTH_FAILED, f"MissingToken: An authorization header is needed for '{resource.uri}'.")
+        if token[: len(_BEARER)].lower() == _BEARER:
+            token = token[len(_BEARER) :]  # what a token is, its content says
+        try:
+            claims = Claims()
+            claims.put(resource, gateway.authorization.verify(token))
+            claims.check(right, resource, gateway.authorization.now_ms())
+        except ServiceError as refusal:
+            gateway.counters.add("gateway.tokens_refused")
+            logger.info("a token refused over HTTP: %s", refusal.text)
+            raise
+
+    def _problem(self, refusal: ServiceError | HttpRefusal) -> Response:
+        env, settings = self._gateway.env, self._gateway.settings
+        reference = Reference(env.new_id(), f"{settings.namespace}:gateway{self._gateway.process_id}", env.now_ms())
+        return Response(status_of(refusal), problem_xml(refusal, reference), headers=headers_of(refusal))
 
 
-def _problem(code: int, detail: str) -> bytes:
-    return json.dumps({"error": {"code": code, "message": detail}}).encode()
+def read_request(scope: Scope, receive: Receive) -> Request:
+    """The request of an ASGI scope; HttpRefusal 400 for a path that could name two things."""
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    # A driver that knows how the peer spelt the names says so.
+    names: list[bytes] = scope.get("extensions", {}).get(HEADER_NAMES, [name for name, _ in headers])
+    by_name = dict(headers)
+    try:
+        segments = parse_path(scope["raw_path"].decode("ascii")).segments
+    except (IllegalPath, UnicodeDecodeError) as error:
+        raise HttpRefusal(400, f"The path cannot be read: {error}.") from None
+    host = by_name.get(b"host", b"localhost").decode("ascii")
+    return Request(
+        method=scope["method"],
+        segments=segments,
+        query=scope["query_string"].decode("latin-1"),
+        headers=by_name,
+        fields=[(name, value) for name, (_, value) in zip(names, headers, strict=True)],
+        base_uri=f"{scope['scheme']}://{host}",
+        receive=receive,
+    )

@@ -78,3 +78,23 @@ def test_a_closed_connection_is_not_resumed() -> None:
     budget.give_back(100)
     assert not socket.is_read
     assert process.used == 0
+
+
+def test_who_waits_without_a_connection_is_told_once_and_may_give_up() -> None:
+    class Request:
+        told = 0
+
+        def process_has_room(self) -> None:
+            self.told += 1
+
+    process = ProcessBudget(100)
+    process.take(100)
+    patient, gone = Request(), Request()
+    process.wait(patient)
+    process.wait(gone)
+    process.forget(gone)
+    process.give_back(49)
+    assert patient.told == 0
+    process.give_back(51)
+    process.give_back(0)
+    assert (patient.told, gone.told) == (1, 0)

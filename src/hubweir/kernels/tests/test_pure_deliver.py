@@ -48,9 +48,10 @@ def deliver(
     settled: bool = False,
     max_frame_size: int = 65536,
     limits: tuple[int, int, int] = (MANY, MANY, MANY),
+    inserted: bytes = b"",
 ) -> tuple[tuple[int, int, int, int, int], bytes]:
     out = bytearray()
-    result = kernels.deliver(run, *place, channel, handle, delivery_id, settled, max_frame_size, *limits, out)
+    result = kernels.deliver(run, *place, channel, handle, delivery_id, settled, max_frame_size, *limits, out, inserted)
     return result, bytes(out)
 
 
@@ -129,6 +130,25 @@ def test_the_official_client_reads_every_section(kernels: SimpleNamespace) -> No
     payload = bytes(fields[11])
     assert payload.startswith(HEADER + OWN + b"\x00\x53\x72")
     assert payload.endswith(string("kept") + PROPERTIES + APPLICATION_PROPERTIES + BODY + FOOTER)
+
+
+@pytest.mark.parametrize("max_frame_size", [512, 65536])
+def test_inserted_delivery_annotations_go_out_with_every_event_in_the_place_of_its_own(
+    kernels: SimpleNamespace, max_frame_size: int
+) -> None:
+    inserted = section(0x71, compound(0xC1, [symbol("last"), string("x" * 200)]))
+    run = run_of(BODY, HEADER + OWN + BODY, BODY + OWN, OWN)
+    result, out = deliver(kernels, run, inserted=inserted, max_frame_size=max_frame_size)
+    assert result[0] == 4
+    found = payloads(out)
+    assert [message_of(payload).delivery_annotations for payload in found] == [{b"last": b"x" * 200}] * 4
+    assert [message_of(payload).header is not None for payload in found] == [False, True, False, False]
+    assert all(OWN not in payload for payload in found)
+    assert all(payload.endswith(BODY) for payload in found[:3])
+    without = payloads(deliver(kernels, run)[1])
+    assert [OWN in payload for payload in without] == [False, True, True, True]
+    assert all(len(payload) == len(other) + len(inserted) - len(OWN) * (OWN in other)
+               for payload, other in zip(found, without, strict=True))  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,7 @@ def test_deliver_and_the_walks_over_a_run_agree(compiled: SimpleNamespace, seed:
             compiled, "deliver", run, *place, rng.choice([0, 5, 0xFFFF]), rng.choice([0, 255, 256, 2**32 - 1]),
             rng.choice([0, 2**32 - 1]), rng.random() < 0.5, max_frame_size, rng.choice([0, 1, 2, 100]),
             rng.choice([0, 1, 5, 100]), rng.choice([0, 300, 2000, 10**7]), bytearray(b"before"),
+            rng.choice([b"", b"", legal.section(0x71, legal.compound(0xC1, [])), rng.randbytes(700)]),
         )  # fmt: skip
         if result == "refused" or result[2] == len(run):
             break

@@ -205,6 +205,28 @@ def test_a_level_has_at_most_twelve_rules_and_each_may_still_be_replaced(process
     assert len(process.namespace.description.rules) == 12
 
 
+def test_all_rules_of_a_hub_are_replaced_at_once_or_not_at_all(process: Any) -> None:
+    process.create("hub")
+    namespace = process.namespace
+    process.ask(lambda done: namespace.set_hub_rules("HUB", (rule("one"), rule("two")), done))
+
+    def wrong(rules: tuple[AuthorizationRuleDescription, ...], condition: Condition) -> None:
+        refused(process, lambda done: process.namespace.set_hub_rules("hub", rules, done), condition)
+
+    wrong((rule("a"), rule("A")), ARGUMENT_OUT_OF_RANGE)
+    wrong((rule(""),), ARGUMENT_OUT_OF_RANGE)
+    wrong(tuple(rule(f"r{number}") for number in range(13)), RESOURCE_LIMIT)
+    process = process.restarted()
+    assert [known.name for known in process.namespace.get_hub("hub").description.rules] == ["one", "two"]
+    process.ask(lambda done: process.namespace.set_hub_rules("hub", (), done))
+    assert process.namespace.get_hub("hub").description.rules == ()
+
+
+def test_a_hub_is_not_created_with_rules_that_are_not_legal(process: Any) -> None:
+    wanted = EventHubDescription("hub", 1, rules=(rule("a"), rule("A")))
+    refused(process, lambda done: process.namespace.begin_create_hub(wanted, (0,), done), ARGUMENT_OUT_OF_RANGE)
+
+
 def test_quotas_of_a_profile_hold_at_their_limit(start: Any) -> None:
     process = start(SimulatedEnv(1), PROFILES["basic"])
     for number in range(10):

@@ -1,0 +1,75 @@
+"""Displaced readers until their gateways say that the links are detached, and the new readers that wait for that.
+
+A reader with an epoch must not get its first event while the one it displaced may still be taken for the reader
+(promise P6). So its OpenReader is answered when every reader that was displaced in its partition and group has been
+confirmed detached, its gateway's peer is gone, or LONGEST_MS have passed: a gateway that hangs holds up nobody longer.
+After a crash nobody waits: all readers are gone with their broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from hubweir.broker.commands import Owner
+from hubweir.env import Env, Timer
+
+LONGEST_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    place: Hashable
+    owner: Owner
+    timer: Timer
+
+
+class Departures:
+    """Of one broker. place: a partition and a consumer group, as the caller names them."""
+
+    def __init__(self, env: Env, *, longest_ms: int = LONGEST_MS) -> None:
+        self._env = env
+        self._longest_ms = longest_ms
+        self._leaving: dict[int, _Leaving] = {}
+        self._waiting: dict[int, tuple[Hashable, Callable[[], None]]] = {}
+
+    def begin(self, reader_id: int, place: Hashable, owner: Owner) -> None:
+        """This reader of owner was displaced, and its link is not detached yet."""
+        timer = self._env.call_later(self._longest_ms, lambda: self.end(reader_id))
+        self._leaving[reader_id] = _Leaving(place, owner, timer)
+
+    def end(self, reader_id: int) -> None:
+        """Its link is detached. Twice, or for a reader that was not displaced, does nothing."""
+        leaving = self._leaving.pop(reader_id, None)
+        if leaving is not None:
+            leaving.timer.cancel()
+            self._go_on(leaving.place)
+
+    def end_of(self, is_his: Callable[[Owner], bool]) -> None:
+        """The peers of these owners are gone, and their links with them."""
+        for reader_id in [reader_id for reader_id, leaving in self._leaving.items() if is_his(leaving.owner)]:
+            self.end(reader_id)
+
+    def wait(self, reader_id: int, place: Hashable, go_on: Callable[[], None]) -> None:
+        """Call go_on once, when nobody leaves this place any more: now, or later unless the reader is cancelled."""
+        self._waiting[reader_id] = place, go_on
+        self._go_on(place)
+
+    def cancel(self, reader_id: int) -> bool:
+        """This reader waits no longer; False when it did not wait."""
+        return self._waiting.pop(reader_id, None) is not None
+
+    def close(self) -> None:
+        """The broker stops."""
+        self._waiting.clear()
+        for leaving in self._leaving.values():
+            leaving.timer.cancel()
+        self._leaving.clear()
+
+    def _go_on(self, place: Hashable) -> None:
+        if any(leaving.place == place for leaving in self._leaving.values()):
+            return
+        for reader_id, (waited, go_on) in list(self._waiting.items()):
+            # What an earlier one started may have cancelled it.
+            if waited == place and self._waiting.pop(reader_id, None) is not None:
+                go_on()

@@ -1,0 +1,214 @@
+"""Idempotent producers at their partitions' owner: which link holds which, and their sends.
+
+What is new and what is a duplicate decides event_hub/producer_sequence.py. Here a producer is opened for a link once
+its partition has a snapshot of producers (producer_log.py says why), the end of an owner closes what it held, and the
+sweep expires producers and takes new snapshots, so that a start replays little and retention may trim.
+After a crash all openings are gone: links attach anew, and producers are what the log says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hubweir.broker.commands import (
+    AlreadyAppended,
+    Answer,
+    AppendNumbered,
+    EventsAppended,
+    OpenProducer,
+    Owner,
+    ProducerOpened,
+)
+from hubweir.broker.hosted_partitions import HostedPartition
+from hubweir.broker.refusals import refusal_of
+from hubweir.counters import Counters
+from hubweir.env import Env
+from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, ServiceError, StoreError
+from hubweir.event_hub.producer_log import encode_snapshot, expired_body
+from hubweir.messaging_store.log import Appended, Refused
+from hubweir.messaging_store.record import CONTROL_EXPIRED_PRODUCERS, Producer, headers_of, producer_of
+
+OnAnswer = Callable[[Answer], None]
+
+# A start replays at most about this many events of a partition that has producers.
+EVENTS_PER_SNAPSHOT = 100_000
+# Retention trims up to the older of two snapshots: a partition that gets little is not held back for long.
+SNAPSHOT_EVERY_MS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    hosted: HostedPartition
+    owner: Owner
+
+
+class Producers:
+    """All openings of a broker. Ids are never used twice in its life."""
+
+    def __init__(self, env: Env, counters: Counters) -> None:
+        self._env = env
+        self._counters = counters
+        self._last_id = 0
+        self._openings: dict[int, _Opening] = {}
+        # Openings that wait for their partition's first snapshot, by the partition's log id.
+        self._waiting: dict[str, list[tuple[OpenProducer, OnAnswer]]] = {}
+        self._saved_at_ms: dict[str, int] = {}
+        self._saving: set[str] = set()
+        self._settled: set[str] = set()  # both snapshots cover the same index
+
+    def open(self, command: OpenProducer, hosted: HostedPartition, on_answer: OnAnswer) -> None:
+        """Answers ProducerOpened or Refusal; the first time in a partition, when its snapshot is durable."""
+        if hosted.producers_saved_at is not None:
+            self._open(command, hosted, on_answer)
+            return
+        waiting = self._waiting.setdefault(hosted.log.log_id, [])
+        waiting.append((command, on_answer))
+        if len(waiting) > 1:
+            return
+
+        def saved(outcome: Refused | None) -> None:
+            for held, answer in self._waiting.pop(hosted.log.log_id, []):
+                if outcome is not None:
+                    answer(refusal_of(outcome.error))
+                else:
+                    self._open(held, hosted, answer)
+
+        self._save(hosted, saved)
+
+    def _open(self, command: OpenProducer, hosted: HostedPartition, on_answer: OnAnswer) -> None:
+        self._last_id += 1
+        opening_id = self._last_id
+        try:
+            opened = hosted.producers.open(
+                opening_id,
+                producer_id=command.producer_id,
+                epoch=command.epoch,
+                number=command.sequence_number,
+                new_id=lambda: int.from_bytes(self._env.random_bytes(8), "big") >> 1,
+                expire=lambda producer_ids: self._write_expired(hosted, producer_ids, self._env.now_ms()),
+            )
+        except (ServiceError, StoreError) as error:
+            on_answer(refusal_of(error))
+            return
+        self._openings[opening_id] = _Opening(hosted, command.owner)
+        on_answer(ProducerOpened(opening_id, opened.producer_id, opened.epoch, opened.number))
+
+    def close(self, opening_id: int) -> None:
+        """The link is gone. Does nothing when it is closed."""
+        opening = self._openings.pop(opening_id, None)
+        if opening is not None:
+            opening.hosted.producers.close(opening_id)
+
+    def close_owner(self, owner: Owner) -> None:
+        """Close what this owner holds: of one connection, or with connection -1 of its whole process."""
+
+        def is_his(other: Owner) -> bool:
+            return other == owner or (owner.connection == -1 and other.process == owner.process)
+
+        for opening_id in [key for key, opening in self._openings.items() if is_his(opening.owner)]:
+            self.close(opening_id)
+        for log_id, waiting in list(self._waiting.items()):
+            gone = [entry for entry in waiting if is_his(entry[0].owner)]
+            self._waiting[log_id] = [entry for entry in waiting if not is_his(entry[0].owner)]
+            for _, on_answer in gone:
+                text = "the producer was closed before it was open: attach again"
+                on_answer(refusal_of(ServiceError(DETACH_FORCED, text)))
+
+    def end_partition(self, hosted: HostedPartition) -> None:
+        """The partition is deleted: its producers are gone."""
+        for opening_id in [key for key, opening in self._openings.items() if opening.hosted is hosted]:
+            del self._openings[opening_id]
+        self._saved_at_ms.pop(hosted.log.log_id, None)
+        self._settled.discard(hosted.log.log_id)
+
+    def append(self, command: AppendNumbered, on_answer: OnAnswer) -> None:
+        """Store one numbered delivery, or find that it is stored."""
+        opening = self._openings.get(command.opening_id)
+        if opening is None:
+            raise ServiceError(ENTITY_MOVED, "the producer is not open here any more: attach again")
+        producer, count = _numbered(command.run)
+        size, partition = len(command.run), opening.hosted.partition
+
+        def append(on_stored: Callable[[Appended | Refused], None]) -> Appended:
+            return partition.append(command.run, now_ms=self._env.now_ms(), on_done=on_stored)
+
+        def done(outcome: Appended | Refused | None) -> None:
+            match outcome:
+                case None:
+                    self._counters.add("broker.duplicates_accepted")
+                    on_answer(AlreadyAppended())
+                case Refused():
+                    self._counters.add("broker.appends_refused")
+                    on_answer(refusal_of(outcome.error, known=outcome.known))
+                case Appended():
+                    self._counters.add("broker.events_appended", outcome.next_index - outcome.first_index)
+                    self._counters.add("broker.bytes_appended", size)
+                    on_answer(EventsAppended(outcome.first_index, outcome.next_index))
+
+        opening.hosted.producers.send(
+            command.opening_id, producer.producer_id, producer.epoch, producer.first_number, count, append, done
+        )
+
+    # By the clock
+
+    def sweep(self, hosted: HostedPartition, now_ms: int) -> None:
+        """Expire the producers of a partition whose time is over, and take a snapshot when it is due."""
+        if hosted.producers_saved_at is None:
+            return
+        expired = hosted.producers.expired(now_ms)
+        if expired:
+            try:
+                self._write_expired(hosted, expired, now_ms)
+            except StoreError:
+                return  # they stay until the log takes writes again
+            hosted.producers.drop(expired)
+            self._counters.add("broker.producers_expired", len(expired))
+        behind = hosted.log.bounds.next_index - hosted.producers_saved_at
+        age_ms = self._env.monotonic_ms() - self._saved_at_ms.setdefault(hosted.log.log_id, self._env.monotonic_ms())
+        is_behind = behind > 0 or hosted.log.log_id not in self._settled
+        if behind >= EVENTS_PER_SNAPSHOT or (is_behind and age_ms >= SNAPSHOT_EVERY_MS):
+            self._save(hosted, _whatever)
+
+    def _write_expired(self, hosted: HostedPartition, producer_ids: list[int], now_ms: int) -> None:
+        hosted.log.append_control(CONTROL_EXPIRED_PRODUCERS, expired_body(producer_ids), now_ms=now_ms)
+
+    def _save(self, hosted: HostedPartition, on_done: Callable[[Refused | None], None]) -> None:
+        """Take a snapshot; one at a time for a partition."""
+        log_id = hosted.log.log_id
+        if log_id in self._saving:
+            return
+        self._saving.add(log_id)
+        index = hosted.log.bounds.next_index
+
+        def saved(outcome: Refused | None) -> None:
+            self._saving.discard(log_id)
+            if outcome is None:
+                if index == hosted.producers_saved_at:
+                    self._settled.add(log_id)
+                else:
+                    self._settled.discard(log_id)
+                hosted.producers_saved_at = index
+                self._saved_at_ms[log_id] = self._env.monotonic_ms()
+            on_done(outcome)
+
+        hosted.log.save_snapshot(encode_snapshot(hosted.producers), saved)
+
+
+def _numbered(run: bytearray) -> tuple[Producer, int]:
+    """Who numbered a run, and how many events it has. ServiceError when it is not the chain of one delivery."""
+    first: Producer | None = None
+    count = 0
+    for header in headers_of(run):
+        producer = producer_of(run, header)
+        if producer is None or (first is not None and producer.first_number != first.first_number + count):
+            raise ServiceError(INTERNAL_ERROR, "a numbered run has a batch that is not numbered on; nothing was stored")
+        first = first or producer
+        count += header.count
+    if first is None:
+        raise ServiceError(INTERNAL_ERROR, "a numbered run is empty")
+    return first, count
+
+
+def _whatever(outcome: Refused | None) -> None:
+    """A snapshot that was not saved is taken at a later sweep."""

@@ -1,0 +1,192 @@
+"""Links of idempotent producers: to one partition, every transfer with the number of its first event.
+
+The attach is answered when the partition's owner has opened the producer: with what the peer named, and with what it
+left null filled in. Each delivery goes to the owner by itself, so that it can be taken as new, found stored before, or
+refused, alone; deliveries keep their order. Numbers stand in the message annotations of the transfer (of the envelope
+of a batch) and count events, from 1. (Contract of the client libraries that publish idempotently)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hubweir.amqp.messaging.annotations import (
+    IDEMPOTENT_PRODUCER,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    PRODUCER_SEQUENCE_NUMBER,
+    TRACKING_ID,
+)
+from hubweir.amqp.messaging.sections import MESSAGE_ANNOTATIONS, walk_sections
+from hubweir.amqp.transport.events import DeliveriesReceived
+from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.types.decode import decode
+from hubweir.amqp.types.values import Int, Long, Short
+from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands import (
+    Answer,
+    AppendNumbered,
+    CloseProducer,
+    OpenProducer,
+    ProducerOpened,
+    Refusal,
+)
+from hubweir.errors import (
+    ARGUMENT_ERROR,
+    DECODE_ERROR,
+    ENTITY_MOVED,
+    INTERNAL_ERROR,
+    INVALID_FIELD,
+    DecodeError,
+    ServiceError,
+)
+from hubweir.event_hub.open_run import AddStatus, OpenRun
+from hubweir.gateway.amqp.node import attach_properties
+from hubweir.gateway.amqp.publisher_node import ILLEGAL, KEY_TOO_LONG, PublisherNode
+from hubweir.gateway.append_queue import Claim
+from hubweir.gateway.directory import Place
+from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+_NAMES = (PRODUCER_ID, PRODUCER_EPOCH, PRODUCER_SEQUENCE_NUMBER)
+
+
+def wants_numbers(link: Link) -> bool:
+    """Whether the peer's attach desires to publish idempotently."""
+    desired = None if link.attach is None else link.attach.desired_capabilities
+    return IDEMPOTENT_PRODUCER in (desired or ())
+
+
+class NumberedPublisherNode(PublisherNode):
+    """See the module's text."""
+
+    def __init__(self, host: ConnectionHost, link: ReceiverLink, *, scope: Scope, place: Place) -> None:
+        """Raises ServiceError INVALID_FIELD when a property is no number."""
+        super().__init__(host, link, scope=scope, places=(place,), router=None)
+        self._place = place
+        properties = attach_properties(link)
+        self._asked = tuple(_number(properties.get(name), name) for name in _NAMES)
+        self._opening: int | None = None
+        self._producer_id = self._epoch = 0
+        self._run = OpenRun()
+
+    def start(self) -> None:
+        """Open the producer; the attach is answered when its owner has."""
+        self.host.uses_readers()
+        place = self._place
+        producer_id, epoch, number = self._asked
+        command = OpenProducer(place.log_id, place.placement_version, producer_id, epoch, number, self.host.owner)
+        place.broker.submit(command, self._opened)
+
+    def closed(self) -> None:
+        super().closed()
+        # The end of a connection closes all that it holds with one command.
+        if self._opening is not None and not self.host.is_over:
+            self._place.broker.submit(CloseProducer(self._opening), _nothing)
+
+    def _opened(self, answer: Answer) -> None:
+        if isinstance(answer, ProducerOpened):
+            if self._is_over:
+                self._place.broker.submit(CloseProducer(answer.opening_id), _nothing)
+                return
+            self._opening, self._producer_id, self._epoch = answer.opening_id, answer.producer_id, answer.epoch
+            properties = {
+                **attach_properties(self.link),
+                TRACKING_ID: self.host.env.new_id(),
+                PRODUCER_ID: Long(answer.producer_id),
+                PRODUCER_EPOCH: Short(answer.epoch),
+                PRODUCER_SEQUENCE_NUMBER: Int(answer.sequence_number),
+            }
+            self.link.accept(
+                max_message_size=self.host.settings.max_message_size_bytes,
+                properties=properties,
+                offered_capabilities=(IDEMPOTENT_PRODUCER,),
+            )
+            self.host.authorized()
+            self._top_up()
+        elif not self._is_over:
+            symbol, text = INTERNAL_ERROR.symbol, "The broker gave an answer that does not belong to the request."
+            if isinstance(answer, Refusal):
+                symbol, text = answer.symbol, answer.text
+            self.host.refuse(self, self.host.describe_symbol(symbol, text, entity=self._hub))
+        self.host.wake()
+
+    def deliveries(self, event: DeliveriesReceived) -> None:
+        if not self._take(event):
+            return
+        for row in range(event.count):
+            if self._is_over:  # a transfer before it ended the link: nothing behind it is taken
+                self._give_back(1, event.rows[row * DELIVERY_WIDTH + D_LENGTH])
+                continue
+            try:
+                self._send(event, row)
+            except ServiceError as refusal:
+                self._reject_row(event.rows, row, refusal)
+        self.host.finish_later(self)
+
+    def answered(self, claim: Claim, answer: Answer) -> None:
+        """As a publisher; and when the owner does not know the producer any more the link ends: attach anew."""
+        super().answered(claim, answer)
+        if isinstance(answer, Refusal) and answer.symbol == ENTITY_MOVED.symbol and not self._is_over:
+            self.host.detach(self, ServiceError(ENTITY_MOVED, answer.text), entity=self._hub)
+
+    def _send(self, event: DeliveriesReceived, row: int) -> None:
+        """Hand one delivery to the owner; ServiceError when it is refused here."""
+        rows, at = event.rows, row * DELIVERY_WIDTH
+        start, size = rows[at + D_START], rows[at + D_LENGTH]
+        number = self._first_number(event.data, start, start + size)
+        added = self._run.add_numbered(
+            event.data, rows, row, producer_id=self._producer_id, epoch=self._epoch, first_number=number
+        )
+        run = self._run.take()
+        if added.status is not AddStatus.DONE:
+            raise KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else ILLEGAL
+        if not added.events:
+            raise ServiceError(ARGUMENT_ERROR, "A numbered transfer holds at least one event; this one is empty.")
+        delivery_id = rows[at + D_DELIVERY_ID]
+        claim = Claim(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
+        assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
+        self._place.broker.submit(AppendNumbered(self._opening, run), lambda answer: self.answered(claim, answer))
+
+    def _first_number(self, data: memoryview, start: int, end: int) -> int:
+        """The number in the annotations of a delivery; ServiceError when it has none, or names another producer."""
+        annotations = _annotations(data, start, end)
+        found = tuple(_number(annotations.get(name), name) for name in _NAMES)
+        if found[0] not in (None, self._producer_id) or found[1] not in (None, self._epoch):
+            text = (
+                f"The transfer names producer {found[0]} with epoch {found[1]}; this link was attached for producer "
+                f"{self._producer_id} with epoch {self._epoch}."
+            )
+            raise ServiceError(ARGUMENT_ERROR, text)
+        if found[2] is None or found[2] < 0:
+            text = f"A transfer on this link has to carry its first event's number as {PRODUCER_SEQUENCE_NUMBER}."
+            raise ServiceError(ARGUMENT_ERROR, text)
+        return found[2]
+
+
+def _annotations(data: memoryview, start: int, end: int) -> dict[object, object]:
+    """The message annotations of a delivery as it came; empty when there are none. ServiceError DECODE_ERROR."""
+    try:
+        for section in walk_sections(data, start, end):
+            if section.code == MESSAGE_ANNOTATIONS:
+                value, _ = decode(data, section.value, section.end)
+                return value if isinstance(value, dict) else {}
+    except DecodeError as error:
+        raise ServiceError(DECODE_ERROR, f"The delivery is no legal AMQP message: {error}") from None
+    return {}
+
+
+def _number(value: object, name: str) -> int | None:
+    """An integer of any width, or None; ServiceError INVALID_FIELD for anything else."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ServiceError(INVALID_FIELD, f"{name} must be an integer or null.")
+    return int(value)
+
+
+def _nothing(answer: Answer) -> None:
+    """The answer of a command that nobody waits for."""

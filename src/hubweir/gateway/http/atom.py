@@ -1,0 +1,124 @@
+"""Descriptions as Atom entries and feeds (RFC 4287), in the service's namespaces and order of elements.
+
+An entry's content is the description of one entity. Everything that came from outside is escaped here. Keys of rules
+are part of a hub's description: only who may manage the hub gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from hubweir.broker.commands import PartitionInfo
+from hubweir.gateway.http.exchange import Response
+from hubweir.namespace.descriptions import DAY_MS, AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.error_text import timestamp
+from hubweir.namespace.rights import Rights, right_name
+
+ATOM = "http://www.w3.org/2005/Atom"
+SERVICE_BUS = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
+INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
+ARRAYS = "http://schemas.microsoft.com/2003/10/Serialization/Arrays"
+ENTRY_TYPE = "application/atom+xml;type=entry;charset=utf-8"
+FEED_TYPE = "application/atom+xml;type=feed;charset=utf-8"
+# 0001-01-01: a partition that never held an event.
+YEAR_ONE_MS = -62_135_596_800_000
+_RIGHTS = (Rights.LISTEN, Rights.MANAGE, Rights.SEND)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entity. uri: its address. content: the XML of its description."""
+
+    uri: str
+    title: str
+    created_at_ms: int
+    content: str
+
+
+def entry_response(entry: Entry, *, author: str, status: int = 200) -> Response:
+    """The answer that holds one entity. author: the namespace's name."""
+    return Response(status, f"{_xml(entry, author, root=True)}".encode(), ENTRY_TYPE)
+
+
+def feed_response(uri: str, title: str, entries: Iterable[Entry], *, author: str, now_ms: int) -> Response:
+    """The answer that holds a list of entities."""
+    items = "".join(_xml(entry, author, root=False) for entry in entries)
+    text = (
+        f'<feed xmlns="{ATOM}"><title type="text">{escape(title)}</title><id>{escape(uri)}</id>'
+        f'<updated>{timestamp(now_ms)}Z</updated><link rel="self" href={quoteattr(uri)}/>{items}</feed>'
+    )
+    return Response(200, text.encode(), FEED_TYPE)
+
+
+def hub_content(hub: EventHubDescription) -> str:
+    """EventHubDescription. Retention is told in whole days, rounded up."""
+    rules = "".join(_rule(rule) for rule in hub.rules)
+    ids = "".join(f"<a:string>{partition_id}</a:string>" for partition_id in hub.partition_ids)
+    created = f"{timestamp(hub.created_at_ms)}Z"
+    return _description(
+        "EventHubDescription",
+        (
+            ("MessageRetentionInDays", str(retention_days(hub))),
+            ("AuthorizationRules", rules),
+            ("Status", "Active"),
+            ("CreatedAt", created),
+            ("UpdatedAt", created),
+            ("PartitionCount", str(hub.partition_count)),
+        ),
+        f'<PartitionIds xmlns:a="{ARRAYS}">{ids}</PartitionIds>',
+    )
+
+
+def retention_days(hub: EventHubDescription) -> int:
+    """A hub's retention as REST tells it."""
+    return -(-hub.retention_ms // DAY_MS)
+
+
+def group_content(hub: EventHubDescription) -> str:
+    """ConsumerGroupDescription. A group has no dates of its own: they are the hub's."""
+    created = f"{timestamp(hub.created_at_ms)}Z"
+    return _description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", created)))
+
+
+def partition_content(info: PartitionInfo) -> str:
+    """PartitionDescription; rates of bytes are not measured a partition, and left out."""
+    time_ms = YEAR_ONE_MS if info.last_enqueued_time_ms is None else info.last_enqueued_time_ms
+    return _description(
+        "PartitionDescription",
+        (
+            ("SizeInBytes", str(info.size_bytes)),
+            ("BeginSequenceNumber", str(info.begin_sequence_number)),
+            ("EndSequenceNumber", str(info.last_sequence_number)),
+            ("LastEnqueuedOffset", str(info.last_offset)),
+            ("LastEnqueuedTimeUtc", f"{timestamp(time_ms)}Z"),
+        ),
+    )
+
+
+def _description(name: str, members: Sequence[tuple[str, str]], more: str = "") -> str:
+    """members: element and XML inside it."""
+    inside = "".join(f"<{member}>{xml}</{member}>" for member, xml in members)
+    return f'<{name} xmlns="{SERVICE_BUS}" xmlns:i="{INSTANCE}">{inside}{more}</{name}>'
+
+
+def _rule(rule: AuthorizationRuleDescription) -> str:
+    rights = "".join(f"<AccessRights>{right_name(right)}</AccessRights>" for right in _RIGHTS if right in rule.rights)
+    return (
+        '<AuthorizationRule i:type="SharedAccessAuthorizationRule"><ClaimType>SharedAccessKey</ClaimType>'
+        f"<ClaimValue>None</ClaimValue><Rights>{rights}</Rights><KeyName>{escape(rule.name)}</KeyName>"
+        f"<PrimaryKey>{escape(rule.primary.reveal())}</PrimaryKey>"
+        f"<SecondaryKey>{escape(rule.secondary.reveal())}</SecondaryKey></AuthorizationRule>"
+    )
+
+
+def _xml(entry: Entry, author: str, *, root: bool) -> str:
+    created = f"{timestamp(entry.created_at_ms)}Z"
+    namespace = f' xmlns="{ATOM}"' if root else ""
+    return (
+        f'<entry{namespace}><id>{escape(entry.uri)}</id><title type="text">{escape(entry.title)}</title>'
+        f"<published>{created}</published><updated>{created}</updated><author><name>{escape(author)}</name></author>"
+        f'<link rel="self" href={quoteattr(entry.uri)}/><content type="application/xml">{entry.content}</content>'
+        "</entry>"
+    )

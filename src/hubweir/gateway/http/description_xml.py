@@ -1,0 +1,87 @@
+"""What the XML of a PUT asks of an event hub. Elements that the service sets itself are passed over.
+
+The description stands alone or inside an Atom entry; namespaces and prefixes are not looked at. Nothing that cannot
+be kept is taken silently: a status other than Active and user metadata are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hubweir.errors import NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.http.strict_xml import Element, read_xml, refused
+from hubweir.namespace.descriptions import AuthorizationRuleDescription
+from hubweir.namespace.rights import parse_rights
+from hubweir.namespace.secret import Secret
+
+_DIGITS_MAX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WantedHub:
+    """What a request says; None: it says nothing about it."""
+
+    retention_days: int | None = None
+    partition_count: int | None = None
+    rules: tuple[AuthorizationRuleDescription, ...] | None = None
+
+
+def read_hub(data: bytes, new_key: Callable[[], Secret]) -> WantedHub:
+    """The wish in a request's body, which may be empty. new_key: makes a key for a rule that comes without one.
+
+    Raises ServiceError.
+    """
+    if not data.strip():
+        return WantedHub()
+    description = _description(data, "EventHubDescription")
+    status = _text(description, "Status")
+    if status not in (None, "", "Active"):
+        raise ServiceError(NOT_IMPLEMENTED, f"Event hubs are not switched to the status {status[:32]!r} here.")
+    if _text(description, "UserMetadata"):
+        raise ServiceError(NOT_IMPLEMENTED, "UserMetadata is not kept here; leave it out.")
+    rules = description.child("AuthorizationRules")
+    return WantedHub(
+        _number(description, "MessageRetentionInDays"),
+        _number(description, "PartitionCount"),
+        None if rules is None else tuple(_rule(rule, new_key) for rule in rules.children),
+    )
+
+
+def check_group(data: bytes) -> None:
+    """Raise ServiceError when the body of a consumer group, which may be empty, asks for what is not kept."""
+    if data.strip() and _text(_description(data, "ConsumerGroupDescription"), "UserMetadata"):
+        raise ServiceError(NOT_IMPLEMENTED, "UserMetadata is not kept here; leave it out.")
+
+
+def _description(data: bytes, name: str) -> Element:
+    description = read_xml(data).find(name)
+    if description is None:
+        raise refused(f"it holds no {name}")
+    return description
+
+
+def _rule(rule: Element, new_key: Callable[[], Secret]) -> AuthorizationRuleDescription:
+    rights = rule.child("Rights")
+    names = [right.text.strip() for right in rights.children] if rights is not None else []
+    primary, secondary = (_text(rule, name) for name in ("PrimaryKey", "SecondaryKey"))
+    return AuthorizationRuleDescription(
+        _text(rule, "KeyName") or "",
+        parse_rights(names),
+        Secret(primary) if primary else new_key(),
+        Secret(secondary) if secondary else new_key(),
+    )
+
+
+def _text(element: Element, name: str) -> str | None:
+    child = element.child(name)
+    return None if child is None else child.text.strip()
+
+
+def _number(element: Element, name: str) -> int | None:
+    text = _text(element, name)
+    if text is None or text == "":
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS_MAX:
+        raise refused(f"{name} is no number of at most {_DIGITS_MAX} digits")
+    return int(text)

@@ -1,0 +1,213 @@
+"""Event hubs, consumer groups and partitions over HTTP: requests to gateway/management.py, descriptions back.
+
+| call                                | answer            |
+|-------------------------------------|-------------------|
+| PUT hub, group                      | 201; 409 when it is there |
+| PUT hub, group with `If-Match: *`   | 200: changed; 404 when it is not there |
+| GET, DELETE                         | 200; 404 |
+| GET of a list                       | 200, a feed; `$skip` and `$top` cut it |
+
+An update of a hub says what is to be different: what the request leaves out stays. ("REST API reference", Event Hubs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import parse_qs, quote
+
+from hubweir.auth.authorization_rule import KEY_BYTES, new_key
+from hubweir.broker.commands import PartitionInfo
+from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, PRECONDITION_FAILED, ServiceError
+from hubweir.gateway.catalog_keeper import OnHub
+from hubweir.gateway.http.atom import (
+    Entry,
+    entry_response,
+    feed_response,
+    group_content,
+    hub_content,
+    partition_content,
+    retention_days,
+)
+from hubweir.gateway.http.description_xml import WantedHub, check_group, read_hub
+from hubweir.gateway.http.exchange import Request, Response, Room, answer_of
+from hubweir.gateway.http.strict_xml import XML_BYTES
+from hubweir.namespace.descriptions import DAY_MS, EventHubDescription
+from hubweir.namespace.error_text import entity_not_found, entity_uri
+
+if TYPE_CHECKING:
+    from hubweir.gateway.gateway import Gateway
+    from hubweir.gateway.http.router import Match
+
+T = TypeVar("T")
+
+# The default of the REST reference; the other doors have a smaller one.
+PARTITION_COUNT_DEFAULT = 16
+PAGE_MAX = 100
+_PAGE_DIGITS = 6
+
+
+async def list_hubs(gateway: Gateway, request: Request, match: Match) -> Response:
+    entries = [_hub_entry(request, hub) for hub in _page(request, gateway.management.hubs())]
+    return _feed(gateway, request, "EventHubs", entries)
+
+
+async def get_hub(gateway: Gateway, request: Request, match: Match) -> Response:
+    return _hub(gateway, request, gateway.management.hub(match.hub), 200)
+
+
+async def put_hub(gateway: Gateway, request: Request, match: Match) -> Response:
+    change = _is_change(request)
+    data = await _body(gateway, request)
+    wanted = read_hub(data, lambda: new_key(gateway.env.random_bytes(KEY_BYTES)))
+    if change:
+        return _hub(gateway, request, await _change(gateway, match.hub, wanted), 200)
+    count = PARTITION_COUNT_DEFAULT if wanted.partition_count is None else wanted.partition_count
+    description = EventHubDescription(match.hub, count, rules=wanted.rules or ())
+    if wanted.retention_days is not None:
+        description = replace(description, retention_ms=wanted.retention_days * DAY_MS)
+    made = await _changed(lambda on_done: gateway.management.create_hub(description, on_done))
+    return _hub(gateway, request, made, 201)
+
+
+async def delete_hub(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub = gateway.management.hub(match.hub).name
+    await _changed(lambda on_done: gateway.management.delete_hub(hub, on_done))
+    return Response(200)
+
+
+async def list_groups(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub = gateway.management.hub(match.hub)
+    entries = [_group_entry(request, hub, group) for group in _page(request, hub.consumer_groups)]
+    return _feed(gateway, request, "ConsumerGroups", entries)
+
+
+async def get_group(gateway: Gateway, request: Request, match: Match) -> Response:
+    return _group(gateway, request, match, 200)
+
+
+async def put_group(gateway: Gateway, request: Request, match: Match) -> Response:
+    change = _is_change(request)
+    check_group(await _body(gateway, request))
+    if change:
+        return _group(gateway, request, match, 200)  # a group has nothing that could be changed
+    hub, group = gateway.management.hub(match.hub).name, match.names["group"]
+    await _changed(lambda on_done: gateway.management.create_group(hub, group, on_done))
+    return _group(gateway, request, match, 201)
+
+
+async def delete_group(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub = gateway.management.hub(match.hub).name
+    group = gateway.management.group(hub, match.names["group"])
+    await _changed(lambda on_done: gateway.management.delete_group(hub, group, on_done))
+    return Response(200)
+
+
+async def list_partitions(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub = gateway.management.hub(match.hub)
+    group = gateway.management.group(hub.name, match.names["group"])
+    entries = [
+        await _partition_entry(gateway, request, hub, group, partition_id)
+        for partition_id in _page(request, hub.partition_ids)
+    ]
+    return _feed(gateway, request, "Partitions", entries)
+
+
+async def get_partition(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub = gateway.management.hub(match.hub)
+    group = gateway.management.group(hub.name, match.names["group"])
+    partition_id = match.names["partition"]
+    if not hub.has_partition(partition_id):
+        path = f"{hub.name}/consumergroups/{group}/partitions/{partition_id}"
+        raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(gateway.settings.host_name, path)))
+    entry = await _partition_entry(gateway, request, hub, group, partition_id)
+    return entry_response(entry, author=gateway.settings.namespace)
+
+
+# Parts
+
+
+async def _changed(start: Callable[[OnHub], None]) -> EventHubDescription:
+    """Wait for a change of the namespace."""
+    return await answer_of(start)
+
+
+async def _change(gateway: Gateway, name: str, wanted: WantedHub) -> EventHubDescription:
+    hub = gateway.management.hub(name)
+    asked = hub if wanted.partition_count is None else replace(hub, partition_count=wanted.partition_count)
+    # Retention is told in whole days: a request that repeats what it was told changes nothing.
+    if wanted.retention_days is not None and wanted.retention_days != retention_days(hub):
+        asked = replace(asked, retention_ms=wanted.retention_days * DAY_MS)
+    return await _changed(lambda on_done: gateway.management.change_hub(asked, on_done, rules=wanted.rules))
+
+
+def _is_change(request: Request) -> bool:
+    """Whether a PUT is an update. There are no entity tags, so `*` is the only condition that can hold."""
+    condition = request.header(b"if-match")
+    if condition is not None and condition.strip() != "*":
+        raise ServiceError(PRECONDITION_FAILED, "Entities have no tags here: update with 'If-Match: *'.")
+    return condition is not None
+
+
+async def _body(gateway: Gateway, request: Request) -> bytes:
+    room = Room(gateway.process_budget)
+    await room.take(request.body_size(XML_BYTES, "The description"))
+    try:
+        return await request.body(XML_BYTES, "The description")
+    finally:
+        room.give_back()
+
+
+def _page(request: Request, items: Sequence[T]) -> Sequence[T]:
+    """The part of a list that $skip and $top name: from the start, and at most PAGE_MAX, when they do not."""
+    query = parse_qs(request.query, keep_blank_values=True, max_num_fields=32)
+    skip = _count(query, "$skip", 0)
+    return items[skip : skip + min(PAGE_MAX, _count(query, "$top", PAGE_MAX))]
+
+
+def _count(query: dict[str, list[str]], name: str, default: int) -> int:
+    values = query.get(name)
+    if values is None:
+        return default
+    text = values[0]
+    if len(values) > 1 or not (text.isascii() and text.isdigit()) or len(text) > _PAGE_DIGITS:
+        raise ServiceError(ARGUMENT_ERROR, f"{name} must be one number of at most {_PAGE_DIGITS} digits.")
+    return int(text)
+
+
+def _hub(gateway: Gateway, request: Request, hub: EventHubDescription, status: int) -> Response:
+    return entry_response(_hub_entry(request, hub), author=gateway.settings.namespace, status=status)
+
+
+def _group(gateway: Gateway, request: Request, match: Match, status: int) -> Response:
+    hub = gateway.management.hub(match.hub)
+    group = gateway.management.group(hub.name, match.names["group"])
+    return entry_response(_group_entry(request, hub, group), author=gateway.settings.namespace, status=status)
+
+
+def _hub_entry(request: Request, hub: EventHubDescription) -> Entry:
+    return Entry(_uri(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub))
+
+
+def _group_entry(request: Request, hub: EventHubDescription, group: str) -> Entry:
+    return Entry(_uri(request, hub.name, "consumergroups", group), group, hub.created_at_ms, group_content(hub))
+
+
+async def _partition_entry(
+    gateway: Gateway, request: Request, hub: EventHubDescription, group: str, partition_id: str
+) -> Entry:
+    info: PartitionInfo = await answer_of(
+        lambda on_done: gateway.management.partition_info(hub.name, partition_id, on_done)
+    )
+    uri = _uri(request, hub.name, "consumergroups", group, "partitions", partition_id)
+    return Entry(uri, partition_id, hub.created_at_ms, partition_content(info))
+
+
+def _feed(gateway: Gateway, request: Request, title: str, entries: Sequence[Entry]) -> Response:
+    uri = _uri(request, *request.segments)
+    return feed_response(uri, title, entries, author=gateway.settings.namespace, now_ms=gateway.env.now_ms())
+
+
+def _uri(request: Request, *path: str) -> str:
+    return "/".join((request.base_uri, *(quote(part, safe="/$") for part in path)))

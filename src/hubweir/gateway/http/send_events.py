@@ -1,0 +1,153 @@
+"""POST …/messages: events over HTTPS, one or a JSON batch, to a hub, to one partition, or as a publisher.
+
+The request becomes the bytes of one AMQP transfer and goes the way of all others: into the open run of its partition,
+to the broker at the end of the loop turn with whatever links brought meanwhile, and it is answered when that run is as
+durable as the hub's mode says. 201: stored. An error of the table: certainly nothing stored. Not known (the broker
+went away, or gave no answer in time): 504, which never says that nothing was stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hubweir.broker.commands import Answer, EventsAppended, Refusal
+from hubweir.errors import (
+    ARGUMENT_ERROR,
+    ARGUMENT_OUT_OF_RANGE,
+    INTERNAL_ERROR,
+    NOT_ALLOWED,
+    TIMED_OUT,
+    ServiceError,
+)
+from hubweir.event_hub.open_run import AddStatus
+from hubweir.event_hub.partition_key import is_legal_key, key_too_long
+from hubweir.gateway.append_queue import Claim
+from hubweir.gateway.catalog_keeper import service_error
+from hubweir.gateway.directory import Place
+from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_properties, custom_properties, partition_key
+from hubweir.gateway.http.event_json import JSON_BYTES, EventBatch, is_batch, read_batch
+from hubweir.gateway.http.event_message import Event, Publication, publication
+from hubweir.gateway.http.exchange import Request, Response, Room, too_large
+from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
+
+if TYPE_CHECKING:
+    from hubweir.gateway.gateway import Gateway
+    from hubweir.gateway.http.router import Match
+
+# The service's own default for the query parameter `timeout`. The outcome comes long before, or is not known.
+ANSWER_WAIT_S = 60.0
+CREATED = Response(201)
+
+
+async def send_to_hub(gateway: Gateway, request: Request, match: Match) -> Response:
+    """To the partition of the key, else to the next in turn."""
+    hub = gateway.management.hub(match.hub).name
+    return await _send(gateway, request, hub, None, None)
+
+
+async def send_to_partition(gateway: Gateway, request: Request, match: Match) -> Response:
+    """To this partition, whatever the key."""
+    place = gateway.directory.partition(match.hub, match.names["partition"])
+    return await _send(gateway, request, place.hub, place, None)
+
+
+async def send_as_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
+    """In the name of a publisher, which is the partition key of all it sends."""
+    publisher = match.names["publisher"]
+    if len(publisher) > PUBLISHER_NAME_LIMIT:
+        text = f"The publisher's name has {len(publisher)} characters; {PUBLISHER_NAME_LIMIT} are allowed."
+        raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
+    hub = gateway.management.hub(match.hub).name
+    partition = gateway.router(hub).partition_of_key(publisher.encode())
+    return await _send(gateway, request, hub, gateway.directory.partition(hub, str(partition)), publisher)
+
+
+async def _send(gateway: Gateway, request: Request, hub: str, place: Place | None, publisher: str | None) -> Response:
+    content_type = request.header(b"content-type")
+    batched = is_batch(content_type)
+    limit = JSON_BYTES if batched else gateway.settings.max_message_size_bytes
+    what = "The batch" if batched else "The event"
+    room = Room(gateway.process_budget)
+    await room.take(request.body_size(limit, what))
+    try:
+        body = await request.body(limit, what)
+        batch = read_batch(body) if batched else _single(request, body, content_type)
+        _check_key(batch.key, publisher)
+        made = publication(batch.events, key=batch.key if publisher is None else None, is_batch=batched)
+        if len(made.data) > gateway.settings.max_message_size_bytes:
+            raise too_large("The publication, as it is stored,", gateway.settings.max_message_size_bytes)
+        if place is None:
+            place = _place_of(gateway, hub, batch.key)
+        # Capacity belongs here, before anything is added: who refuses a publication now (len(made.data) bytes,
+        # len(batch.events) events, to this place) leaves no trace of it.
+        pending = PendingSend(room)
+        _add(gateway, place, made, publisher, pending)
+    except BaseException:
+        room.give_back()
+        raise
+    gateway.counters.add("gateway.http_publications_received")
+    return await _outcome(pending, hub)
+
+
+class PendingSend:
+    """A publication that waits for its broker's word (append_queue.Claimant); gives its room back then."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    def answered(self, claim: Claim, answer: Answer) -> None:
+        self._room.give_back()
+        if not self.answer.done():  # nobody waits any more
+            self.answer.set_result(answer)
+
+
+async def _outcome(pending: PendingSend, hub: str) -> Response:
+    unknown = f"The outcome of this send to '{hub}' is not known: it may be stored or not."
+    try:
+        async with asyncio.timeout(ANSWER_WAIT_S):
+            answer = await pending.answer
+    except TimeoutError:
+        raise ServiceError(TIMED_OUT, f"{unknown} There was no answer in {ANSWER_WAIT_S:.0f} s.") from None
+    if isinstance(answer, EventsAppended):
+        return CREATED
+    if isinstance(answer, Refusal) and answer.known:
+        raise service_error(answer)
+    raise ServiceError(TIMED_OUT, f"{unknown} {answer.text}" if isinstance(answer, Refusal) else unknown)
+
+
+def _single(request: Request, body: bytes, content_type: str | None) -> EventBatch:
+    """The event of a request whose body is stored as it came."""
+    properties = custom_properties(request.fields)
+    check_properties(properties)
+    key = partition_key(request.headers.get(BROKER_PROPERTIES))
+    return EventBatch((Event(body, properties, content_type),), key)
+
+
+def _check_key(key: str | None, publisher: str | None) -> None:
+    if publisher is not None and key is not None and key != publisher:
+        text = f"A publisher's partition key is its own name, '{publisher}'; leave the key out."
+        raise ServiceError(NOT_ALLOWED, text)
+    if key is not None and not is_legal_key(key.encode()):
+        raise key_too_long()
+
+
+def _place_of(gateway: Gateway, hub: str, key: str | None) -> Place:
+    router = gateway.router(hub)
+    partition = router.next_partition() if key is None else router.partition_of_key(key.encode())
+    return gateway.directory.partition(hub, str(partition))
+
+
+def _add(gateway: Gateway, place: Place, made: Publication, publisher: str | None, pending: PendingSend) -> None:
+    """Put the publication into its partition's open run, which is submitted at the end of this turn."""
+    queue = gateway.append_queue.of(place)
+    name = None if publisher is None else publisher.encode()
+    added = queue.add(memoryview(made.data), made.rows(), 0, 1, publisher=name)
+    if added.status is AddStatus.KEY_TOO_LONG:
+        raise key_too_long()
+    if added.status is not AddStatus.DONE:
+        raise ServiceError(INTERNAL_ERROR, "The service wrote a message that it does not take itself.")
+    if not added.events:
+        raise ServiceError(ARGUMENT_ERROR, "There is no event in the publication.")
+    queue.claim(Claim(pending, 0, 0, deliveries=1, size_bytes=len(made.data), settled=False))

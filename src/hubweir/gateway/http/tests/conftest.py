@@ -1,0 +1,29 @@
+"""One live service for a module of tests; each test makes a hub of its own."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hubweir.gateway.http.tests.service import Http
+from hubweir.testing.running_namespace import running_namespace
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[Http]:
+    with running_namespace() as namespace:
+        yield Http(namespace)
+
+
+@pytest.fixture
+def new_hub(http: Http) -> Callable[..., str]:
+    """Make a hub and return its name."""
+
+    def make(partition_count: int = 1) -> str:
+        name = f"hub-{next(_numbers)}"
+        http.namespace.create_event_hub(name, partition_count=partition_count)
+        return name
+
+    return make

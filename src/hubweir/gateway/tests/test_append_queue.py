@@ -1,0 +1,104 @@
+"""The open runs of a process: one append a partition and turn, and a fault of one partition that harms no other."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hubweir.broker.commands import Answer, AppendEvents, EventsAppended, Refusal
+from hubweir.gateway.append_queue import AppendQueue, Claim
+from hubweir.gateway.directory import Place
+from hubweir.kernels.contract import D_LENGTH, DELIVERY_WIDTH
+from hubweir.messaging_store.record import headers_of
+
+MESSAGE = b"\x00\x53\x75\xa0\x01x"
+
+
+class Link:
+    """Notes what it is told; one that is broken raises."""
+
+    def __init__(self, broken: bool = False) -> None:
+        self.broken = broken
+        self.answers: list[Answer] = []
+
+    def answered(self, claim: Claim, answer: Answer) -> None:
+        if self.broken:
+            raise ValueError("planted")
+        self.answers.append(answer)
+
+
+class BrokerStub:
+    """Accepts everything, but for one log whose code has a fault."""
+
+    def __init__(self) -> None:
+        self.appends: list[AppendEvents] = []
+        self.faulty = ""
+
+    def submit(self, command: Any, on_answer: Callable[[Answer], None]) -> None:
+        self.appends.append(command)
+        if command.log_id == self.faulty:
+            raise ValueError("planted")
+        on_answer(EventsAppended(0, 1))
+
+
+class World:
+    def __init__(self) -> None:
+        self.soon: list[Callable[[], None]] = []
+        self.broker = BrokerStub()
+        self.queue = AppendQueue(self.soon.append, run_limit_bytes=1_000_000)
+
+    def add(self, log_id: str, link: Link) -> None:
+        rows = array("q", bytes(8 * DELIVERY_WIDTH))
+        rows[D_LENGTH] = len(MESSAGE)
+        partition = self.queue.of(Place("hub", "0", log_id, 1, self.broker))
+        assert partition.add(memoryview(MESSAGE), rows, 0, 1, publisher=None).row == 1
+        partition.claim(Claim(link, 0, 0, 1, len(MESSAGE), False))
+
+    def end_turn(self) -> None:
+        soon, self.soon[:] = list(self.soon), []
+        for call in soon:
+            call()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_links_of_a_turn_share_one_append_a_partition(world: World) -> None:
+    links = [Link(), Link(), Link()]
+    for link, log_id in zip(links, ("a", "b", "a"), strict=True):
+        world.add(log_id, link)
+    assert world.broker.appends == []
+    world.end_turn()
+    assert [append.log_id for append in world.broker.appends] == ["a", "b"]
+    assert sum(header.count for header in headers_of(world.broker.appends[0].run)) == 2
+    assert [len(link.answers) for link in links] == [1, 1, 1]
+
+
+def test_a_fault_of_one_partition_is_an_unknown_outcome_there_and_nothing_elsewhere(world: World, caplog: Any) -> None:
+    world.broker.faulty = "a"
+    links = [Link(), Link()]
+    for link, log_id in zip(links, ("a", "b"), strict=True):
+        world.add(log_id, link)
+    world.end_turn()
+    (answer,) = links[0].answers
+    assert isinstance(answer, Refusal) and not answer.known
+    assert links[1].answers == [EventsAppended(0, 1)]
+    assert "planted" in caplog.text
+    world.broker.faulty = ""
+    world.add("a", links[0])
+    world.end_turn()
+    assert links[0].answers[1:] == [EventsAppended(0, 1)]
+
+
+def test_a_link_with_a_fault_keeps_no_answer_from_the_others(world: World, caplog: Any) -> None:
+    links = [Link(broken=True), Link()]
+    for link in links:
+        world.add("a", link)
+    world.end_turn()
+    assert links[1].answers == [EventsAppended(0, 1)]
+    assert "planted" in caplog.text

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from hubweir.errors import LogOffline
+from hubweir.messaging_store.log import Durability, Refused
+from hubweir.testing.memory_files import Fault
+
+
+def fail_next(bench, fault: Fault, *, forever: bool = False) -> None:
+    """Let the next sync fail: the one behind the write that the next round begins with."""
+    bench.env.files.plan(bench.env.files.calls + (1 if forever else 2), fault, forever=forever)
+
+
+def test_a_failed_sync_refuses_and_the_log_goes_on_in_a_new_segment(bench) -> None:
+    bench.append(b"kept")
+    fail_next(bench, Fault.SYNC_EIO)
+    bench.append(b"refused", wait_ms=300)
+    assert isinstance(bench.outcomes[-1], Refused) and bench.outcomes[-1].known
+    assert bench.log.lease.writer_epoch == 2 == bench.store.writer_epoch
+    assert bench.append(b"after").first_index == 1
+    assert bench.everything() == {0: b"kept", 1: b"after"}
+    bench.reopen(power_cut=True)
+    assert bench.everything() == {0: b"kept", 1: b"after"}
+
+
+def test_the_refusal_waits_until_the_new_segment_is_durable(bench, make_events) -> None:
+    bench.append(b"kept")
+    fail_next(bench, Fault.SYNC_EIO)
+    durable: list[int] = []
+
+    def refused(outcome: object) -> None:
+        durable.append(sum(path.endswith(".log") for path in bench.env.files._durable))
+
+    bench.log.append(make_events([b"refused"]), now_ms=bench.env.now_ms(), on_done=refused)
+    bench.env.run_for(300)
+    assert durable == [2]
+    bench.reopen(power_cut=True)
+    assert bench.everything() == {0: b"kept"}
+
+
+def test_without_a_new_segment_the_end_is_unknown_and_the_log_offline(bench) -> None:
+    bench.append(b"kept")
+    fail_next(bench, Fault.SYNC_EIO, forever=True)
+    bench.append(b"lost?", wait_ms=500)
+    assert isinstance(bench.outcomes[-1], Refused) and not bench.outcomes[-1].known
+    with pytest.raises(LogOffline):
+        bench.append(b"more")
+    assert bench.everything() == {0: b"kept"} and bench.store.alarms
+    bench.env.files.heal()
+    bench.reopen()
+    assert bench.everything()[0] == b"kept" and bench.append(b"again").first_index >= 1
+
+
+def test_relaxed_keeps_what_it_has_shown(make_bench) -> None:
+    bench = make_bench(durability=Durability.RELAXED)
+    bench.append(b"a")
+    bench.append(b"b", wait_ms=0)
+    bench.append(b"c", wait_ms=0)
+    bench.env.turn()
+    assert bench.log.bounds.next_index == 3
+    bench.env.files.plan(bench.env.files.calls + 1, Fault.SYNC_EIO)
+    bench.env.run_for(400)
+    assert bench.counters.get("log.failed_syncs") == 1
+    bench.reopen(power_cut=True)
+    assert bench.everything() == {0: b"a", 1: b"b", 2: b"c"}
+
+
+def test_a_failed_write_is_treated_alike(bench) -> None:
+    bench.append(b"kept")
+    bench.env.files.plan(bench.env.files.calls + 1, Fault.SHORT)
+    bench.append(b"refused", wait_ms=300)
+    assert bench.outcomes[-1].known and bench.append(b"after").first_index == 1
+    bench.reopen()
+    assert bench.everything() == {0: b"kept", 1: b"after"}

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from hubweir.errors import CorruptStore, NewerFormat, StoreError, StoreLocked
+from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.testing.memory_files import Fault
+from hubweir.testing.simulated_env import SimulatedEnv
+
+
+def test_a_store_has_one_owner(bench) -> None:
+    with pytest.raises(StoreLocked):
+        MessagingStore.open(bench.env, "store-0")
+    closed: list[bool] = []
+    bench.store.close(lambda: closed.append(True))
+    bench.env.run()
+    assert closed == [True]
+    MessagingStore.open(bench.env, "store-0")
+
+
+def test_every_open_has_a_higher_epoch_whatever_the_crash(bench) -> None:
+    epochs = [bench.store.writer_epoch]
+    for power_cut in (False, True, True):
+        bench.reopen(power_cut=power_cut)
+        epochs.append(bench.store.writer_epoch)
+    assert epochs == [1, 2, 3, 4]
+
+
+def test_a_newer_format_is_refused_and_left_alone(bench) -> None:
+    bench.env.files.set_bytes("store-0/FORMAT", b"hubweir store 2\n")
+    bench.env.crash()
+    env = bench.env.restart()
+    before = {path: bytes(env.files.bytes_of(path)) for path in env.files.paths()}
+    with pytest.raises(NewerFormat, match="use the version that wrote it"):
+        MessagingStore.open(env, "store-0")
+    assert {path: bytes(env.files.bytes_of(path)) for path in env.files.paths()} == before
+    assert not env.files.locks
+
+
+@pytest.mark.parametrize("text", [b"", b"something else", b"hubweir store x\n", "hubweir store ²\n".encode()])
+def test_a_damaged_format_is_corruption(bench, text: bytes) -> None:
+    bench.env.files.set_bytes("store-0/FORMAT", text)
+    with pytest.raises(CorruptStore):
+        bench.reopen()
+
+
+def test_a_damaged_epoch_file_never_gives_an_epoch_twice(bench) -> None:
+    bench.append(b"a")
+    bench.reopen()
+    bench.append(b"b")
+    bench.env.files.set_bytes("store-0/EPOCH", b"junk")
+    bench.reopen()
+    assert bench.store.writer_epoch == 3 and "EPOCH" in bench.store.alarms[0]
+    assert bench.everything() == {0: b"a", 1: b"b"}
+
+
+def test_logs_are_created_listed_and_deleted(bench) -> None:
+    other = "cd" * 16
+    assert bench.store.create_log(other) is bench.store.create_log(other)
+    assert bench.store.log_ids() == ["ab" * 16, other]
+    with pytest.raises(StoreError, match="open"):
+        bench.store.delete_log(other)
+    bench.store.close_log(other, lambda: None)
+    bench.env.run()
+    bench.store.delete_log(other)
+    bench.store.delete_log(other)
+    assert bench.store.log_ids() == ["ab" * 16]
+    with pytest.raises(StoreError, match="no log"):
+        bench.store.open_log(other)
+
+
+@pytest.mark.parametrize("name", ["", "..", "orders", "AB" * 16])
+def test_a_log_is_never_named_by_a_client(bench, name: str) -> None:
+    with pytest.raises(StoreError):
+        bench.store.create_log(name)
+
+
+def test_a_closed_log_opens_again(bench) -> None:
+    bench.append(b"a")
+    bench.store.close_log(bench.log.log_id, lambda: None)
+    bench.env.run()
+    bench.log = bench.store.open_log(bench.log.log_id)
+    assert bench.everything() == {0: b"a"} and bench.append(b"b").first_index == 1
+
+
+def test_an_open_that_fails_gives_the_lock_back() -> None:
+    env = SimulatedEnv(1)
+    env.files.plan(8, Fault.EIO, forever=True)
+    with pytest.raises(OSError):
+        MessagingStore.open(env, "store-0")
+    env.files.heal()
+    assert MessagingStore.open(env, "store-0").writer_epoch >= 1
+
+
+def test_two_failing_logs_take_two_epochs_one_after_the_other(bench) -> None:
+    taken: list[int] = []
+    for _ in range(3):
+        bench.store.take_epoch(lambda result: taken.append(result.value()))
+    bench.env.run()
+    assert taken == [2, 3, 4] == [2, 3, bench.store.writer_epoch]

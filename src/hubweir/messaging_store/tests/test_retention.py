@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
+from hubweir.messaging_store.segment import SegmentHeader, create
+from hubweir.messaging_store.segment_files import Segment
+from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+
+
+def segments(*last_times: int) -> list[Segment]:
+    """Segments of 10 records each; last_times: of the newest record before each."""
+    headers = [
+        SegmentHeader("00" * 16, 1, 1, number * 10, 0, 0, time_ms, 0, Durability.DURABLE)
+        for number, time_ms in enumerate(last_times)
+    ]
+    return [Segment(header, "", header.first_index + 10, 0) for header in headers]
+
+
+def test_a_segment_goes_when_its_newest_record_is_too_old() -> None:
+    known = segments(-1, 100, 200, 300)
+    for kept_ms, count in ((50, 0), (101, 1), (201, 2), (301, 3), (900, 3)):
+        assert expired_count(known, 400, oldest_kept_ms=kept_ms, trim_limit=None)[0] == count
+
+
+def test_the_newest_one_is_followed_by_an_empty_one_when_it_is_old() -> None:
+    known = segments(-1, 100)
+    assert expired_count(known, 400, oldest_kept_ms=400, trim_limit=None) == (1, False)
+    assert expired_count(known, 400, oldest_kept_ms=401, trim_limit=None) == (1, True)
+    assert expired_count([], -1, oldest_kept_ms=401, trim_limit=None) == (0, False)
+    assert expired_count(segments(-1), -1, oldest_kept_ms=401, trim_limit=None) == (0, False)
+
+
+def test_snapshots_hold_back_what_they_do_not_cover() -> None:
+    known = segments(-1, 100, 200, 300)
+    assert expired_count(known, 400, oldest_kept_ms=900, trim_limit=20) == (2, False)
+    assert trim_limit([]) is None and trim_limit([30]) == 0 and trim_limit([30, 20]) == 20
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_power_cut_leaves_no_hole_and_wakes_nothing_superseded(seed: int) -> None:
+    known = segments(-1, 100, 200)
+    nth = 1
+    while True:
+        files = MemoryFiles(seed)
+        for segment in known:
+            create(files, "", segment.header)
+        files.open("superseded.log", create=True)
+        files.set_bytes("superseded.log", b"x")
+        files.sync_folder("")
+        files.plan(files.calls + nth, Fault.POWER_CUT)
+        try:
+            remove_segments(files, "", ["superseded.log"], known[:2])
+            done = True
+        except PowerCut:
+            done = False
+        files.heal()
+        files.power_cut()
+        left = [segment.header.name.file_name in files.paths() for segment in known]
+        assert left in ([True, True, True], [False, True, True], [False, False, True])
+        assert left[0] or "superseded.log" not in files.paths()
+        if done:
+            assert left == [False, False, True]
+            return
+        nth += 1
+
+
+def test_removal_may_be_repeated() -> None:
+    files = MemoryFiles()
+    known = segments(-1, 100)
+    create(files, "", known[0].header)
+    remove_segments(files, "", ["gone.log"], known[:1])
+    remove_segments(files, "", ["gone.log"], known[:1])
+    assert files.paths() == []

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from hubweir.messaging_store.record import complete_run
+from hubweir.messaging_store.tail import Tail, TailRun
+
+
+@pytest.fixture
+def add(make_events):
+    """Add a run of these batches behind what the tail holds; returns its size."""
+    ends = {"index": 0, "offset": 0, "time": 100}
+
+    def add_to(tail: Tail, *batches: list[bytes], keep_from: int = 10**9, skip: int = 0) -> int:
+        run = make_events(*batches)
+        first = ends["index"] + skip
+        end = complete_run(
+            run, nonce=1, first_index=first, first_offset=ends["offset"], enqueued_time_ms=ends["time"],
+            durable_upto=0, writer_epoch=1,
+        )  # fmt: skip
+        ends.update(index=end.next_index, offset=end.next_offset)
+        tail.add(TailRun(memoryview(run), first, end.next_index, end.next_offset, ends["time"]), keep_from)
+        ends["time"] += 100
+        return len(run)
+
+    return add_to
+
+
+def test_runs_are_joined_up_to_the_bytes_asked_for(add, read_messages) -> None:
+    tail = Tail(10**6, 0)
+    size = add(tail, [b"a"])
+    add(tail, [b"b"])
+    add(tail, [b"c"])
+    assert [list(read_messages(tail.read(0, n * size).data)) for n in (0, 1, 2, 3, 9)] == [
+        [0], [0], [0, 1], [0, 1, 2], [0, 1, 2],
+    ]  # fmt: skip
+
+
+def test_a_run_is_cut_between_its_batches(add, read_messages) -> None:
+    tail = Tail(10**6, 0)
+    size = add(tail, [b"a", b"b"], [b"c"], [b"d"])
+    run = tail.read(2, 1)
+    assert (run.first_index, run.next_index, read_messages(run.data)) == (2, 3, {2: b"c"})
+    assert isinstance(tail.read(0, size).data, memoryview)
+    assert (tail.read(1, 1).first_index, tail.read(3, size).next_index) == (0, 4)
+    assert tail.read(4, size) is None
+
+
+def test_old_runs_go_when_there_are_too_many_bytes(add) -> None:
+    tail = Tail(500, 0)
+    for number in range(1000):
+        add(tail, [b"%d" % number])
+    assert tail.start_index > 990 and tail.read(tail.start_index, 1).first_index == tail.start_index
+    assert tail.read(999, 1).next_index == 1000 and tail.first_run().first_index == tail.start_index
+    assert len(tail._runs) < 1000
+
+
+def test_what_is_not_synced_is_never_dropped(add) -> None:
+    tail = Tail(100, 0)
+    for number in range(20):
+        add(tail, [b"%d" % number], keep_from=5)
+    assert tail.start_index == 5 and len(tail.runs_from(7)) == 13
+    tail.shrink(20)
+    assert tail.start_index == 19
+
+
+def test_numbers_that_were_skipped_lead_to_the_next_record(add) -> None:
+    tail = Tail(10**6, 0)
+    add(tail, [b"a"])
+    add(tail, [b"b"], skip=1000)
+    assert tail.read(500, 1).first_index == 1001
+
+
+def test_offsets_and_times_are_found(add) -> None:
+    tail = Tail(10**6, 0)
+    for number in range(5):
+        add(tail, [b"%d" % number])
+    assert tail.find_offset(33).first_index == 1 and tail.find_offset(0).first_index == 0
+    assert tail.find_offset(5 * 33) is None
+    assert [tail.find_time(time_ms) for time_ms in (0, 100, 101, 500, 501)] == [0, 0, 1, 4, None]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from hubweir.env import SyncFailed
+from hubweir.errors import DiskFull, LogFenced
+from hubweir.messaging_store.write_round import write_round
+from hubweir.testing.memory_files import Fault
+
+
+@pytest.fixture
+def active(bench):
+    bench.append(b"kept")
+    return bench.log._state.active
+
+
+def test_a_round_is_durable_when_it_returns(bench, active) -> None:
+    assert write_round(bench.log._state, active, None, [b"abc", b"de"], 5, 0) is active
+    bench.env.files.power_cut()
+    assert bytes(bench.env.files.bytes_of(active.path)[active.end : active.end + 5]) == b"abcde"
+
+
+def test_a_write_without_space_leaves_nothing(bench, active) -> None:
+    bench.env.files.plan(bench.env.files.calls + 1, Fault.ENOSPC)
+    with pytest.raises(DiskFull):
+        write_round(bench.log._state, active, None, [b"x" * 3000], 3000, 0)
+    bench.env.files.power_cut()
+    assert len(bench.env.files.bytes_of(active.path)) <= active.end
+
+
+def test_a_sync_without_space_is_a_failed_sync(bench, active) -> None:
+    bench.env.files.plan(bench.env.files.calls + 2, Fault.ENOSPC)
+    with pytest.raises(SyncFailed) as caught:
+        write_round(bench.log._state, active, None, [b"x"], 1, 0)
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_new_segment_closes_the_old_one_first(bench, active) -> None:
+    header = bench.log._state.new_header(bench.log._state.visible, 0)
+    made = write_round(bench.log._state, active, header, [b"abc"], 3, 0)
+    assert made is not active and active.file.size() == active.end
+
+
+def test_a_new_segment_needs_the_store_to_be_ours(bench, active) -> None:
+    bench.store._highest_epoch = 0
+    header = bench.log._state.new_header(bench.log._state.visible, 0)
+    with pytest.raises(LogFenced):
+        write_round(bench.log._state, active, header, [], 0, 0)
+
+
+def test_a_segment_without_space_leaves_no_unfinished_file(bench, active) -> None:
+    bench.env.files.capacity_bytes = 0
+    header = bench.log._state.new_header(bench.log._state.visible, 0)
+    with pytest.raises(DiskFull):
+        write_round(bench.log._state, active, header, [], 0, 0)
+    assert not any(path.endswith(".new") for path in bench.env.files.paths())

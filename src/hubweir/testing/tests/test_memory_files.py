@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from hubweir.env import SyncFailed
+from hubweir.errors import StoreLocked
+from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+
+
+def written(seed: int, *, synced: bool = False) -> MemoryFiles:
+    """A file of ten old sectors, synced, then ten new ones in their place."""
+    files = MemoryFiles(seed)
+    file = files.open("f", create=True)
+    file.write_and_sync(0, [b"o" * 5120])
+    files.sync_folder("")
+    file.write(0, [b"n" * 5120])
+    if synced:
+        file.sync()
+    return files
+
+
+def test_what_is_written_is_readable_before_any_sync() -> None:
+    assert written(1).open("f").read(0, 9999) == b"n" * 5120
+
+
+def test_a_power_cut_tears_unsynced_sectors_each_for_itself() -> None:
+    outcomes = set()
+    for seed in range(30):
+        files = written(seed)
+        files.power_cut()
+        data = files.bytes_of("f")
+        sectors = [bytes(data[at : at + 512]) for at in range(0, 5120, 512)]
+        assert all(sector in (b"o" * 512, b"n" * 512) for sector in sectors)
+        outcomes.add(bytes(data[::512]))
+    assert len(outcomes) > 20, "later sectors may survive where earlier ones do not"
+
+
+def test_what_was_synced_survives() -> None:
+    for seed in range(10):
+        files = written(seed, synced=True)
+        files.power_cut()
+        assert files.bytes_of("f") == b"n" * 5120
+
+
+def test_a_failed_sync_leaves_pages_that_no_later_sync_writes() -> None:
+    files = written(1)
+    files.plan(files.calls + 1, Fault.SYNC_EIO)
+    file = files.open("f")
+    files.plan(files.calls + 1, Fault.SYNC_EIO)
+    with pytest.raises(SyncFailed):
+        file.sync()
+    file.sync()  # "succeeds", and is worth nothing
+    assert file.read(0, 9999) == b"n" * 5120
+    files.power_cut()
+    assert files.bytes_of("f") != b"n" * 5120
+
+
+def test_a_lying_sync_does_nothing() -> None:
+    lost = 0
+    for seed in range(10):
+        files = written(seed)
+        file = files.open("f")
+        files.plan(files.calls + 1, Fault.LYING_SYNC)
+        file.sync()
+        files.power_cut()
+        lost += files.bytes_of("f") != b"n" * 5120
+    assert lost == 10
+
+
+def test_names_are_durable_after_their_folders_sync_only() -> None:
+    kept = {"unsynced": 0, "synced": 0}
+    for seed in range(40):
+        for name in kept:
+            files = MemoryFiles(seed)
+            files.open("f", create=True).sync()
+            if name == "synced":
+                files.sync_folder("")
+            files.power_cut()
+            kept[name] += "f" in files.paths()
+    assert kept["synced"] == 40 and 5 < kept["unsynced"] < 35
+
+
+def test_a_rename_happens_whole_or_not_at_all() -> None:
+    seen = set()
+    for seed in range(40):
+        files = MemoryFiles(seed)
+        for name in ("new", "old"):
+            files.open(name, create=True).write_and_sync(0, [name.encode()])
+        files.sync_folder("")
+        files.rename("new", "old")
+        files.power_cut()
+        seen.add((tuple(files.paths()), bytes(files.bytes_of("old"))))
+    assert seen == {(("new", "old"), b"old"), (("old",), b"new")}
+
+
+def test_the_nth_call_fails_once_or_for_ever() -> None:
+    files = MemoryFiles()
+    file = files.open("f", create=True)
+    files.plan(files.calls + 2, Fault.EIO)
+    file.write(0, [b"fine"])
+    with pytest.raises(OSError) as caught:
+        file.write(0, [b"fails"])
+    assert caught.value.errno == errno.EIO
+    file.write(0, [b"fine again"])
+    files.plan(files.calls + 1, Fault.EIO, forever=True)
+    for _ in range(3):
+        with pytest.raises(OSError):
+            file.read(0, 1)
+    files.heal()
+    assert file.read(0, 4) == b"fine"
+
+
+def test_every_kind_of_fault_shows_as_the_system_would_show_it() -> None:
+    cases = {Fault.ENOSPC: errno.ENOSPC, Fault.SHORT: errno.EIO, Fault.EINTR: errno.EINTR}
+    for fault, number in cases.items():
+        files = MemoryFiles(3)
+        file = files.open("f", create=True)
+        files.plan(files.calls + 1, fault)
+        with pytest.raises(OSError) as caught:
+            file.write(0, [b"x" * 100])
+        assert caught.value.errno == number
+        assert file.size() < 100
+    files.plan(files.calls + 1, Fault.POWER_CUT)
+    with pytest.raises(PowerCut):
+        file.read(0, 1)
+
+
+def test_a_full_disk_refuses_and_a_removed_file_makes_room() -> None:
+    files = MemoryFiles(capacity_bytes=1000)
+    files.open("a", create=True).reserve(800)
+    file = files.open("b", create=True)
+    for call in (lambda: file.reserve(300), lambda: file.write(0, [b"x" * 300])):
+        with pytest.raises(OSError) as caught:
+            call()
+        assert caught.value.errno == errno.ENOSPC
+    files.remove("a")
+    file.reserve(300)
+    assert files.free_bytes() == 700
+
+
+def test_a_dead_process_frees_its_lock_and_its_files_may_not_be_used() -> None:
+    files = MemoryFiles()
+    files.lock_folder("s")
+    with pytest.raises(StoreLocked):
+        files.lock_folder("s")
+    file = files.open("f", create=True)
+    files.process_died()
+    files.lock_folder("s")
+    with pytest.raises(AssertionError):
+        file.read(0, 1)
+
+
+def test_space_that_is_set_aside_reads_as_zeros() -> None:
+    file = MemoryFiles().open("f", create=True)
+    file.write(0, [b"abc"])
+    file.reserve(10)
+    assert file.read(0, 20) == b"abc" + bytes(7)
+    file.truncate(2)
+    file.reserve(5)
+    assert file.read(0, 20) == b"ab" + bytes(3)

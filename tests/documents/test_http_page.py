@@ -1,0 +1,61 @@
+"""docs/http.md: its example runs, and every route and limit of the code has its line."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hubweir.drivers import http_driver, websocket_driver
+from hubweir.gateway.http import custom_properties, entities, event_json, strict_json, strict_xml
+from hubweir.gateway.http.router import ROUTES, Route
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/http.md").read_text()
+KIB = 1024
+
+
+def examples(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_runs() -> None:
+    (example,) = examples(PAGE)
+    exec(compile(example, "docs/http.md", "exec"), {})
+
+
+def test_an_example_that_is_wrong_fails() -> None:
+    (example,) = examples(PAGE.replace("status == 201", "status == 200"))
+    with pytest.raises(AssertionError):
+        exec(compile(example, "docs/http.md", "exec"), {})
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {'/'.join(route.path)}")
+def test_every_route_has_its_line(route: Route) -> None:
+    path = "/" + "/".join(route.path)
+    words = [path] if path in PAGE else [path.rpartition("/")[0], path.rpartition("/")[2].split("{")[0]]
+    lines = [line for line in PAGE.splitlines() if line.startswith("|") and route.method in line]
+    if path.startswith("/{hub}/publisher/"):
+        words = ["/publishers/", "`/publisher/`"]
+    assert any(all(word in line for word in words) for line in lines), (route.method, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{http_driver.LINE_BYTES // KIB} KiB | 414",
+        f"{http_driver.HEAD_BYTES // KIB} KiB, {http_driver.HEADER_COUNT} | 431",
+        f"{http_driver.HEAD_TIME_MS // 1000} s (`http_head_ms`)",
+        f"{http_driver.BODY_BYTES_PER_S // KIB} KiB a second over any {http_driver.BODY_WINDOW_MS // 1000} s",
+        f"{event_json.JSON_BYTES // KIB // KIB} MiB, {strict_xml.XML_BYTES // KIB} KiB | 413",
+        f"depth of JSON and XML | {strict_json.DEPTH} ",
+        f"depth of JSON and XML | {strict_xml.DEPTH} ",
+        f"{custom_properties.PROPERTIES_BYTES // KIB} KiB, each {custom_properties.PROPERTY_BYTES // KIB} KiB",
+        f"| {http_driver.PIPELINE_COUNT}, then nothing is read",
+        f"{websocket_driver.MESSAGE_BYTES // KIB} KiB, {websocket_driver.FRAGMENT_COUNT:,} |",
+        f"{websocket_driver.PING_BURST} at once, one a second",
+        f"at most {entities.PAGE_MAX} at a time",
+        f"({entities.PARTITION_COUNT_DEFAULT} when it is left out",
+        event_json.BATCH_MEDIA_TYPE,
+    ],
+)
+def test_every_limit_stands_there_as_the_code_has_it(text: str) -> None:
+    assert text in PAGE
