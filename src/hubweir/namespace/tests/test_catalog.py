@@ -24,7 +24,12 @@ from hubweir.namespace.catalog_operation import (
     decode_state,
     encode,
 )
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EntityStatus, EventHubDescription, UnitsDescription
+from hubweir.namespace.descriptions import (
+    AuthorizationRuleDescription,
+    EntityStatus,
+    EventHubDescription,
+    UnitsDescription,
+)
 from hubweir.namespace.event_hub_entry import Placement
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
