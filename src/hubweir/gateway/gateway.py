@@ -24,6 +24,7 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.management import Management
+from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.error_text import Reference, entity_not_found, entity_uri, with_reference
 from hubweir.namespace.event_hub_entry import EventHubEntry
@@ -52,10 +53,13 @@ class Gateway:
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         hosts = None if settings.accept_any_host else frozenset((settings.host_name.lower(),))
         self.authorization = Authorization(namespace, self.directory, env, host_name=settings.host_name, hosts=hosts)
-        self.append_queue = AppendQueue(env.call_soon, run_limit_bytes=settings.run_limit_bytes)
+        self.units = NamespaceUnits(
+            env, namespace, brokers, cap_partitions=settings.partition_cap, units_max=settings.max_throughput_units
+        )
+        self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=settings.run_limit_bytes)
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
-        self.management = Management(namespace, self.directory, self.keeper)
+        self.management = Management(namespace, self.directory, self.keeper, self.units)
         self.process_budget = ProcessBudget(settings.process_budget_bytes)
         self._routers: dict[str, HubRouter] = {}
         self._connections: dict[int, ConnectionHost] = {}
@@ -117,7 +121,8 @@ class Gateway:
         return router
 
     def _catalog_changed(self) -> None:
-        """Rules, keys or publishers may have changed: links that may not stand any more end now."""
+        """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
+        self.units.catalog_changed()
         for host in list(self._connections.values()):
             host.catalog_changed()
 
