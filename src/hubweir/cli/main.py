@@ -16,6 +16,7 @@ COMMANDS = {
     "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
     "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show and delete event hubs."),
+    "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
     "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),
 }
 
