@@ -4,6 +4,7 @@ Starting: the data folder's lock → its format → certificate → catalog → 
 partition of the catalog opened → listeners. So nobody can connect before everything is there, and a start that fails
 leaves nothing open. Stopping is the same backwards: no new connections and /ready says so → what was received is
 settled → connections are closed with a condition that makes clients connect again → idle marks → locks are released.
+Long because every step of a start and of a stop stands here, in its order.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from typing import TypeVar
 from hubweir.broker.broker import Broker
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
+from hubweir.config.emulator_entities import NamespaceConfig
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
 from hubweir.config.token_issuer import token_issuer
 from hubweir.counters import Counters
+from hubweir.desired_entities import make_entities
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.broker_driver import connect
 from hubweir.drivers.descriptor_limit import raise_descriptor_limit
@@ -49,6 +52,7 @@ from hubweir.namespace.descriptions import AuthorizationRuleDescription
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.tiers import PROFILES
 
 T = TypeVar("T")
 
@@ -68,8 +72,9 @@ class DataFolderUnusable(HubweirError):
 class Service:
     """One running service. Made by `start`, on a running loop; used on that loop."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, entities: NamespaceConfig | None = None) -> None:
         self.settings = settings
+        self._entities = entities
         self.counters = Counters()
         self.ready = False
         self.addresses: list[tuple[str, int]] = []
@@ -90,11 +95,14 @@ class Service:
         self._env = SystemEnv(self._files, threads=settings.offload_threads)
 
     @classmethod
-    async def start(cls, settings: Settings) -> Service:
-        """Start everything; HubweirError says what is in the way, and nothing stays open then."""
+    async def start(cls, settings: Settings, entities: NamespaceConfig | None = None) -> Service:
+        """Start everything; HubweirError says what is in the way, and nothing stays open then.
+
+        entities: what a Config.json wants to be there before the first client comes.
+        """
         check_development_key(settings)
         try:
-            service = cls(settings)
+            service = cls(settings, entities)
             try:
                 await service._start()
             except BaseException:
@@ -136,7 +144,9 @@ class Service:
     @property
     def alarms(self) -> list[str]:
         """What the operator must know: damage found, odd files."""
-        return [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
+        found = [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
+        units = None if self._gateway is None else self._gateway.units.warning
+        return [*found, units] if units is not None else found
 
     async def _start(self) -> None:
         settings, env = self.settings, self._env
@@ -145,7 +155,12 @@ class Service:
         tls = server_context(self._certificate_files())
         catalog = self._catalog = MessagingStore.open(env, CATALOG_FOLDER, counters=self.counters)
         ids = catalog.log_ids()
-        namespace = Namespace(catalog.create_log(ids[0] if ids else env.new_id()), env, host=settings.namespace)
+        namespace = Namespace(
+            catalog.create_log(ids[0] if ids else env.new_id()),
+            env,
+            profile=PROFILES[settings.profile],
+            host=settings.namespace,
+        )
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
         )
@@ -157,6 +172,10 @@ class Service:
         problems: list[ServiceError] = await called_back(gateway.keeper.start)
         for problem in problems:
             logger.error("not served: %s", problem.text)
+        held, maximum = settings.throughput_units, settings.maximum_throughput_units
+        raise_if_refused(await called_back(lambda done: gateway.units.apply_settings(held, maximum, done)))
+        if self._entities is not None:
+            await make_entities(gateway, self._entities)
         application = Application(gateway, lambda: self.ready)
         self._http = HttpDriver(application, amqp=self._new_connection, head_time_ms=settings.http_head_ms)
         self._switch = PortSwitch(
@@ -224,6 +243,8 @@ class Service:
             await self._close_connections(self._gateway, grace_ms)
         if self._http is not None:
             await self._http.close(grace_ms=min(grace_ms, CLOSE_MS))
+        if self._gateway is not None:
+            await called_back(self._gateway.units.stop)
         if self._switch is not None:
             await self._switch.close()
         self._gateway = self._http = self._switch = None
@@ -302,7 +323,7 @@ def raise_if_refused(result: object) -> None:
 
 def check_development_key(settings: Settings) -> None:
     """Everybody knows the development key: with it the service listens on this machine only, unless told otherwise."""
-    if settings.key != DEVELOPMENT_KEY or settings.allow_development_key:
+    if settings.key != DEVELOPMENT_KEY or settings.allow_development_key or settings.profile == "official-emulator":
         return
     for host in settings.host:
         if not is_loopback(host):
@@ -330,14 +351,21 @@ def log_settings(settings: Settings) -> LogSettings:
 
 
 def gateway_settings(settings: Settings) -> GatewaySettings:
-    """What the settings say about the gateway."""
+    """What the settings say about the gateway, with the quotas of the profile."""
+    profile = PROFILES[settings.profile]
     return GatewaySettings(
         namespace=settings.namespace,
         host_name=(settings.hostname or settings.host)[0],
         settings_rule=ROOT_RULE,
         issuer=token_issuer(settings),
         max_frame_size_bytes=settings.max_frame_size_bytes,
-        max_message_size_bytes=settings.max_message_size_bytes,
+        max_message_size_bytes=min(
+            settings.max_message_size_bytes,
+            settings.max_message_size_bytes if profile.connections is None else profile.message_size_bytes,
+        ),
+        connections_max=profile.connections,
+        partition_cap=settings.partition_cap,
+        max_throughput_units=settings.max_throughput_units,
         idle_timeout_ms=settings.idle_timeout_ms,
         unauthorized_connection_ms=settings.unauthorized_connection_ms,
         idle_link_ms=settings.idle_link_ms,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-# These are run elsewhere: against a server with the name that their connection string has, or line by line.
-ELSEWHERE = {"client.md", "event_processor.md", "http.md"}
+# These are run elsewhere, with a server that their connection string names, or line by line.
+ELSEWHERE = {"client.md", "event_processor.md", "http.md", "throughput_unit.md"}
 
 
 def example(page: Path) -> str:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from hubweir.broker.capping import charge
 from hubweir.broker.commands import (
     Answer,
     AppendEvents,
@@ -20,6 +21,7 @@ from hubweir.broker.commands import (
     AskCounters,
     AskPartitionInfo,
     CancelRead,
+    CapPartitions,
     ChangePartition,
     CloseOwner,
     CloseProducer,
@@ -72,6 +74,7 @@ class Broker:
             CreatePartition: self._create,
             DeletePartition: self._delete,
             ChangePartition: self._change,
+            CapPartitions: self._cap,
             AppendEvents: self._append,
             OpenProducer: self._open_producer,
             CloseProducer: self._close_producer,
@@ -166,12 +169,19 @@ class Broker:
         self._partitions.change(command)
         on_answer(Done())
 
+    def _cap(self, command: CapPartitions, on_answer: OnAnswer) -> None:
+        self._partitions.set_caps(command.is_on, self._env.monotonic_ms())
+        on_answer(Done())
+
     def _append(self, command: AppendEvents, on_answer: OnAnswer) -> None:
         hosted = self._partitions.get(command.log_id)
         size = len(command.run)
+        charged = charge(hosted, command.size_bytes, command.events, self._env.monotonic_ms())
 
         def stored(outcome: Appended | Refused) -> None:
             if isinstance(outcome, Refused):
+                if outcome.known:
+                    charged.give_back(self._env.monotonic_ms())
                 self._counters.add("broker.appends_refused")
                 on_answer(refusal_of(outcome.error, known=outcome.known))
                 return
@@ -179,7 +189,11 @@ class Broker:
             self._counters.add("broker.bytes_appended", size)
             on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
-        hosted.partition.append(command.run, now_ms=self._env.now_ms(), on_done=stored)
+        try:
+            hosted.partition.append(command.run, now_ms=self._env.now_ms(), on_done=stored)
+        except HubweirError:
+            charged.give_back(self._env.monotonic_ms())
+            raise
 
     def _open_producer(self, command: OpenProducer, on_answer: OnAnswer) -> None:
         self._producers.open(command, self._partitions.get(command.log_id), on_answer)

@@ -66,17 +66,29 @@ class ChangePartition:
 
 
 @dataclass(frozen=True, slots=True)
+class CapPartitions:
+    """From now on every partition of the broker carries at most one throughput unit, or as much as comes."""
+
+    is_on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The answer of a command that returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppendEvents:
-    """Store a run of sealed batches (headers not completed) whole. The broker owns run from now on."""
+    """Store a run of sealed batches (headers not completed) whole. The broker owns run from now on.
+
+    events, size_bytes: what it counts for where partitions are capped; the bytes are those of the deliveries.
+    """
 
     log_id: str
     placement_version: int
     run: bytearray
+    events: int = 0
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,8 @@ class AppendNumbered:
 
     opening_id: int
     run: bytearray
+    events: int = 0
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +266,7 @@ Command = (
     CreatePartition
     | DeletePartition
     | ChangePartition
+    | CapPartitions
     | AppendEvents
     | OpenProducer
     | CloseProducer

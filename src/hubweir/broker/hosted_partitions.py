@@ -21,6 +21,7 @@ from hubweir.event_hub.partition import Partition
 from hubweir.event_hub.producer_log import replay, restore_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.messaging_store.log import Durability, Log
+from hubweir.throughput_unit.partition_cap import PartitionCap
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class HostedPartition:
     readers: ReaderTable = field(default_factory=ReaderTable)
     producers: ProducerSequences = field(default_factory=ProducerSequences)
     producers_saved_at: int | None = None
+    cap: PartitionCap | None = None
 
     @property
     def log(self) -> Log:
@@ -71,6 +73,7 @@ class HostedPartitions:
         self._on_swept = on_swept
         self._hosted: dict[str, HostedPartition] = {}
         self._sweeping: list[str] = []
+        self._capped_at_ms: int | None = None
 
     def __len__(self) -> int:
         return len(self._hosted)
@@ -99,6 +102,7 @@ class HostedPartitions:
             log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
             hosted = HostedPartition(Partition(log, command.hub, command.partition_id), command.retention_ms)
             _load_producers(hosted)
+            hosted.cap = self._new_cap()
             self._hosted[command.log_id] = hosted
         return hosted
 
@@ -109,6 +113,17 @@ class HostedPartitions:
         hosted.log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
         if hosted.log.durability != command.durability:
             hosted.log.set_durability(command.durability)
+
+    def set_caps(self, is_on: bool, now_ms: int) -> None:
+        """Cap every partition, those to come too, or none. Caps that are there go on. now_ms: monotonic."""
+        if is_on == (self._capped_at_ms is not None):
+            return
+        self._capped_at_ms = now_ms if is_on else None
+        for hosted in self._hosted.values():
+            hosted.cap = self._new_cap()
+
+    def _new_cap(self) -> PartitionCap | None:
+        return None if self._capped_at_ms is None else PartitionCap(now_ms=self._capped_at_ms)
 
     def drop(self, log_id: str) -> HostedPartition | None:
         """Host it no longer; its log stays open. None when it was not hosted."""

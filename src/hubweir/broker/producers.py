@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hubweir.broker.capping import charge
 from hubweir.broker.commands import (
     AlreadyAppended,
     Answer,
@@ -24,7 +25,7 @@ from hubweir.broker.hosted_partitions import HostedPartition
 from hubweir.broker.refusals import refusal_of
 from hubweir.counters import Counters
 from hubweir.env import Env
-from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, ServiceError, StoreError
+from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, HubweirError, ServiceError, StoreError
 from hubweir.event_hub.producer_log import encode_snapshot, expired_body
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.record import CONTROL_EXPIRED_PRODUCERS, Producer, headers_of, producer_of
@@ -132,11 +133,14 @@ class Producers:
             raise ServiceError(ENTITY_MOVED, "the producer is not open here any more: attach again")
         producer, count = _numbered(command.run)
         size, partition = len(command.run), opening.hosted.partition
+        charged = charge(opening.hosted, command.size_bytes, command.events, self._env.monotonic_ms())
 
         def append(on_stored: Callable[[Appended | Refused], None]) -> Appended:
             return partition.append(command.run, now_ms=self._env.now_ms(), on_done=on_stored)
 
         def done(outcome: Appended | Refused | None) -> None:
+            if outcome is None or (isinstance(outcome, Refused) and outcome.known):
+                charged.give_back(self._env.monotonic_ms())
             match outcome:
                 case None:
                     self._counters.add("broker.duplicates_accepted")
@@ -149,9 +153,13 @@ class Producers:
                     self._counters.add("broker.bytes_appended", size)
                     on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
-        opening.hosted.producers.send(
-            command.opening_id, producer.producer_id, producer.epoch, producer.first_number, count, append, done
-        )
+        try:
+            opening.hosted.producers.send(
+                command.opening_id, producer.producer_id, producer.epoch, producer.first_number, count, append, done
+            )
+        except HubweirError:
+            charged.give_back(self._env.monotonic_ms())
+            raise
 
     # By the clock
 

@@ -49,6 +49,8 @@ class OpenedReader:
         self._waiting: Waiting | None = None
         self._timer: Timer | None = None
         self._deadline_ms = 0
+        # While a read waits for the partition's cap: what gives it back what the read took.
+        self._take_back: Callable[[], None] | None = None
 
     def read(self, command: ReadEvents, on_answer: OnAnswer) -> None:
         """Answer with the next events, now or when they come."""
@@ -93,10 +95,28 @@ class OpenedReader:
         # Retention may have removed what the reader would have got next: then the run begins behind it.
         first = max(self._next, found.first_index)
         if found.next_index > first:
-            self._next = found.next_index
-            self._answer(EventsRead(self.reader_id, first, self._next, found.data))
+            self._answer_when_due(EventsRead(self.reader_id, first, found.next_index, found.data))
             return
         self._wait()
+
+    def _answer_when_due(self, events: EventsRead) -> None:
+        """Answer with events when the partition's cap lets them out; meanwhile the read may still be given up."""
+        size, count = len(events.run), events.next_sequence_number - events.sequence_number
+        cap = self.hosted.cap
+        delay_ms = 0 if cap is None else cap.take(size, count, self._env.monotonic_ms())
+
+        def due() -> None:
+            self._take_back = None
+            self._next = events.next_sequence_number
+            self._answer(events)
+
+        if cap is None or not delay_ms:
+            due()
+            return
+        self._take_back = lambda: cap.give_back_unsent(size, count, self._env.monotonic_ms())
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._env.call_later(delay_ms, due)
 
     def _wait(self) -> None:
         left_ms = self._deadline_ms - self._env.monotonic_ms()
@@ -113,6 +133,9 @@ class OpenedReader:
 
     def _answer(self, answer: Answer) -> None:
         on_answer, self._on_answer = self._on_answer, None
+        if self._take_back is not None:
+            self._take_back()
+            self._take_back = None
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None

@@ -21,6 +21,7 @@ COMMANDS = {
         "authorization_rule",
         "Make, list and delete authorization rules; show and renew their keys.",
     ),
+    "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
     "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),
 }
 

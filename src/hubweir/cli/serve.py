@@ -9,19 +9,27 @@ import signal
 import sys
 import types
 import typing
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
 
 from hubweir import kernels
+from hubweir.config.emulator_entities import NamespaceConfig, Root
+from hubweir.config.emulator_file import read_emulator_files
+from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.config.sources import TYPES, load
+from hubweir.desired_entities import only_namespace
 from hubweir.launcher import Service
 
 # Whoever starts the service waits for this line on standard output.
 READY_LINE = "hubweir is ready"
+# And whoever starts the official emulators waits for this one.
+EMULATOR_READY_LINE = "Emulator Service is Successfully Up!"
+# What the official emulators want in their environment: a licence, and services that they keep their data in.
+COMPANIONS = {"ACCEPT_EULA", "BLOB_SERVER", "METADATA_SERVER", "SQL_SERVER", "MSSQL_SA_PASSWORD", "SQL_WAIT_INTERVAL"}
 
 
 def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -89,19 +97,55 @@ def serve(config: Path | None, **flags: object) -> None:
     development key. It prints connection strings to paste and, when clients may come, the line "hubweir is ready".
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    settings = load(flags, os.environ, config)
+    settings, entities = configured(flags, os.environ, config)
     with asyncio.Runner(loop_factory=_loop_factory(settings.loop)) as runner:
-        runner.run(_serve(settings))
+        runner.run(_serve(settings, entities))
 
 
-async def _serve(settings: Settings) -> None:
+def configured(
+    flags: Mapping[str, object], environment: Mapping[str, str], file: Path | None
+) -> tuple[Settings, NamespaceConfig | None]:
+    """The settings, and what a Config.json wants to be there. Its settings win over defaults and over nothing else.
+
+    Prints its warnings; EmulatorFileError has every error of it.
+    """
+    settings = load(flags, environment, file)
+    companions = sorted(COMPANIONS & set(environment)) if settings.profile == "official-emulator" else []
+    if companions:
+        click.echo(
+            f"variables of the official emulators that hubweir has no use for: {', '.join(companions)}", err=True
+        )
+    if not settings.emulator_config:
+        return settings, None
+    limits = OFFICIAL_EMULATOR if settings.profile == "official-emulator" else SERVICE
+    limits = replace(limits, throughput_units_max=settings.max_throughput_units)
+    paths = [Path(path) for path in settings.emulator_config]
+    found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
+    for warning in found.warnings:
+        click.echo(str(warning), err=True)
+    wanted = only_namespace(tuple(each for each in found.namespaces if each.root is Root.EVENT_HUBS))
+    below: dict[str, object] = {"namespace": wanted.name}
+    if wanted.sku is not None:
+        below["profile"] = wanted.sku.value.lower()
+    if wanted.throughput_units is not None:
+        below["throughput_units"] = wanted.throughput_units
+    if wanted.maximum_throughput_units and wanted.is_auto_inflate_enabled is not False:
+        below["maximum_throughput_units"] = wanted.maximum_throughput_units
+    if wanted.hostnames:
+        below["hostname"] = wanted.hostnames
+    return load(flags, environment, file, below=below), wanted
+
+
+async def _serve(settings: Settings, entities: NamespaceConfig | None) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    service = await Service.start(settings)
+    service = await Service.start(settings, entities)
     for line in greeting(service):
         click.echo(line)
     click.echo(READY_LINE)
+    if settings.profile == "official-emulator" or entities is not None:
+        click.echo(EMULATOR_READY_LINE)
     sys.stdout.flush()
     await stop.wait()
     click.echo("stopping: what was received is being settled", err=True)

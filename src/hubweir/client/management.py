@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
 _REVOKED = "com.microsoft:revokedpublisher"
 
+_NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
+
 
 @dataclass(frozen=True, slots=True)
 class HubInfo:
@@ -47,6 +49,18 @@ class PartitionState:
     is_empty: bool
 
 
+@dataclass(frozen=True, slots=True)
+class NamespaceInfo:
+    """A namespace and its throughput units; 0 units: off; a maximum of 0: no auto-inflate. warning may be empty."""
+
+    name: str
+    created_at_ms: int
+    partition_count: int
+    throughput_units: int
+    maximum_throughput_units: int
+    warning: str
+
+
 class Management:
     """The management node of one connection."""
 
@@ -71,6 +85,29 @@ class Management:
             last_enqueued_time_ms=int(body["last_enqueued_time_utc"]),
             is_empty=body["is_partition_empty"],
         )
+
+    async def namespace(self) -> NamespaceInfo:
+        """The namespace itself."""
+        await self.connection.authorization.authorize("")
+        return _namespace_info(await self._ask("READ", _NAMESPACE, ""))
+
+    async def change_namespace(
+        self, *, throughput_units: int | None = None, maximum_throughput_units: int | None = None
+    ) -> NamespaceInfo:
+        """Hold other units; None leaves a number as it is. ServiceError ARGUMENT_OUT_OF_RANGE."""
+        await self.connection.authorization.authorize("")
+        changes: dict[str, object] = {}
+        if throughput_units is not None:
+            changes["throughput_units"] = Int(throughput_units)
+        if maximum_throughput_units is not None:
+            changes["maximum_throughput_units"] = Int(maximum_throughput_units)
+        return _namespace_info(await self._ask("UPDATE", _NAMESPACE, "", body=changes))
+
+    async def namespace_usage(self, *, since_ms: int = 0) -> list[dict[str, int]]:
+        """What the namespace used, a dict for each hour from since_ms (wall clock) on, oldest first."""
+        await self.connection.authorization.authorize("")
+        body = await self._ask("READ", _NAMESPACE_USAGE, "", {"since": Long(since_ms)})
+        return [dict(zip(body["columns"], map(int, row), strict=True)) for row in body["hours"]]
 
     async def list_hubs(self) -> list[HubInfo]:
         """All hubs of the namespace, by name."""
@@ -151,6 +188,17 @@ def _error(answer: Message, status: int, text: str) -> ServiceError:
     by_symbol = next((condition for condition in CONDITIONS if condition.symbol == symbol), None)
     by_status = next((condition for condition in CONDITIONS if condition.management == status), INTERNAL_ERROR)
     return ServiceError(by_symbol or by_status, text)
+
+
+def _namespace_info(body: dict[str, Any]) -> NamespaceInfo:
+    return NamespaceInfo(
+        name=body["name"],
+        created_at_ms=int(body["created_at"]),
+        partition_count=body["partition_count"],
+        throughput_units=body["throughput_units"],
+        maximum_throughput_units=body["maximum_throughput_units"],
+        warning=body["warning"],
+    )
 
 
 def _hub_info(body: dict[str, Any]) -> HubInfo:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hubweir.errors import HubweirError
+from hubweir.namespace.tiers import PROFILES
 
 # Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
 DEVELOPMENT_KEY = "SAS_KEY_VALUE"
@@ -65,6 +66,25 @@ class Settings:
         "call", "how gateway and broker talk in one process: call, or socket (as bytes, as two processes would)"
     )
     loop: str = setting("auto", "event loop: auto (uvloop where it is installed), uvloop or asyncio")
+
+    profile: str = setting(
+        "development", "whose quotas hold: development (none), official-emulator, basic, standard or premium"
+    )
+    emulator_config: tuple[str, ...] = setting(
+        (), "Config.json files of the official emulators, or folders of them, whose entities are made at start"
+    )
+    strict_config: bool = setting(False, "a member of a Config.json that nothing reads is an error, not a warning")
+
+    # Throughput units
+    throughput_units: int = setting(
+        0, "throughput units of the namespace; 0: off. Changed while it runs: hubweir namespace update",
+        least=0, most=100,
+    )  # fmt: skip
+    maximum_throughput_units: int = setting(
+        0, "auto-inflate adds throughput units up to this many; 0: it adds none", least=0, most=100
+    )
+    max_throughput_units: int = setting(40, "the most throughput units that a namespace may hold", least=1, most=100)
+    partition_cap: bool = setting(True, "while throughput units are on, a partition carries at most one of them")
 
     # How it stores
     log_segment_bytes: int = setting(
@@ -135,6 +155,13 @@ class Settings:
             raise BadSetting(f"loop is {self.loop!r}; auto, uvloop and asyncio exist")
         if self.broker_seam not in ("call", "socket"):
             raise BadSetting(f"broker_seam is {self.broker_seam!r}; call and socket exist")
+        if self.profile not in PROFILES:
+            raise BadSetting(f"profile is {self.profile!r}; {', '.join(PROFILES)} exist")
+        if 0 < self.maximum_throughput_units < self.throughput_units:
+            raise BadSetting(
+                f"maximum_throughput_units is {self.maximum_throughput_units}, below throughput_units, which is "
+                f"{self.throughput_units}"
+            )
         if not self.key:
             raise BadSetting(f"key is empty; give the primary key of {ROOT_RULE}, or none for the development key")
         for name in ("stores", "brokers"):

@@ -26,12 +26,18 @@ TYPES: dict[str, Any] = typing.get_type_hints(Settings)
 NAMES = tuple(line.name for line in dataclasses.fields(Settings))
 
 
-def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path | None = None) -> Settings:
-    """The settings of a service. flags: by setting name; a flag that is None was not given.
+def load(
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    file: Path | None = None,
+    *,
+    below: Mapping[str, object] | None = None,
+) -> Settings:
+    """The settings of a service. flags: by setting name; a flag that is None was not given. below: win over defaults.
 
     file: a TOML file; without it, the one that HUBWEIR_CONFIG names, if any. Raises BadSetting with the source.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(below or {})
     path = file or (Path(environment["HUBWEIR_CONFIG"]) if environment.get("HUBWEIR_CONFIG") else None)
     if path is not None:
         values.update(_from_file(path))

@@ -2,6 +2,7 @@
 
 Start with amqp/connection_host.py, one connection's life; then amqp/publisher_node.py and amqp/consumer_node.py, the
 two kinds of link that events travel on. Which broker holds a partition is directory.py; how commands reach it is
-brokers.py; what changes the catalog is catalog_keeper.py, behind management.py. Everything here is plain code that is
+brokers.py; what changes the catalog is catalog_keeper.py, behind management.py; what throughput units allow is
+namespace_units.py. Everything here is plain code that is
 called back: sockets live in drivers.
 """

@@ -17,6 +17,7 @@ from typing import Protocol
 from hubweir.broker.commands import Answer, AppendEvents, Refusal
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import Added, OpenRun
+from hubweir.gateway.brokers import BrokerClient, OnAnswer
 from hubweir.gateway.directory import Place
 
 logger = logging.getLogger(__name__)
@@ -80,8 +81,10 @@ class PartitionQueue:
         if not self._claims:
             return
         claims, self._claims = self._claims, []
+        events = self.run.events
         run = self.run.take()
         place = self.place
+        size_bytes = sum(claim.size_bytes for claim in claims)
 
         def answer_all(answer: Answer) -> None:
             waiting, claims[:] = list(claims), []
@@ -92,7 +95,8 @@ class PartitionQueue:
                     logger.exception("a fault of the service: a link could not be told how its sends ended")
 
         try:
-            place.broker.submit(AppendEvents(place.log_id, place.placement_version, run), answer_all)
+            command = AppendEvents(place.log_id, place.placement_version, run, events, size_bytes)
+            self._queue.append(place.broker, command, answer_all)
         except Exception:
             # The other partitions of this turn, and the next turn of this one, must not suffer from it.
             logger.exception("a fault of the service at partition %s of event hub %s", place.partition_id, place.hub)
@@ -100,10 +104,20 @@ class PartitionQueue:
 
 
 class AppendQueue:
-    """The open runs of this process. call_soon: Env.call_soon, which runs after the code that runs now."""
+    """The open runs of this process. call_soon: Env.call_soon, which runs after the code that runs now.
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], None], *, run_limit_bytes: int) -> None:
+    append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append).
+    """
+
+    def __init__(
+        self,
+        call_soon: Callable[[Callable[[], None]], None],
+        append: Callable[[BrokerClient, AppendEvents, OnAnswer], None],
+        *,
+        run_limit_bytes: int,
+    ) -> None:
         self._call_soon = call_soon
+        self.append = append
         self._partitions: dict[str, PartitionQueue] = {}
         self._due: list[PartitionQueue] = []
         self.run_limit_bytes = run_limit_bytes

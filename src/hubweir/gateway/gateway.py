@@ -24,6 +24,7 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.management import Management
+from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.error_text import Reference, entity_not_found, entity_uri, with_reference
@@ -55,10 +56,13 @@ class Gateway:
         self.authorization = Authorization(
             namespace, self.directory, env, host_name=settings.host_name, hosts=hosts, issuer=settings.issuer
         )
-        self.append_queue = AppendQueue(env.call_soon, run_limit_bytes=settings.run_limit_bytes)
+        self.units = NamespaceUnits(
+            env, namespace, brokers, cap_partitions=settings.partition_cap, units_max=settings.max_throughput_units
+        )
+        self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=settings.run_limit_bytes)
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
-        self.management = Management(namespace, self.directory, self.keeper)
+        self.management = Management(namespace, self.directory, self.keeper, self.units)
         self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self.process_budget = ProcessBudget(settings.process_budget_bytes)
         self._routers: dict[str, HubRouter] = {}
@@ -121,7 +125,8 @@ class Gateway:
         return router
 
     def _catalog_changed(self) -> None:
-        """Rules, keys or publishers may have changed: links that may not stand any more end now."""
+        """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
+        self.units.catalog_changed()
         for host in list(self._connections.values()):
             host.catalog_changed()
 

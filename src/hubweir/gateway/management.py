@@ -12,7 +12,13 @@ from hubweir.broker.commands import Answer, AskPartitionInfo, PartitionInfo, Ref
 from hubweir.errors import INTERNAL_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper, OnHub, described, service_error
 from hubweir.gateway.directory import Directory
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, check_rules
+from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.namespace.descriptions import (
+    AuthorizationRuleDescription,
+    EventHubDescription,
+    NamespaceDescription,
+    check_rules,
+)
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
@@ -23,7 +29,10 @@ Rules = tuple[AuthorizationRuleDescription, ...]
 class Management:
     """See the module's text. Every on_done is called once, on the loop, with a value or a ServiceError."""
 
-    def __init__(self, namespace: Namespace, directory: Directory, keeper: CatalogKeeper) -> None:
+    def __init__(
+        self, namespace: Namespace, directory: Directory, keeper: CatalogKeeper, units: NamespaceUnits
+    ) -> None:
+        self.units = units
         self._namespace = namespace
         self._directory = directory
         self._keeper = keeper
@@ -31,6 +40,9 @@ class Management:
     def hub(self, name: str) -> EventHubDescription:
         """The hub; ServiceError NOT_FOUND."""
         return self._directory.hub(name).description
+
+    def namespace(self) -> NamespaceDescription:
+        return self._namespace.description
 
     def hubs(self) -> tuple[EventHubDescription, ...]:
         """All hubs that are served, in the order they were made."""

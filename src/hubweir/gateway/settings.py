@@ -45,6 +45,11 @@ class GatewaySettings:
     read_bytes: int = 256 * 1024
     # An idle reader asks again after this long; its broker wakes it at once when there are events.
     read_wait_ms: int = 60_000
+    # While throughput units are on, a partition carries at most one of them. The most that a namespace may hold.
+    partition_cap: bool = True
+    max_throughput_units: int = 40
+    # More connections than this are closed after open; None: as many as the system lets it.
+    connections_max: int | None = None
     # Any host name is accepted in token addresses, as the official emulator does.
     accept_any_host: bool = True
     # The rule of the namespace that every start takes from the settings; it is not changed any other way.

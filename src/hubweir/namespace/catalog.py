@@ -22,9 +22,11 @@ from hubweir.namespace.catalog_operation import (
     IntendDelete,
     NameNamespace,
     Operation,
+    RecordUsage,
     SetGroups,
     SetRevoked,
     SetRules,
+    SetUnits,
     decode_state,
     encode,
 )
@@ -39,6 +41,7 @@ class Catalog:
     def __init__(self) -> None:
         self.version = 0
         self.namespace = NamespaceDescription("")
+        self._usage: dict[int, tuple[int, ...]] = {}  # by the start of the hour
         self._hubs: dict[str, EventHubEntry] = {}  # by id, in the order they were made
         self._ids: dict[str, str] = {}  # lower-case name -> id
 
@@ -50,6 +53,11 @@ class Catalog:
     def hubs(self) -> tuple[EventHubEntry, ...]:
         """All hubs, whatever their status, in the order they were made."""
         return tuple(self._hubs.values())
+
+    @property
+    def usage(self) -> tuple[tuple[int, ...], ...]:
+        """What the namespace used, a row of counts for each hour, oldest first (throughput_unit/usage.py)."""
+        return tuple(self._usage.values())
 
     def unfinished(self) -> tuple[EventHubEntry, ...]:
         """The hubs that are being made or removed."""
@@ -85,12 +93,19 @@ class Catalog:
                 self.namespace = replace(self.namespace, rules=rules)
             case SetRules(hub_id, rules):
                 self._change(hub_id, rules=rules)
+            case SetUnits(units):
+                self.namespace = replace(self.namespace, units=units)
+            case RecordUsage(hours, oldest_hour_ms):
+                known = {**self._usage, **{row[0]: row for row in hours if row}}
+                self._usage = {hour_ms: known[hour_ms] for hour_ms in sorted(known) if hour_ms >= oldest_hour_ms}
         self.version += 1
 
     def snapshot(self) -> bytes:
         """The whole state as bytes, for `restore`."""
-        name, created_at_ms, rules = self.namespace.name, self.namespace.created_at_ms, self.namespace.rules
-        return encode(CatalogState(self.version, name, created_at_ms, rules, self.hubs()))
+        its = self.namespace
+        return encode(
+            CatalogState(self.version, its.name, its.created_at_ms, its.rules, self.hubs(), its.units, self.usage)
+        )
 
     @classmethod
     def restore(cls, snapshot: bytes) -> Catalog:
@@ -98,7 +113,8 @@ class Catalog:
         state = decode_state(snapshot)
         catalog = cls()
         catalog.version = state.version
-        catalog.namespace = NamespaceDescription(state.name, state.rules, state.created_at_ms)
+        catalog.namespace = NamespaceDescription(state.name, state.rules, state.created_at_ms, state.units)
+        catalog._usage = {row[0]: row for row in state.usage if row}
         for entry in state.hubs:
             catalog._put(entry)
         return catalog

@@ -11,6 +11,8 @@
 | SetGroups       | the consumer groups of a hub |
 | SetRevoked      | the publishers of a hub that may not send |
 | SetRules        | the authorization rules of the namespace, or of a hub |
+| SetUnits        | the throughput units of the namespace |
+| RecordUsage     | what the namespace used in some hours, in place of what was known of them |
 
 A hub is named by its id, so that a hub that was deleted and made again is another one. Fields may be added with a
 default; a type or version that is not known is refused with the log untouched (rule R16).
@@ -24,7 +26,7 @@ import msgspec
 
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Durability
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, UnitsDescription
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
 from hubweir.namespace.secret import Secret
 
@@ -79,6 +81,17 @@ class SetRules(msgspec.Struct, frozen=True, tag="set-rules"):
     rules: tuple[AuthorizationRuleDescription, ...]
 
 
+class SetUnits(msgspec.Struct, frozen=True, tag="set-units"):
+    units: UnitsDescription
+
+
+class RecordUsage(msgspec.Struct, frozen=True, tag="record-usage"):
+    """hours: rows of counts, the first of each is the hour's start. Hours before oldest_hour_ms are forgotten."""
+
+    hours: tuple[tuple[int, ...], ...]
+    oldest_hour_ms: int
+
+
 Operation = (
     NameNamespace
     | IntendCreate
@@ -89,6 +102,8 @@ Operation = (
     | SetGroups
     | SetRevoked
     | SetRules
+    | SetUnits
+    | RecordUsage
 )
 
 
@@ -100,6 +115,8 @@ class CatalogState(msgspec.Struct, frozen=True, tag="state"):
     created_at_ms: int
     rules: tuple[AuthorizationRuleDescription, ...]
     hubs: tuple[EventHubEntry, ...]
+    units: UnitsDescription = UnitsDescription()
+    usage: tuple[tuple[int, ...], ...] = ()
 
 
 def encode(value: Operation | CatalogState) -> bytes:

@@ -76,12 +76,25 @@ class EventHubDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitsDescription:
+    """The throughput units of a namespace. held: 0 is off. maximum: how far auto-inflate may go; 0: there is none.
+
+    from_settings: held and maximum as the settings gave them when they were last applied.
+    """
+
+    held: int = 0
+    maximum: int = 0
+    from_settings: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class NamespaceDescription:
-    """The namespace itself: its name, and the rules that hold for all of its entities."""
+    """The namespace itself: its name, the rules that hold for all of its entities, and the units they share."""
 
     name: str
     rules: tuple[AuthorizationRuleDescription, ...] = ()
     created_at_ms: int = 0
+    units: UnitsDescription = UnitsDescription()
 
 
 def check_event_hub(description: EventHubDescription) -> EventHubDescription:

@@ -18,13 +18,14 @@ from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability, Log
 from hubweir.namespace.address import find_hub_prefix
 from hubweir.namespace.catalog_log import CatalogLog, Change
-from hubweir.namespace.catalog_operation import Operation
+from hubweir.namespace.catalog_operation import Operation, RecordUsage, SetUnits
 from hubweir.namespace.changes import Changes
 from hubweir.namespace.descriptions import (
     AuthorizationRuleDescription,
     EntityStatus,
     EventHubDescription,
     NamespaceDescription,
+    UnitsDescription,
 )
 from hubweir.namespace.event_hub_entry import EventHubEntry
 from hubweir.namespace.rights import Rights
@@ -174,6 +175,20 @@ class Namespace:
     def renew_key(self, hub: str | None, name: str, key: RuleKey, secret: Secret, on_done: OnRule) -> None:
         """Put another key in the place of one of a rule's two."""
         self._change_rule(hub, name, lambda: self._rule_changes.renew(hub, name, key, secret), on_done)
+
+    def change_units(self, decide: Callable[[UnitsDescription], UnitsDescription], on_done: OnNamespace) -> None:
+        """Set the throughput units. decide: from those of the moment in which the change has its turn; it may raise
+        ServiceError."""
+        self._change_namespace(lambda: SetUnits(decide(self.description.units)), on_done)
+
+    @property
+    def usage(self) -> tuple[tuple[int, ...], ...]:
+        """What was recorded of each hour, oldest first: rows of counts, the hour's start in front."""
+        return self._catalog.usage
+
+    def record_usage(self, hours: Sequence[tuple[int, ...]], oldest_hour_ms: int, on_done: OnNamespace) -> None:
+        """Put these rows in place of what is recorded of their hours, and forget what is older than oldest_hour_ms."""
+        self._change_namespace(lambda: RecordUsage(tuple(hours), oldest_hour_ms), on_done)
 
     def _change_hub(self, name: str, plan: Callable[[], Operation], on_done: OnHub) -> None:
         self._log.submit(Change(plan, lambda: self._changes.entry(name), on_done))

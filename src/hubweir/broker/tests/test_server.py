@@ -16,6 +16,7 @@ from hubweir.broker.commands import (
     AskCounters,
     AskPartitionInfo,
     CancelRead,
+    CapPartitions,
     ChangePartition,
     CloseOwner,
     CloseProducer,
@@ -140,6 +141,7 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         info = await ask(AskPartitionInfo("a"))
         assert isinstance(info, PartitionInfo) and info.last_sequence_number == len(events) + len(numbered) - 1
         assert await ask(ChangePartition("a", Durability.RELAXED, 1)) == Done()
+        assert await ask(CapPartitions(False)) == Done()
         counted = await ask(AskCounters())
         assert isinstance(counted, CountersTaken) and counted.values["broker.partitions"] == 2
         assert await ask(DeletePartition("b")) == Done()

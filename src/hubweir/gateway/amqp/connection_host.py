@@ -30,7 +30,7 @@ from hubweir.amqp.transport.events import (
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands import CloseOwner, Owner, ReaderClosed
 from hubweir.env import Timer
-from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, ServiceError
+from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.node import Node
@@ -211,6 +211,11 @@ class ConnectionHost:
         self.endpoint.answer_sasl(code)
 
     def _opened(self, event: Opened) -> None:
+        most = self.settings.connections_max
+        if most is not None and self.gateway.connection_count > most:
+            text = f"The namespace has {most} connections, which is its quota; close one, then connect again."
+            self.close(ServiceError(RESOURCE_LIMIT, text))
+            return
         self._later("authorize", self.settings.unauthorized_connection_ms, self._end_unauthorized)
         self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
 

@@ -39,6 +39,7 @@ from hubweir.broker.commands import (
 )
 from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
+from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.amqp.run_cursor import cursor_at
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics, wants_metrics
@@ -66,6 +67,9 @@ class ConsumerNode(Node):
         self._reader_id: int | None = None
         self._held: bytes | memoryview | None = None
         self._cursor = RunCursor(0, 0, 0)
+        self._left = 0  # at most so many events of the held run are not sent
+        env = host.env
+        self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
         self._wants_metrics = wants_metrics(link)
         self._metrics = b""  # for the next send only
         self._is_asking = False
@@ -116,6 +120,7 @@ class ConsumerNode(Node):
     def closed(self) -> None:
         self._is_over = True
         self._held = None
+        self._pacer.close()
         # The end of a connection frees all of its readers with one command.
         if self._reader_id is not None and not self.host.is_over:
             self._place.broker.submit(CloseReader(self._reader_id), _nothing)
@@ -177,14 +182,19 @@ class ConsumerNode(Node):
         if self.link.credit <= 0:
             self._answer_drain()
             return False
+        allowed = self._pacer.allowed(self.link.credit, self._left, len(run) - self._cursor.batch_at)
+        if not allowed:
+            return False
         progress = self.link.send_run(
             run,
             self._cursor,
-            max_events=self.link.credit,
+            max_events=allowed,
             max_bytes=self.host.settings.read_bytes - self._sent_this_turn,
             delivery_annotations=self._metrics,
         )
         self._metrics = b""
+        self._pacer.sent(progress.events, progress.bytes)
+        self._left -= progress.events
         self._cursor = progress.cursor
         self._sent_this_turn += progress.bytes
         self.host.gateway.counters.add("gateway.events_delivered", progress.events)
@@ -232,6 +242,7 @@ class ConsumerNode(Node):
             self._fail(symbol, text)
         elif len(answer.run):
             self._held = answer.run
+            self._left = answer.next_sequence_number - answer.sequence_number
             self._cursor = cursor_at(answer.run, answer.sequence_number)
         else:
             self._answer_drain()

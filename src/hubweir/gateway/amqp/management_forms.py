@@ -8,7 +8,7 @@ keys, all but the name optional, say what a hub is to be created with or changed
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TypeGuard
 
 from hubweir.amqp.messaging.message import Message, ValueBody
@@ -16,7 +16,8 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription
+from hubweir.throughput_unit.usage import HourUsage
 
 # 0001-01-01T00:00:00Z: what the service gives for a partition that never held an event.
 YEAR_ONE_MS = -62_135_596_800_000
@@ -44,6 +45,41 @@ def hub_summary(hub: EventHubDescription) -> dict[str, object]:
         "consumer_groups": list(hub.consumer_groups),
         "revoked_publishers": list(hub.revoked_publishers),
     }
+
+
+def namespace_map(namespace: NamespaceDescription, partition_count: int, warning: str | None) -> dict[str, object]:
+    """The namespace and its throughput units; warning: an empty string when there is nothing to warn of."""
+    return {
+        "name": namespace.name,
+        "type": "com.microsoft:namespace",
+        "created_at": Timestamp(namespace.created_at_ms),
+        "partition_count": Int(partition_count),
+        "throughput_units": Int(namespace.units.held),
+        "maximum_throughput_units": Int(namespace.units.maximum),
+        "warning": warning or "",
+    }
+
+
+def usage_map(hours: list[tuple[int, ...]], since_ms: int) -> dict[str, object]:
+    """What was used in the hours from since_ms on. columns: names of what each row of hours holds."""
+    return {
+        "columns": [column.name for column in fields(HourUsage)],
+        "hours": [[Long(count) for count in row] for row in hours if row[0] >= since_ms],
+    }
+
+
+def wanted_units(request: Message) -> tuple[int | None, int | None]:
+    """throughput_units and maximum_throughput_units of an UPDATE, each None when it is to stay."""
+    wanted = _settings(request)
+    found = []
+    for key in ("throughput_units", "maximum_throughput_units"):
+        value = wanted.pop(key, None)
+        if value is not None and not _is_integer(value):
+            raise _wrong(key, "an integer")
+        found.append(None if value is None else int(value))
+    if wanted:
+        raise ServiceError(ARGUMENT_ERROR, f"A namespace has no setting {str(next(iter(wanted)))[:64]!r}.")
+    return found[0], found[1]
 
 
 def partition_map(hub: str, partition_id: str, info: PartitionInfo) -> dict[str, object]:

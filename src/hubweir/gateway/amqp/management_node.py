@@ -8,6 +8,8 @@
 | CREATE, DELETE         | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
 | see rule_requests.py   | authorizationrule              | Manage, on the hub | the rule's map            |
 | CREATE, DELETE         | revokedpublisher               | Manage, on the hub | 201 or 200, the hub's map |
+| READ, UPDATE           | namespace                      | Manage, everywhere | 200, the namespace's map  |
+| READ                   | namespace-usage                | Manage, everywhere | 200, usage by the hour |
 
 READ is the service's (management operations of the client libraries); the rest are hubweir's own, in the same form.
 Every request is authorised by itself: by the token it carries (security_token) or else by the connection's claims.
@@ -25,18 +27,22 @@ from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.management_forms import (
     hub_map,
     hub_summary,
+    namespace_map,
     new_hub,
     partition_map,
+    usage_map,
     wanted_changes,
+    wanted_units,
 )
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
 from hubweir.gateway.amqp.rule_requests import AUTHORIZATION_RULE, CREATED, OK, RULE_OPERATIONS, rule_request
-from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription
 from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
     from hubweir.gateway.management import Management
 
+NAMESPACE, NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
 EVENT_HUB, PARTITION, CONSUMER_GROUP, REVOKED_PUBLISHER = (
     "com.microsoft:eventhub",
     "com.microsoft:partition",
@@ -86,6 +92,33 @@ class ManagementNode(RequestNode):
                 self.answer(message, size, OK, "OK", partition_map(hub, partition_id, info))
 
         self._management.partition_info(hub, partition_id, answered)
+
+    def _read_namespace(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, "")
+        self.answer(message, size, OK, "OK", self._namespace_map())
+
+    def _change_namespace(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, "")
+        held, maximum = wanted_units(message)
+
+        def changed(result: NamespaceDescription | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                self.refuse(message, size, result, entity="")
+            else:
+                self.answer(message, size, OK, "OK", self._namespace_map())
+
+        self._management.units.change(changed, held=held, maximum=maximum)
+
+    def _read_usage(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, "")
+        since = (message.application_properties or {}).get("since")
+        since_ms = int(since) if isinstance(since, int) else 0
+        self.answer(message, size, OK, "OK", usage_map(self._management.units.hours(), since_ms))
+
+    def _namespace_map(self) -> dict[str, object]:
+        management = self._management
+        partitions = sum(hub.partition_count for hub in management.hubs())
+        return namespace_map(management.namespace(), partitions, management.units.warning)
 
     def _list_hubs(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, "")
@@ -157,6 +190,9 @@ def _named(message: Message, what: str) -> str:
 _STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]] = {
     ("READ", EVENT_HUB): ManagementNode._read_hub,
     ("READ", PARTITION): ManagementNode._read_partition,
+    ("READ", NAMESPACE): ManagementNode._read_namespace,
+    ("UPDATE", NAMESPACE): ManagementNode._change_namespace,
+    ("READ", NAMESPACE_USAGE): ManagementNode._read_usage,
     ("LIST", EVENT_HUB): ManagementNode._list_hubs,
     ("CREATE", EVENT_HUB): ManagementNode._create_hub,
     ("UPDATE", EVENT_HUB): ManagementNode._change_hub,

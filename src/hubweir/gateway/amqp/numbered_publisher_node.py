@@ -149,7 +149,8 @@ class NumberedPublisherNode(PublisherNode):
         delivery_id = rows[at + D_DELIVERY_ID]
         claim = Claim(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
         assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
-        self._place.broker.submit(AppendNumbered(self._opening, run), lambda answer: self.answered(claim, answer))
+        command = AppendNumbered(self._opening, run, added.events, size)
+        self.host.gateway.units.append(self._place.broker, command, lambda answer: self.answered(claim, answer))
 
     def _first_number(self, data: memoryview, start: int, end: int) -> int:
         """The number in the annotations of a delivery; ServiceError when it has none, or names another producer."""

@@ -48,7 +48,9 @@ class World:
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []
         self.broker = BrokerStub()
-        self.queue = AppendQueue(self.soon.append, run_limit_bytes=1_000_000)
+        self.queue = AppendQueue(
+            self.soon.append, lambda broker, command, done: broker.submit(command, done), run_limit_bytes=1_000_000
+        )
 
     def add(self, log_id: str, link: Link) -> None:
         rows = array("q", bytes(8 * DELIVERY_WIDTH))

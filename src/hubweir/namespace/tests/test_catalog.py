@@ -15,14 +15,21 @@ from hubweir.namespace.catalog_operation import (
     IntendDelete,
     NameNamespace,
     Operation,
+    RecordUsage,
     SetGroups,
     SetRevoked,
     SetRules,
+    SetUnits,
     decode_operation,
     decode_state,
     encode,
 )
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EntityStatus, EventHubDescription
+from hubweir.namespace.descriptions import (
+    AuthorizationRuleDescription,
+    EntityStatus,
+    EventHubDescription,
+    UnitsDescription,
+)
 from hubweir.namespace.event_hub_entry import Placement
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
@@ -43,6 +50,9 @@ HISTORY: list[Operation] = [
     IntendCreate("2" * 32, EventHubDescription("other", 1), (Placement("c" * 32, 0),)),
     IntendDelete("2" * 32),
     CommitDelete("2" * 32),
+    SetUnits(UnitsDescription(3, 10, (2, 10))),
+    RecordUsage(((3_600_000, 2, 5), (7_200_000, 3, 1)), 0),
+    RecordUsage(((7_200_000, 3, 9), (10_800_000, 3, 0)), 7_200_000),
 ]
 
 
@@ -77,6 +87,8 @@ def test_a_history_leaves_what_it_says() -> None:
     assert hub.description.consumer_groups == ("$Default", "g")
     assert hub.description.rules[0].primary.reveal() == "k1"
     assert hub.placements == PLACED
+    assert catalog.namespace.units == UnitsDescription(3, 10, (2, 10))
+    assert catalog.usage == ((7_200_000, 3, 9), (10_800_000, 3, 0))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""How much a configuration file may ask for, and what the official emulators refuse beyond that, as one table.
+
+SERVICE is what holds by default: the ranges of the cloud service, and no quota of a tier, because a namespace's tier
+is known elsewhere and has its own table. OFFICIAL_EMULATOR is what the official images accept; a file that passes it
+loads there, too. For other bounds use dataclasses.replace(SERVICE, partitions_max=…).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubweir.config.iso_duration import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNLIMITED_MS
+from hubweir.namespace.descriptions import GROUPS_PER_HUB_MAX, PARTITIONS_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLimits:
+    """Counts and lengths of time that a file may ask for; both ends are allowed."""
+
+    # Words that a file of the official emulators must have: the namespaces' names, the logging member, ASCII ranges.
+    official: bool = False
+    namespaces_max: int = 1_000
+    hubs_min: int = 0
+    hubs_max: int = 10_000
+    partitions_max: int = PARTITIONS_MAX
+    consumer_groups_max: int = GROUPS_PER_HUB_MAX - 1  # $Default is one, and not counted here
+    throughput_units_max: int = 40  # Event Hubs quotas, standard tier
+    premium_messaging_partitions_max: int = 16
+    entities_max: int = 10_000  # queues and topics together
+    subscriptions_min: int = 0
+    subscriptions_max: int = 2_000  # per topic; Service Bus quotas
+    rules_max: int = 2_000  # per topic in the cloud, so no subscription has more
+    time_to_live_min_ms: int = SECOND_MS
+    time_to_live_max_ms: int = UNLIMITED_MS
+    duplicate_window_min_ms: int = 5 * SECOND_MS  # the emulators' lower end; the cloud's is 20 s
+    duplicate_window_max_ms: int = 7 * DAY_MS
+    lock_min_ms: int = 5 * SECOND_MS
+    lock_max_ms: int = 5 * MINUTE_MS
+    delivery_count_max: int = 2_000
+
+
+SERVICE = FileLimits()
+
+OFFICIAL_EMULATOR = FileLimits(
+    official=True,
+    namespaces_max=1,
+    hubs_min=1,
+    hubs_max=10,
+    partitions_max=32,
+    consumer_groups_max=20,
+    entities_max=50,
+    subscriptions_min=1,
+    subscriptions_max=50,
+    rules_max=1_000,
+    time_to_live_min_ms=5 * MINUTE_MS,
+    time_to_live_max_ms=HOUR_MS,
+    duplicate_window_max_ms=5 * MINUTE_MS,
+    delivery_count_max=10,
+)

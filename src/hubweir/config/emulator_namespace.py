@@ -1,0 +1,112 @@
+"""Namespaces in a configuration file: the elements of `NamespaceConfig` (Event Hubs) and of `Namespaces` (Service Bus).
+
+Both take the extension members: Sku, units, Hostnames, AuthorizationRules; and there may be several of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hubweir.config.emulator_entities import NamespaceConfig, Root, Sku
+from hubweir.config.emulator_event_hubs import read_hubs
+from hubweir.config.emulator_limits import FileLimits
+from hubweir.config.emulator_members import (
+    ENTITY_NAME,
+    UniqueNames,
+    entity_name,
+    read_authorization_rules,
+    read_hostnames,
+)
+from hubweir.config.emulator_service_bus import read_queues_and_topics
+from hubweir.config.json_fields import Fields
+from hubweir.config.problems import Kind, Location, quoted
+from hubweir.namespace.names import NAMESPACE_NAME_LIMIT, check_namespace_name
+
+# What the official files must say, and what holds when they do not say it.
+OFFICIAL_NAMES = {Root.EVENT_HUBS: "emulatorNs1", Root.SERVICE_BUS: "sbemulatorns"}
+
+
+class NamespaceType(Enum):
+    """The only type that a namespace under NamespaceConfig has."""
+
+    EVENT_HUB = "EventHub"
+
+
+@dataclass(slots=True)
+class Taken:
+    """Names that lead to one namespace each, over all files that are read together."""
+
+    namespaces: UniqueNames = field(default_factory=lambda: UniqueNames("namespace"))
+    hostnames: dict[str, Location] = field(default_factory=dict)
+
+
+def read_namespaces(user_config: Fields, root: Root, limits: FileLimits, taken: Taken) -> list[NamespaceConfig]:
+    """The member of UserConfig that root names."""
+    namespaces = []
+    for fields in user_config.objects(root.value, required=True, least=1, most=limits.namespaces_max):
+        namespace = _read_namespace(fields, root, limits, taken)
+        fields.finish()
+        if namespace is not None:
+            namespaces.append(namespace)
+    return namespaces
+
+
+def _read_namespace(fields: Fields, root: Root, limits: FileLimits, taken: Taken) -> NamespaceConfig | None:
+    """The namespace; None when its name is not usable or taken, which was noted then."""
+    name = _read_name(fields, root, limits)
+    if root is Root.EVENT_HUBS:
+        fields.choice("Type", NamespaceType)
+    units = fields.integer("ThroughputUnits", least=1, most=limits.throughput_units_max)
+    maximum_units = fields.integer("MaximumThroughputUnits", least=0, most=limits.throughput_units_max)
+    inflates = fields.boolean("IsAutoInflateEnabled")
+    if inflates and fields.member("MaximumThroughputUnits") is None:
+        what = "auto-inflate needs MaximumThroughputUnits"
+        fields.wrong("IsAutoInflateEnabled", what, allowed="true together with MaximumThroughputUnits")
+    if units is not None and maximum_units and maximum_units < units:
+        what = f"MaximumThroughputUnits is below ThroughputUnits ({units})"
+        fields.wrong("MaximumThroughputUnits", what, allowed=f"{units} to {limits.throughput_units_max}")
+    sku = fields.choice("Sku", Sku)
+    messaging_partitions = fields.integer(
+        "PremiumMessagingPartitions", least=1, most=limits.premium_messaging_partitions_max
+    )
+    hostnames = read_hostnames(fields, taken.hostnames)
+    rules = read_authorization_rules(fields)
+    hubs = read_hubs(fields, limits) if root is Root.EVENT_HUBS else ()
+    queues, topics = read_queues_and_topics(fields, limits) if root is Root.SERVICE_BUS else ((), ())
+    if name is None or not taken.namespaces.take(name, fields):
+        return None
+    return NamespaceConfig(
+        root=root,
+        name=name,
+        sku=sku,
+        hostnames=hostnames,
+        throughput_units=units,
+        maximum_throughput_units=maximum_units or None,
+        is_auto_inflate_enabled=inflates,
+        premium_messaging_partitions=messaging_partitions,
+        rules=rules,
+        hubs=hubs,
+        queues=queues,
+        topics=topics,
+        location=fields.place("Name"),
+    )
+
+
+def _read_name(fields: Fields, root: Root, limits: FileLimits) -> str | None:
+    """The name, the official one when there is none; None when it is not legal."""
+    official = OFFICIAL_NAMES[root]
+    if fields.member("Name") is None:
+        return official
+    if root is Root.EVENT_HUBS:
+        allowed = f"1 to {NAMESPACE_NAME_LIMIT} letters, digits and inner hyphens"
+        name = fields.text("Name", check=check_namespace_name, allowed=allowed)
+    else:
+        name = fields.text("Name", check=entity_name(NAMESPACE_NAME_LIMIT), allowed=ENTITY_NAME)
+    if limits.official and name is not None and name != official:
+        what = "the official emulator has one name for its namespace"
+        if root is Root.EVENT_HUBS:
+            fields.bad("Name", what, found=quoted(name), allowed=quoted(official))
+        else:
+            fields.warn("Name", what, kind=Kind.BAD_VALUE, found=quoted(name), allowed=quoted(official))
+    return name

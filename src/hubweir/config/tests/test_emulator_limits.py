@@ -1,0 +1,33 @@
+"""The table of limits: the official emulators never take what the service does not."""
+
+import dataclasses
+
+import pytest
+
+from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
+
+
+@pytest.mark.parametrize("name", [line.name for line in dataclasses.fields(SERVICE) if line.name != "official"])
+def test_the_official_emulators_are_within_the_service(name: str) -> None:
+    official, service = getattr(OFFICIAL_EMULATOR, name), getattr(SERVICE, name)
+    assert official >= service if "_min" in name else official <= service
+
+
+def test_the_official_bounds_are_those_of_its_schema() -> None:
+    assert dataclasses.asdict(OFFICIAL_EMULATOR) == {
+        **dataclasses.asdict(SERVICE),
+        "official": True,
+        "namespaces_max": 1,
+        "hubs_min": 1,
+        "hubs_max": 10,
+        "partitions_max": 32,
+        "consumer_groups_max": 20,
+        "entities_max": 50,
+        "subscriptions_min": 1,
+        "subscriptions_max": 50,
+        "rules_max": 1000,
+        "time_to_live_min_ms": 300_000,
+        "time_to_live_max_ms": 3_600_000,
+        "duplicate_window_max_ms": 300_000,
+        "delivery_count_max": 10,
+    }

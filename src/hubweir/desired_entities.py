@@ -1,0 +1,116 @@
+"""What a Config.json asks for, made in the namespace at start: what is there stays, what may change is changed.
+
+Twice the same file changes nothing. What a file does not name is left alone. A number of partitions that differs from
+the hub's is an error with the place in the file, as is everything else that the namespace refuses; all of them are
+told together, and the service does not start. After a crash in between: the next start makes the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig, NamespaceConfig
+from hubweir.config.problems import EmulatorFileError, Kind, Location, Problem, Problems, Severity
+from hubweir.errors import ServiceError
+from hubweir.gateway.gateway import Gateway
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.names import DEFAULT_GROUP
+from hubweir.namespace.resource_path import fold
+from hubweir.namespace.secret import Secret
+
+KEY_BYTES = 32
+
+
+async def make_entities(gateway: Gateway, wanted: NamespaceConfig) -> None:
+    """Make the hubs, groups and rules of a file. Raises EmulatorFileError with everything that could not be."""
+    problems = Problems()
+    for rule in wanted.rules:
+        await _try(problems, rule.location, _make_rule(gateway, None, rule))
+    for hub in wanted.hubs:
+        if await _try(problems, hub.location, _make_hub(gateway, hub, problems)):
+            for rule in hub.rules:
+                await _try(problems, rule.location, _make_rule(gateway, hub.name, rule))
+    problems.raise_errors()
+
+
+async def _try(problems: Problems, place: Location, step: object) -> bool:
+    try:
+        await step  # type: ignore[misc]  # a coroutine of this module
+    except ServiceError as refusal:
+        problems.add(Problem(Severity.ERROR, Kind.CONTRADICTION, place, refusal.text, "", ""))
+        return False
+    return True
+
+
+async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> None:
+    entry = gateway.namespace.find_hub(hub.name)
+    if entry is None:
+        groups = (DEFAULT_GROUP, *hub.consumer_groups)
+        description = EventHubDescription(hub.name, hub.partition_count, consumer_groups=groups)
+        longest_ms = gateway.namespace.profile.retention_ms or description.retention_ms
+        retention_ms = hub.retention_ms or min(description.retention_ms, longest_ms)
+        wanted = replace(description, retention_ms=retention_ms)
+        await _asked(lambda done: gateway.management.create_hub(wanted, done))
+        return
+    known = entry.description
+    if known.partition_count != hub.partition_count:
+        text = f"the event hub '{known.name}' has {known.partition_count} partitions for its whole life"
+        allowed = f"{known.partition_count}, another name, or a fresh data folder"
+        place = hub.partition_count_location
+        problems.add(Problem(Severity.ERROR, Kind.CONTRADICTION, place, text, str(hub.partition_count), allowed))
+    if hub.retention_ms not in (None, known.retention_ms):
+        changed = replace(known, retention_ms=hub.retention_ms or known.retention_ms)
+        await _asked(lambda done: gateway.management.change_hub(changed, done))
+    for group in hub.consumer_groups:
+        if known.find_group(group) is None:
+            await _asked(partial(gateway.management.create_group, hub.name, group))
+
+
+async def _make_rule(gateway: Gateway, hub: str | None, rule: AuthorizationRuleConfig) -> None:
+    """The rule as the file says; keys that it leaves out stay, or are drawn for a new rule."""
+    namespace = gateway.namespace
+    level = namespace.description.rules if hub is None else namespace.get_hub(hub).description.rules
+    known = next((each for each in level if fold(each.name) == fold(rule.name)), None)
+
+    def key(given: Secret | None, old: Secret | None) -> Secret:
+        if given is not None or old is not None:
+            return given or old or Secret("")
+        return Secret(base64.b64encode(gateway.env.random_bytes(KEY_BYTES)).decode("ascii"))
+
+    primary = key(rule.primary, None if known is None else known.primary)
+    secondary = key(rule.secondary, None if known is None else known.secondary)
+    wanted = AuthorizationRuleDescription(rule.name, rule.rights, primary, secondary)
+    if known is None or not _is_same(known, wanted):
+        await _asked(lambda done: namespace.set_rule(hub, wanted, done))
+
+
+def _is_same(known: AuthorizationRuleDescription, wanted: AuthorizationRuleDescription) -> bool:
+    if (known.name, known.rights) != (wanted.name, wanted.rights):
+        return False
+    pairs = ((known.primary, wanted.primary), (known.secondary, wanted.secondary))
+    return all(hmac.compare_digest(old.reveal().encode(), new.reveal().encode()) for old, new in pairs)
+
+
+async def _asked(start: Callable[[Callable[[Any], None]], None]) -> Any:
+    """The answer of a change; ServiceError is raised."""
+    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    start(lambda answer: None if answered.done() else answered.set_result(answer))
+    answer = await answered
+    if isinstance(answer, ServiceError):
+        raise answer
+    return answer
+
+
+def only_namespace(namespaces: tuple[NamespaceConfig, ...]) -> NamespaceConfig:
+    """The one namespace of event hubs; EmulatorFileError when there are several, which one service does not serve."""
+    for second in namespaces[1:]:
+        what = "one service serves one namespace of event hubs, and this is a further one"
+        allowed = "one namespace; start another service for each of the others"
+        raise EmulatorFileError([Problem(Severity.ERROR, Kind.NOT_SERVED, second.location, what, second.name, allowed)])
+    return namespaces[0]

@@ -1,0 +1,221 @@
+"""The namespace's throughput units at work: appends are admitted, sends paced, usage recorded, units changed.
+
+What is held stands in the catalog and may change while events flow; auto-inflate's raises are written there at once.
+Usage is written there once a minute, as far as it changed, and when the service stops. After a crash: units as the
+catalog has them, full buckets, usage as of the last minute.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from hubweir.broker.commands import AlreadyAppended, Answer, AppendEvents, AppendNumbered, CapPartitions, Refusal
+from hubweir.env import Env, Timer
+from hubweir.errors import SERVER_BUSY, ServiceError
+from hubweir.gateway.brokers import BrokerClient, Brokers, OnAnswer
+from hubweir.namespace.descriptions import NamespaceDescription, UnitsDescription
+from hubweir.namespace.namespace import Namespace
+from hubweir.throughput_unit.admission import Busy, NamespaceAdmission
+from hubweir.throughput_unit.auto_inflate import UnitsRaised, check_maximum
+from hubweir.throughput_unit.throughput_unit import UNITS_MAX, check_units, units_beyond_partitions
+from hubweir.throughput_unit.usage import FORMAT, HOUR_MS, HOURS_KEPT, Usage
+
+logger = logging.getLogger(__name__)
+
+RECORD_EVERY_MS = 60_000
+
+OnUnits = Callable[[NamespaceDescription | ServiceError], None]
+Rows = dict[int, tuple[int, ...]]
+
+
+class NamespaceUnits:
+    """See the module's text. cap_partitions: one unit a partition while units are on. units_max: the most allowed."""
+
+    def __init__(
+        self,
+        env: Env,
+        namespace: Namespace,
+        brokers: Brokers,
+        *,
+        cap_partitions: bool = True,
+        units_max: int = UNITS_MAX,
+    ) -> None:
+        self._env = env
+        self._namespace = namespace
+        self._brokers = brokers
+        self._cap_partitions = cap_partitions
+        self._units_max = units_max
+        self._recorded: Rows = {row[0]: row for row in namespace.usage}
+        self._capped = False
+        now_ms = env.monotonic_ms()
+        rows = {"format": FORMAT, "hours": [list(row) for row in namespace.usage]}
+        usage = Usage.restored(rows, now_ms=now_ms, wall_ms=env.now_ms())
+        held = namespace.description.units
+        self.admission = NamespaceAdmission(
+            namespace.description.name,
+            usage,
+            now_ms=now_ms,
+            units=held.held or None,
+            maximum_units=held.maximum or None,
+        )
+        self._applied = held
+        self._tell_brokers()
+        self._timer: Timer = env.call_later(RECORD_EVERY_MS, self._record_now_and_then)
+
+    # Events
+
+    def append(self, broker: BrokerClient, command: AppendEvents | AppendNumbered, on_answer: OnAnswer) -> None:
+        """Have a run stored, when the namespace's units let it in; else a known refusal, and nothing is stored."""
+        admission, env = self.admission, self._env
+        admitted = admission.admit(command.size_bytes, command.events, env.monotonic_ms())
+        if admission.maximum_units is not None:
+            self._write_raises()
+        if isinstance(admitted, Busy):
+            error = admission.busy_error(admitted)
+            on_answer(Refusal(error.condition.symbol, error.text))
+            return
+
+        def answered(answer: Answer) -> None:
+            if isinstance(answer, AlreadyAppended):
+                admission.give_back(admitted, env.monotonic_ms())
+            elif isinstance(answer, Refusal) and answer.known:
+                admission.give_back(admitted, env.monotonic_ms(), busy=answer.symbol == SERVER_BUSY.symbol)
+            on_answer(answer)
+
+        broker.submit(command, answered)
+
+    def inflated(self) -> None:
+        """A read may have made units grow: write it down."""
+        if self.admission.maximum_units is not None:
+            self._write_raises()
+
+    # Units
+
+    def change(self, on_done: OnUnits, *, held: int | None = None, maximum: int | None = None) -> None:
+        """Hold other units, or let auto-inflate go elsewhere; None leaves a number as it is, 0 is off and none.
+
+        on_done: when it holds and is durable, or with ServiceError ARGUMENT_OUT_OF_RANGE.
+        """
+
+        def decide(known: UnitsDescription) -> UnitsDescription:
+            return self._checked(
+                replace(
+                    known,
+                    held=known.held if held is None else held,
+                    maximum=known.maximum if maximum is None else maximum,
+                )
+            )
+
+        self._namespace.change_units(decide, on_done)
+
+    def apply_settings(self, held: int, maximum: int, on_done: OnUnits) -> None:
+        """At a start: what the settings say holds, unless they said the same before; then what was changed since."""
+
+        def decide(known: UnitsDescription) -> UnitsDescription:
+            if known.from_settings == (held, maximum):
+                return self._checked(known)
+            return self._checked(UnitsDescription(held, maximum, (held, maximum)))
+
+        self._namespace.change_units(decide, on_done)
+
+    def catalog_changed(self) -> None:
+        """The catalog was changed: hold what it says now."""
+        units = self._namespace.description.units
+        if units == self._applied:
+            return
+        self._applied = units
+        self.admission.maximum_units = units.maximum or None
+        if (units.held or None) != self.admission.units:
+            self.admission.set_units(units.held or None, self._env.monotonic_ms())
+        self._tell_brokers()
+
+    @property
+    def warning(self) -> str | None:
+        """What an operator should know about the units held; None: nothing."""
+        if not self._cap_partitions or not self.admission.units:
+            return None
+        hubs = {hub.name: hub.description.partition_count for hub in self._namespace.hubs()}
+        return units_beyond_partitions(self._namespace.description.name, self.admission.units, hubs)
+
+    # Usage
+
+    def hours(self) -> list[tuple[int, ...]]:
+        """What each hour was used for, oldest first: the columns of HourUsage in order."""
+        now_ms = self._env.monotonic_ms()
+        return list(_rows(self.admission.usage, now_ms).values())
+
+    def stop(self, on_done: Callable[[object], None]) -> None:
+        """Record what was used and count no more; on_done when it is written, or could not be."""
+        self._timer.cancel()
+        self._record(on_done)
+
+    def _record_now_and_then(self) -> None:
+        self._timer = self._env.call_later(RECORD_EVERY_MS, self._record_now_and_then)
+        self.admission.usage.set_clocks(self._env.monotonic_ms(), self._env.now_ms())
+        self._record(_log_refusal)
+
+    def _record(self, on_done: Callable[[object], None]) -> None:
+        now = _rows(self.admission.usage, self._env.monotonic_ms())
+        changed = [row for hour_ms, row in now.items() if self._recorded.get(hour_ms) != row]
+        # An hour in which nothing was held and nothing moved is not worth a write.
+        if not any(any(row[1:]) for row in changed):
+            on_done(None)
+            return
+        oldest_ms = self._env.now_ms() - HOURS_KEPT * HOUR_MS
+
+        def recorded(result: NamespaceDescription | ServiceError) -> None:
+            if not isinstance(result, ServiceError):
+                self._recorded = now
+            on_done(result)
+
+        self._namespace.record_usage(changed, oldest_ms, recorded)
+
+    # Inside
+
+    def _checked(self, units: UnitsDescription) -> UnitsDescription:
+        name = self._namespace.description.name
+        if units.held:
+            check_units(name, units.held, units_max=self._units_max)
+            if units.maximum:
+                check_maximum(name, units.held, units.maximum, units_max=self._units_max)
+        elif units.maximum:
+            check_units(name, units.maximum, units_max=self._units_max)
+        return units
+
+    def _write_raises(self) -> None:
+        for raised in self.admission.take_raised():
+            logger.warning(
+                "namespace %s: %s reached the limit, throughput units were raised from %d to %d",
+                self._namespace.description.name, raised.cause.value, raised.before, raised.after,
+            )  # fmt: skip
+            self._namespace.change_units(_raise_by(raised), _log_refusal)
+
+    def _tell_brokers(self) -> None:
+        is_capped = self._cap_partitions and self._applied.held > 0
+        if is_capped != self._capped:
+            self._capped = is_capped
+            for broker in self._brokers:
+                broker.submit(CapPartitions(is_capped), _log_refusal)
+
+
+def _raise_by(raised: UnitsRaised) -> Callable[[UnitsDescription], UnitsDescription]:
+    """What an operator did meanwhile wins: units that were turned off or bounded lower are not raised."""
+
+    def decide(known: UnitsDescription) -> UnitsDescription:
+        if not known.held or known.maximum < raised.after:
+            return known
+        return replace(known, held=max(known.held, raised.after))
+
+    return decide
+
+
+def _rows(usage: Usage, now_ms: int) -> Rows:
+    hours: list[list[int]] = usage.snapshot(now_ms)["hours"]  # type: ignore[assignment]  # its documented shape
+    return {row[0]: tuple(row) for row in hours}
+
+
+def _log_refusal(result: object) -> None:
+    if isinstance(result, ServiceError | Refusal):
+        logger.error("throughput units: %s", result.text)

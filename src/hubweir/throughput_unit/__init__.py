@@ -1,0 +1,7 @@
+"""Throughput units: how much a namespace may take in and hand out a second, and what that costs. Floor: domain.
+
+Start with throughput_unit.py, what one unit buys; then token_bucket.py, the arithmetic, and admission.py, where the
+hubs of a namespace share their units. One partition's own limit is partition_cap.py; when units are added is
+auto_inflate.py; what is billed is usage.py; how several processes share is share.py. The page is
+docs/throughput_unit.md.
+"""

@@ -1,0 +1,236 @@
+"""What one namespace lets in and out: its units, shared by all of its event hubs, whoever comes first.
+
+*In*: `admit`, once for each run of events that is about to be appended: all of it or nothing. What was admitted and
+then not stored is given back. *Out*: `take`, once for each run of events that is about to be sent to a consumer: never
+refused; the answer is how long to wait before sending. Runs wait in the order in which they asked, so readers of one
+namespace get their turns. With auto-inflate, units are added inside these calls, before anything is refused or waits.
+
+Units are off (None) or 1 to UNITS_CEILING, and may be changed at any time; usage is counted in either case. A send
+that waits keeps the delay it was told when units change meanwhile.
+
+Where several processes serve one namespace, each has an object of this class and `set_share` says what part of the
+units it may use (share.py). Times are monotonic milliseconds. After a crash: buckets start full, usage as it was
+stored last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hubweir.errors import SERVER_BUSY, ServiceError
+from hubweir.throughput_unit.auto_inflate import Cause, UnitsRaised, inflated
+from hubweir.throughput_unit.rate_limit import RateLimit, Room
+from hubweir.throughput_unit.throughput_unit import Capacity, Rate, capacity_of
+from hubweir.throughput_unit.usage import Usage
+
+# The service asks for about this long, and the Python client waits so long after a server-busy in any case.
+WAIT_HINT_S = 4
+# What clients of the service know the condition by, beside its symbol.
+ERROR_CODE = 50002
+_UNLIMITED = Room(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """May be stored. Kept until it is, since `give_back` wants it: it says what was taken, where, in which hour."""
+
+    size_bytes: int
+    events: int
+    hour_ms: int
+    limit: RateLimit | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Nothing of it may be stored. retry_after_ms: when it would fit if nobody else sent."""
+
+    retry_after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """May be sent to a consumer when delay_ms have passed; 0: now. The rest is for `give_back_unsent`."""
+
+    delay_ms: int
+    hour_ms: int
+    limit: RateLimit | None = field(default=None, repr=False, compare=False)
+
+
+class NamespaceAdmission:
+    """See the module's text. The hot calls, admit and take, cost a few microseconds for a run of any length.
+
+    usage: counts what is admitted here. maximum_units: how far auto-inflate may go, or None.
+    """
+
+    def __init__(
+        self, namespace: str, usage: Usage, *, now_ms: int, units: int | None, maximum_units: int | None = None
+    ) -> None:
+        self._namespace = namespace
+        self._usage = usage
+        self._units: int | None = None
+        self._ingress: RateLimit | None = None
+        self._egress: RateLimit | None = None
+        self._raised: list[UnitsRaised] = []
+        self._asked = [0, 0, 0, 0]
+        self.maximum_units = maximum_units
+        self.set_units(units, now_ms)
+
+    @property
+    def units(self) -> int | None:
+        """How many units are held now; None: off."""
+        return self._units
+
+    @property
+    def usage(self) -> Usage:
+        return self._usage
+
+    # Events that come in
+
+    def admit(self, size_bytes: int, events: int, now_ms: int) -> Admitted | Busy:
+        """Ask for all of these events at once. Busy has no effect but that it is counted."""
+        row = self._usage.row(now_ms)
+        self._asked[0] += size_bytes
+        self._asked[1] += events
+        limit = self._ingress
+        if limit is not None:
+            wait_ms = limit.admit(size_bytes, events, now_ms)
+            if wait_ms and self._inflate(Cause.INGRESS, limit, size_bytes, events, now_ms):
+                wait_ms = limit.admit(size_bytes, events, now_ms)
+            if wait_ms:
+                row.refusals += 1
+                row.refused_events += events
+                return Busy(wait_ms)
+        row.bytes_in += size_bytes
+        row.events_in += events
+        return Admitted(size_bytes, events, row.hour_ms, limit)
+
+    def give_back(self, admitted: Admitted, now_ms: int, *, busy: bool = False) -> None:
+        """These events were not stored after all. busy: because a partition's own limit refused them.
+
+        Once for each Admitted; events that may have been stored are not given back.
+        """
+        if admitted.limit is not None:
+            admitted.limit.give_back(admitted.size_bytes, admitted.events, now_ms)
+        row = self._usage.find(admitted.hour_ms)
+        if row is not None:
+            row.bytes_in -= admitted.size_bytes
+            row.events_in -= admitted.events
+        if busy:
+            refused = self._usage.row(now_ms)
+            refused.refusals += 1
+            refused.refused_events += admitted.events
+
+    def ingress_room(self, now_ms: int) -> Room:
+        """What `admit` would take now: for a caller who was told Busy and can cut what it has at a delivery."""
+        return _UNLIMITED if self._ingress is None else self._ingress.room(now_ms)
+
+    def busy_error(self, busy: Busy) -> ServiceError:
+        """The refusal as a sender sees it; on HTTPS the seconds are also its Retry-After."""
+        units = self._units or 0
+        rate = capacity_of(units).ingress
+        text = (
+            f"Namespace '{self._namespace}' is over its throughput units ({units}: {rate.bytes_per_second} bytes or "
+            f"{rate.events_per_second} events a second in); nothing was stored. Error code: {ERROR_CODE}. Please wait "
+            f"{retry_after_s(busy)} seconds and send again, or raise the units."
+        )
+        return ServiceError(SERVER_BUSY, text)
+
+    # Events that go out
+
+    def take(self, size_bytes: int, events: int, now_ms: int) -> Paced:
+        """Reserve the sending of these events; the answer says how long to wait before sending them."""
+        row = self._usage.row(now_ms)
+        row.bytes_out += size_bytes
+        row.events_out += events
+        self._asked[2] += size_bytes
+        self._asked[3] += events
+        limit = self._egress
+        if limit is None:
+            return Paced(0, row.hour_ms)
+        delay_ms = limit.reserve(size_bytes, events, now_ms)
+        if delay_ms:
+            # What was reserved is put back first, so that the units to add are found for the whole of it.
+            limit.give_back(size_bytes, events, now_ms)
+            self._inflate(Cause.EGRESS, limit, size_bytes, events, now_ms)
+            delay_ms = limit.reserve(size_bytes, events, now_ms)
+            row.delays += delay_ms > 0
+        return Paced(delay_ms, row.hour_ms, limit)
+
+    def give_back_unsent(self, paced: Paced, size_bytes: int, events: int, now_ms: int) -> None:
+        """This much of what `take` reserved was not sent: less credit than events, or the link ended."""
+        if paced.limit is not None:
+            paced.limit.give_back(size_bytes, events, now_ms)
+        row = self._usage.find(paced.hour_ms)
+        if row is not None:
+            row.bytes_out -= size_bytes
+            row.events_out -= events
+
+    def egress_room(self, now_ms: int) -> Room:
+        """What could be sent now without a delay, for a caller who wants to reserve no more than that."""
+        return _UNLIMITED if self._egress is None else self._egress.room(now_ms)
+
+    # Units
+
+    def set_units(self, units: int | None, now_ms: int) -> None:
+        """Hold this many units from now on (checked by check_units); None: no limits.
+
+        Added units come with their burst. A lower number still counts for this hour of the bill.
+        """
+        self._units = units
+        self._usage.hold(units or 0, now_ms)
+        if units is None:
+            self._ingress = self._egress = None
+        else:
+            self._set_capacity(capacity_of(units), now_ms, grant=True)
+
+    def set_share(self, share: Capacity, now_ms: int) -> None:
+        """Use this part of the namespace's units from now on; does nothing while they are off. Gives no burst.
+
+        The number of units stays. A set_units is followed by a new share; auto-inflate is off here (maximum_units
+        None), since only the keeper of the namespace sees the whole.
+        """
+        if self._units is not None:
+            self._set_capacity(share, now_ms, grant=False)
+
+    def take_raised(self) -> list[UnitsRaised]:
+        """What auto-inflate did since the last call: to be stored with the namespace, and told to people."""
+        raised, self._raised = self._raised, []
+        return raised
+
+    def take_asked(self) -> Capacity:
+        """Bytes and events that were asked for since the last call, refused ones included (share.py)."""
+        bytes_in, events_in, bytes_out, events_out = self._asked
+        self._asked = [0, 0, 0, 0]
+        return Capacity(Rate(bytes_in, events_in), Rate(bytes_out, events_out))
+
+    def _set_capacity(self, capacity: Capacity, now_ms: int, *, grant: bool) -> None:
+        if self._ingress is None or self._egress is None:
+            self._ingress = RateLimit(capacity.ingress, now_ms=now_ms)
+            self._egress = RateLimit(capacity.egress, now_ms=now_ms)
+            return
+        self._ingress.change(capacity.ingress, now_ms, grant=grant)
+        self._egress.change(capacity.egress, now_ms, grant=grant)
+
+    def _inflate(self, cause: Cause, limit: RateLimit, size_bytes: int, events: int, now_ms: int) -> bool:
+        """Add the units that this request needs, as far as there are any; True when some were added."""
+        before, maximum = self._units, self.maximum_units
+        if before is None or maximum is None:
+            return False
+
+        def suffices(units: int) -> bool:
+            if cause is Cause.INGRESS:
+                return limit.would_admit(capacity_of(units).ingress, size_bytes, events, now_ms)
+            return limit.would_flow(capacity_of(units).egress, size_bytes, events, now_ms)
+
+        after = inflated(before, maximum, suffices)
+        if after == before:
+            return False
+        self.set_units(after, now_ms)
+        self._usage.row(now_ms).inflations += 1
+        self._raised.append(UnitsRaised(before, after, cause, now_ms))
+        return True
+
+
+def retry_after_s(busy: Busy) -> int:
+    """Whole seconds to ask a client to wait: never less than WAIT_HINT_S."""
+    return max(WAIT_HINT_S, -(-busy.retry_after_ms // 1_000))

@@ -1,0 +1,86 @@
+"""What one throughput unit buys, and how many a namespace may hold.
+
+| direction | bytes a second | events a second | over it |
+|---|---|---|---|
+| in (ingress) | 1,048,576 | 1,000 | refused as server-busy, nothing stored |
+| out (egress) | 2,097,152 | 4,096 | paced, no error |
+
+Whichever is reached first counts. Source: the service's pages on scalability and on quotas, which say "1 MB or 1,000
+events" in and "2 MB or 4,096 events" out. A MB is 2**20 bytes here. The same pages give a unit 84 GB of storage a
+day, which is what 86,400 seconds at 1 MB come to in powers of two (86.4 otherwise); and the largest publication,
+"1 MB", is advertised on links as 1,048,576 bytes, so that one unit takes one of them a second.
+
+Bytes are those of whole deliveries: of a batch, its envelope included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+
+UNITS_MIN = 1
+# What the service sells to a namespace of the standard tier; a flag lifts it to the ceiling.
+UNITS_MAX = 40
+# Older pages of the service sell units in blocks of 20 up to this many.
+UNITS_CEILING = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One direction's limit: bytes and events a second, each a positive integer."""
+
+    bytes_per_second: int
+    events_per_second: int
+
+    def times(self, count: int) -> Rate:
+        return Rate(self.bytes_per_second * count, self.events_per_second * count)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What may come in and go out a second."""
+
+    ingress: Rate
+    egress: Rate
+
+
+UNIT = Capacity(ingress=Rate(1_048_576, 1_000), egress=Rate(2_097_152, 4_096))
+
+
+def capacity_of(units: int) -> Capacity:
+    """What this many units buy together."""
+    return Capacity(UNIT.ingress.times(units), UNIT.egress.times(units))
+
+
+def check_units_max(units_max: int) -> int:
+    """The largest number of units that an operator wants to allow. Raises ServiceError ARGUMENT_OUT_OF_RANGE."""
+    if not UNITS_MIN <= units_max <= UNITS_CEILING:
+        text = f"The largest number of throughput units is {units_max}; {UNITS_MIN} to {UNITS_CEILING} are allowed."
+        raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
+    return units_max
+
+
+def check_units(namespace: str, units: int, *, units_max: int = UNITS_MAX) -> int:
+    """units, when the namespace may hold that many; ServiceError ARGUMENT_OUT_OF_RANGE with the way out if not."""
+    if not UNITS_MIN <= units <= units_max:
+        more = f" Up to {UNITS_CEILING} with --max-throughput-units." if units_max < UNITS_CEILING else ""
+        text = f"Namespace '{namespace}': {units} throughput units; {UNITS_MIN} to {units_max} are allowed.{more}"
+        raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
+    return units
+
+
+def units_beyond_partitions(namespace: str, units: int, partition_counts: Mapping[str, int]) -> str | None:
+    """A warning when the namespace has more units than partitions, so that the partition cap leaves some idle.
+
+    partition_counts: by event hub. None: there is nothing to warn of.
+    """
+    partitions = sum(partition_counts.values())
+    if not partition_counts or units <= partitions:
+        return None
+    return (
+        f"Namespace '{namespace}' has {units} throughput units for {partitions} partitions. A partition carries at "
+        f"most one unit, so {units - partitions} of them cannot be used; add event hubs with more partitions, lower "
+        "the units, or lift the limit with --no-partition-cap."
+    )
