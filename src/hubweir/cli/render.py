@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -9,9 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 
+# Of what is not a terminal: wide enough that no column is cut or folded when it is piped or kept.
+PIPE_WIDTH = 200
+
+
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under headings on standard output."""
     grid = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for row in rows:
         grid.add_row(*row)
-    Console(markup=False, highlight=False).print(grid)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    Console(markup=False, highlight=False, width=width).print(grid)

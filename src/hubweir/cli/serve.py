@@ -39,12 +39,29 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
         meaning = f"{line.metadata['meaning']}  [default: {_shown(line.name, line.default)}]"
         if kind is bool:
             option = click.option(f"{flag}/--no{flag[1:]}", line.name, default=None, help=meaning)
+        elif isinstance(kind, types.GenericAlias):
+            option = click.option(
+                flag,
+                line.name,
+                type=_Value(kind),
+                multiple=True,
+                callback=_joined,
+                help=meaning,
+                metavar=_metavar(kind),
+            )
         else:
             option = click.option(
                 flag, line.name, type=_Value(kind), default=None, help=meaning, metavar=_metavar(kind)
             )
         command = option(command)
     return command
+
+
+def _joined(
+    context: click.Context, parameter: click.Parameter, given: tuple[tuple[object, ...], ...]
+) -> tuple[object, ...] | None:
+    """A list that is given by one flag, or by several; None when it is not given."""
+    return tuple(value for part in given for value in part) if given else None
 
 
 def _metavar(kind: object) -> str:

@@ -40,4 +40,4 @@ def test_usage_counts_what_was_sent(type_command: Typed) -> None:
     type_command("send", "counted", "a", "b", "c")
     document = json.loads(type_command("namespace", "usage", "--hours", "2", "--json").stdout)
     assert sum(row["events_in"] for row in document["hours"]) == 3
-    assert "events in" in type_command("namespace", "usage").output
+    assert "unit-hours" in type_command("namespace", "usage").output

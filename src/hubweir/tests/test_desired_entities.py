@@ -1,0 +1,108 @@
+"""A Config.json at start: made once, changed where it may be, told where it cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hubweir.cli.serve import configured
+from hubweir.config.problems import EmulatorFileError
+from hubweir.config.settings import Settings
+from hubweir.launcher import Service
+from hubweir.testing.event_loops import run_on
+
+
+def write(folder: Path, *namespaces: dict[str, Any]) -> Path:
+    file = folder / "Config.json"
+    text = json.dumps(
+        {"UserConfig": {"NamespaceConfig": list(namespaces), "LoggingConfig": {"Type": "Console"}}}, indent=1
+    )
+    file.write_text(text)
+    return file
+
+
+def start(folder: Path, file: Path, **flags: object) -> dict[str, Any]:
+    """Start on folder with the file as `hubweir serve` does, and say what is there; stopped again."""
+    given = {"data": str(folder / "data"), "port": (0,), "emulator_config": (str(file),), **flags}
+    settings, entities = configured(given, {}, None)
+
+    async def run() -> dict[str, Any]:
+        service = await Service.start(settings, entities)
+        try:
+            namespace = service.gateway.namespace
+            return {
+                "name": namespace.description.name,
+                "units": (namespace.description.units.held, namespace.description.units.maximum),
+                "rules": {rule.name: (rule.rights, rule.primary.reveal()) for rule in namespace.description.rules},
+                "hubs": {hub.name: hub.description for hub in namespace.hubs()},
+                "version": namespace.version,
+            }
+        finally:
+            await service.stop()
+
+    return run_on("asyncio", run())
+
+
+HUB = {"Name": "eh1", "PartitionCount": 2, "ConsumerGroups": [{"Name": "cg1"}]}
+
+
+def test_what_a_file_names_is_there_when_the_service_is_ready(tmp_path: Path) -> None:
+    rules = [{"KeyName": "send-only", "PrimaryKey": "abc", "Rights": ["Send"]}]
+    file = write(tmp_path, {"Name": "ns1", "ThroughputUnits": 2, "AuthorizationRules": rules, "Entities": [HUB]})
+    found = start(tmp_path, file)
+    assert (found["name"], found["units"]) == ("ns1", (2, 0))
+    assert found["rules"]["send-only"][1] == "abc"
+    assert (found["hubs"]["eh1"].partition_count, found["hubs"]["eh1"].consumer_groups) == (2, ("$Default", "cg1"))
+
+
+def test_the_same_file_again_changes_nothing_and_a_changed_one_what_may_change(tmp_path: Path) -> None:
+    file = write(tmp_path, {"Entities": [HUB]})
+    first = start(tmp_path, file)
+    again = start(tmp_path, file)
+    assert first["name"] == "emulatorNs1"
+    assert again["hubs"] == first["hubs"]
+    write(tmp_path, {"Entities": [{**HUB, "ConsumerGroups": [{"Name": "cg2"}], "MessageRetentionInDays": 2}]})
+    changed = start(tmp_path, file)["hubs"]["eh1"]
+    assert changed.consumer_groups == ("$Default", "cg1", "cg2")
+    assert changed.retention_ms == 2 * 86_400_000
+
+
+def test_another_number_of_partitions_is_an_error_with_its_place_and_nothing_stays_open(tmp_path: Path) -> None:
+    file = write(tmp_path, {"Entities": [HUB]})
+    start(tmp_path, file)
+    write(tmp_path, {"Entities": [{**HUB, "PartitionCount": 3}, {"Name": "other", "PartitionCount": 1}]})
+    with pytest.raises(EmulatorFileError) as refused:
+        start(tmp_path, file)
+    (problem,) = refused.value.errors
+    assert problem.location.path == "$.UserConfig.NamespaceConfig[0].Entities[0].PartitionCount"
+    assert problem.location.line == 8
+    assert "2 partitions for its whole life" in problem.what
+    write(tmp_path, {"Entities": [HUB]})
+    assert "eh1" in start(tmp_path, file)["hubs"]
+
+
+def test_several_namespaces_are_refused_by_name(tmp_path: Path) -> None:
+    file = write(tmp_path, {"Name": "one", "Entities": []}, {"Name": "two", "Entities": []})
+    with pytest.raises(EmulatorFileError, match="one namespace; start another service"):
+        start(tmp_path, file)
+
+
+def test_flags_win_over_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, {"Name": "ns1", "ThroughputUnits": 2, "Entities": []})
+    found = start(tmp_path, file, namespace="mine", throughput_units=0)
+    assert (found["name"], found["units"]) == ("mine", (0, 0))
+
+
+def test_the_quotas_of_a_profile_hold_for_the_file(tmp_path: Path) -> None:
+    hub = {"Name": "long", "PartitionCount": 1, "MessageRetentionInDays": 8}
+    with pytest.raises(EmulatorFileError, match="profile 'standard'"):
+        start(tmp_path, write(tmp_path, {"Sku": "Standard", "Entities": [hub]}))
+
+
+def test_without_a_file_there_are_the_settings_alone(tmp_path: Path) -> None:
+    settings, entities = configured({"data": str(tmp_path)}, {}, None)
+    assert settings == Settings(data=str(tmp_path))
+    assert entities is None
