@@ -153,7 +153,9 @@ class Service:
         self._lock = self._files.lock_folder("")
         check_data_format(self._files)
         tls = server_context(self._certificate_files())
-        catalog = self._catalog = MessagingStore.open(env, CATALOG_FOLDER, counters=self.counters)
+        catalog = self._catalog = MessagingStore.open(
+            env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
+        )
         ids = catalog.log_ids()
         namespace = Namespace(
             catalog.create_log(ids[0] if ids else env.new_id()),

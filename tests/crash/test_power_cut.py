@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +27,12 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import operations_of
+from tests.crash.loop_disk import MIB, make_image, mounted, skip_without_disks
 
 WRITER = Path(__file__).with_name("power_cut_writer.py")
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PROGRAM = runpy.run_path(str(WRITER))
-IMAGE_BYTES = 128 * 1024 * 1024
+IMAGE_BYTES = 128 * MIB
 CUTS, CONTROL_CUTS = 100, 20
 # The image is full after about this much; a new one is made then.
 FRESH_AFTER = 10
@@ -57,16 +57,7 @@ class Cut:
 def disk_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for images, where this user may mount them; skips loudly elsewhere."""
     folder = tmp_path_factory.mktemp("power-cut")
-    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
-        pytest.skip("POWER CUTS NOT TESTED: they need root and mkfs.ext4")
-    probe = folder / "probe.img"
-    make_image(probe)
-    try:
-        with mounted(probe):
-            pass
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"POWER CUTS NOT TESTED: no loop mounts here ({error.stderr.decode().strip()})")
-    probe.unlink()
+    skip_without_disks(folder, "POWER CUTS")
     return folder
 
 
@@ -89,7 +80,7 @@ def power_cuts(folder: Path, count: int, *, lying_sync: bool) -> Iterator[Cut]:
     image = folder / "disk.img"
     for number in range(count):
         if lying_sync or number % FRESH_AFTER == 0:
-            make_image(image)
+            make_image(image, IMAGE_BYTES)
         accepted = write_until_cut(image, folder / "cut.img", run_s=0.15 + number % 7 * 0.07, lying_sync=lying_sync)
         (folder / "cut.img").replace(image)
         with mounted(image) as mount:
@@ -166,20 +157,3 @@ async def recover(folder: Path) -> tuple[int, list[str]]:
         await closed.wait()
         env.close()
     return next_index, wrong
-
-
-def make_image(path: Path) -> None:
-    with path.open("wb") as image:
-        image.truncate(IMAGE_BYTES)
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(path)], check=True, capture_output=True, timeout=60)
-
-
-@contextmanager
-def mounted(image: Path) -> Iterator[Path]:
-    mount = image.with_suffix(".mount")
-    mount.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-o", "loop", str(image), str(mount)], check=True, capture_output=True, timeout=60)
-    try:
-        yield mount
-    finally:
-        subprocess.run(["umount", str(mount)], check=True, capture_output=True, timeout=60)

@@ -140,7 +140,7 @@ def _make_segment(
     found = recover(state.env.files, state.folder, state.log_id, upto=state.synced.index)
     if found.end.index < state.synced.index and found.segments:
         raise CorruptStore(f"log {state.log_id}: records from {found.end.index} on, once synced, cannot be read")
-    return create(state.env.files, state.folder, header, [shown] if shown else [])
+    return state.reserve.use_for(lambda: create(state.env.files, state.folder, header, [shown] if shown else []))
 
 
 def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]) -> None:

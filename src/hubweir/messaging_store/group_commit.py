@@ -206,6 +206,7 @@ class GroupCommit:
         state.tail.shrink(state.synced.index)
         self._unsynced_bytes = 0
         self._busy = self._roll_wanted = self._round_wanted = False
+        state.reserve.watch()
         self._answer(entries)
         self._release_syncs()
         self._after_round()
@@ -255,6 +256,7 @@ class GroupCommit:
         state.counters.add("log.refused", len(waiting))
         self._mark.appended(is_mark=False)
         self._busy = False
+        state.reserve.watch()
         for entry in waiting:
             if entry.on_done is not None:
                 entry.on_done(Refused(error))

@@ -27,6 +27,7 @@ from hubweir.messaging_store.layout import (
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.open_log import open_log
+from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.messaging_store.whole_file import read_sealed, read_whole, seal, write_whole
 
@@ -46,6 +47,7 @@ class MessagingStore:
         self._deleting: set[str] = set()
         self._on_closed: list[Callable[[], None]] = []
         self._alarms: list[str] = []
+        self._reserve = Reserve(env, folder, counters)
         self._epoch = 0
         self._highest_epoch = 0  # the newest one that this process may have written
         self._epoch_waiters: deque[Callable[[Result[int]], None]] = deque()
@@ -68,7 +70,10 @@ class MessagingStore:
             files.sync_folder(folder)
             parent = folder.rpartition("/")[0]
             files.sync_folder(parent)
-            store._epoch = store._write_epoch(store._read_epoch() + 1)
+            epoch = store._read_epoch() + 1
+            store._epoch = store._reserve.use_for(lambda: store._write_epoch(epoch))
+            store._reserve.make()
+            store._reserve.watch()
         except BaseException:
             lock.release()
             raise
@@ -82,7 +87,9 @@ class MessagingStore:
     @property
     def alarms(self) -> list[str]:
         """What the operator must know about the store and the logs that are open."""
-        return self._alarms + [alarm for log in self._logs.values() for alarm in log.alarms]
+        reserve = self._reserve.alarm()
+        own = self._alarms if reserve is None else [*self._alarms, reserve]
+        return own + [alarm for log in self._logs.values() for alarm in log.alarms]
 
     # -- logs
 
@@ -112,9 +119,18 @@ class MessagingStore:
         if log_id not in self.log_ids():
             raise StoreError(f"there is no log {log_id} in {self._folder}")
         log = open_log(
-            self._env, join(self._folder, LOGS_FOLDER, log_id), log_id, writer_epoch=self._epoch, epochs=self,
-            check_epoch=self._check_epoch, durability=durability, counters=self._counters, settings=self._settings,
-        )  # fmt: skip
+            self._env,
+            join(self._folder, LOGS_FOLDER, log_id),
+            log_id,
+            writer_epoch=self._epoch,
+            epochs=self,
+            check_epoch=self._check_epoch,
+            reserve=self._reserve,
+            durability=durability,
+            counters=self._counters,
+            settings=self._settings,
+        )
+        self._reserve.watch()
         self._logs[log_id] = log
         return log
 
@@ -162,6 +178,7 @@ class MessagingStore:
     def close(self, on_done: Callable[[], None]) -> None:
         """Close all logs, wait for the end of what is being deleted, then give up the folder."""
         self._on_closed.append(on_done)
+        self._reserve.stop()
         self._env.call_soon(self._release_if_over)
         for log_id in sorted(self._logs):
             self.close_log(log_id, self._release_if_over)
@@ -232,12 +249,13 @@ class MessagingStore:
 
         def write() -> int:
             self._check_epoch()
-            return self._write_epoch(epoch)
+            return self._reserve.use_for(lambda: self._write_epoch(epoch))
 
         def done(result: Result[int]) -> None:
             waiter = self._epoch_waiters.popleft()
             self._epoch = max(self._epoch, epoch)
             waiter(result)
+            self._reserve.watch()
             if self._epoch_waiters:
                 self._take_next_epoch()
 

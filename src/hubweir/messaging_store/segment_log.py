@@ -114,7 +114,7 @@ class SegmentLog:
             raise LogOffline(f"log {state.log_id} is closed")
         if state.offline is not None:
             raise LogOffline(state.offline)
-        if state.full:
+        if state.full and not state.settings.uses_reserve:
             free = self._state.env.files.free_bytes()
             if free < size + RESUME_BYTES:
                 raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")

@@ -30,8 +30,13 @@ def write_round(
     mark_room: int,
 ) -> ActiveSegment:
     """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment."""
-    try:
+
+    def work() -> ActiveSegment:
         return _write_round(state, old, header, buffers, size, mark_room)
+
+    try:
+        # Marks vouch for what is accepted, an empty segment lets retention make space: neither waits for space.
+        return state.reserve.use_for(work) if not mark_room or state.settings.uses_reserve else work()
     except SyncFailed:
         raise
     except OSError as error:

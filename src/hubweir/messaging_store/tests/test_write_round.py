@@ -25,15 +25,16 @@ def test_a_round_is_durable_when_it_returns(bench, active) -> None:
 def test_a_write_without_space_leaves_nothing(bench, active) -> None:
     bench.env.files.plan(bench.env.files.calls + 1, Fault.ENOSPC)
     with pytest.raises(DiskFull):
-        write_round(bench.log._state, active, None, [b"x" * 3000], 3000, 0)
+        write_round(bench.log._state, active, None, [b"x" * 3000], 3000, 4096)
     bench.env.files.power_cut()
     assert len(bench.env.files.bytes_of(active.path)) <= active.end
 
 
-def test_a_sync_without_space_is_a_failed_sync(bench, active) -> None:
+@pytest.mark.parametrize("mark_room", [0, 4096], ids=["mark", "events"])
+def test_a_sync_without_space_is_a_failed_sync(bench, active, mark_room: int) -> None:
     bench.env.files.plan(bench.env.files.calls + 2, Fault.ENOSPC)
     with pytest.raises(SyncFailed) as caught:
-        write_round(bench.log._state, active, None, [b"x"], 1, 0)
+        write_round(bench.log._state, active, None, [b"x"], 1, mark_room)
     assert caught.value.errno == errno.ENOSPC
 
 
