@@ -9,7 +9,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-
 # Of what is not a terminal: wide enough that no column is cut or folded when it is piped or kept.
 PIPE_WIDTH = 200
 

@@ -2,6 +2,6 @@
 
 Start with throughput_unit.py, what one unit buys; then token_bucket.py, the arithmetic, and admission.py, where the
 hubs of a namespace share their units. One partition's own limit is partition_cap.py; when units are added is
-auto_inflate.py; what is billed is usage.py; how several processes share is share.py. The page is
+auto_inflate.py; what is billed is usage.py. The page is
 docs/throughput_unit.md.
 """

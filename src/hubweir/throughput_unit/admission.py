@@ -9,7 +9,7 @@ Units are off (None) or 1 to UNITS_CEILING, and may be changed at any time; usag
 that waits keeps the delay it was told when units change meanwhile.
 
 Where several processes serve one namespace, each has an object of this class and `set_share` says what part of the
-units it may use (share.py). Times are monotonic milliseconds. After a crash: buckets start full, usage as it was
+units it may use. Times are monotonic milliseconds. After a crash: buckets start full, usage as it was
 stored last.
 """
 
