@@ -1,8 +1,8 @@
 """A live namespace for the conformance tests, and the table of what they showed.
 
-`--write-table` writes docs/compatibility.md from this run, if the run was all of this folder. Every test says which
-checks of the list it belongs to (`@pytest.mark.eh`), and in which client's row it counts (`@pytest.mark.client`,
-`@pytest.mark.feature`).
+`--write-table`, an option of the top folder, writes docs/compatibility.md from this run, if it was all of this folder.
+Every test says which checks of the list it belongs to (`@pytest.mark.eh`), and in which client's row it counts
+(`@pytest.mark.client`, `@pytest.mark.feature`).
 
 Gateway and broker talk by calls. Tests marked `both_ways`, which together send every command, run a second time with
 all commands as bytes on a socket pair; with --all every test does.
@@ -28,10 +28,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/compatibility.md"
 HOST = f"127.0.71.{os.getpid() % 250 + 2}"
 CALLS, SOCKET = "calls", "socket pair"
 HUBS = {"events": 4, "two": 2, "one": 1, "eight": 8, "many": 32}
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-table", action="store_true", help="write docs/compatibility.md from this run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -138,22 +134,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         )
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.config.getoption("--write-table", default=False):
-        said = f"{PAGE.name} is written"
-        if part := _part_of(session):
-            said = f"{PAGE.name} is NOT written: {part}"
-        else:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The page, when it was asked for and this was all of it; else why not."""
+    not_run = sorted({result.client for result in _RESULTS if result.outcome == "skipped" and result.client})
+    if not_run:
+        terminalreporter.section("clients that were NOT RUN, or not in all of their tests")
+        terminalreporter.write_line("; ".join(not_run))
+    if config.getoption("--write-table", default=False):
+        part = _part_of(terminalreporter)
+        if not part:
             PAGE.write_text(page(_RESULTS))
-        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
-            reporter.ensure_newline()
-            reporter.write_line(said)
+        terminalreporter.write_line(f"{PAGE.name} is NOT written: {part}" if part else f"{PAGE.name} is written")
 
 
-def _part_of(session: pytest.Session) -> str:
+def _part_of(reporter: pytest.TerminalReporter) -> str:
     """Why this run is not the whole of the folder; empty when it is."""
-    config = session.config
+    config = reporter.config
     for option in ("keyword", "markexpr", "deselect", "lf", "collectonly"):
         if config.getoption(option, default=None):
             return f"only a part was asked for ({option})"
@@ -161,6 +157,7 @@ def _part_of(session: pytest.Session) -> str:
     asked = [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
     if not any(path == folder or path in folder.parents for path in asked) or any("::" in each for each in config.args):
         return "only a part of the folder was asked for"
-    if session.shouldstop or session.shouldfail:
-        return f"the run was stopped ({session.shouldstop or session.shouldfail})"
+    session = reporter._session
+    if session is None or session.shouldstop or session.shouldfail or reporter._keyboardinterrupt_memo is not None:
+        return "the run was stopped"
     return ""

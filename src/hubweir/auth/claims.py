@@ -113,17 +113,19 @@ class Claims:
 
     def recheck(
         self,
-        verify_again: Callable[[SharedAccessSignature | JsonWebToken], VerifiedToken],
+        verify_again: Callable[[SharedAccessSignature], VerifiedToken],
         find_rule: Callable[[str], AuthorizationRule | None],
     ) -> list[Scope]:
         """After rules or keys changed: take every claim anew, and return the audiences that lost or changed rights.
 
-        verify_again: takes a claim's token once more, by today's rules. find_rule: a rule of the namespace, for PLAIN.
+        verify_again: shared_access_signature.verify with today's rules. find_rule: a rule of the namespace, for PLAIN.
         A key that was replaced, a rule that was deleted or made again under its name, ends its claims. The scope
         without segments stands for the whole namespace. The caller checks its links again.
         """
         changed: list[Scope] = []
         for claim in tuple(self._by_path.values()):
+            if isinstance(claim.token, JsonWebToken):
+                continue  # no rule signed it, and the issuer's keys stay as they are while the service runs
             try:
                 verified = verify_again(claim.token)
             except AuthRefused as refused:

@@ -60,7 +60,7 @@ class Authorization:
     def verify(self, token: str) -> VerifiedToken:
         """What a token proves; AuthRefused with the text that clients match."""
         if self._issuer is not None and not is_signature(token):
-            return self._verify(JsonWebToken.parse(token))
+            return self._issuer.verify(JsonWebToken.parse(token), self.now_ms() // 1000, hosts=self._hosts)
         bare_hosts = self._hosts or frozenset((fold(self._host_name),))
         return self._verify(SharedAccessSignature.parse(token, bare_hosts=bare_hosts))
 
@@ -99,12 +99,8 @@ class Authorization:
             segments = ()
         return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
 
-    def _verify(self, token: SharedAccessSignature | JsonWebToken) -> VerifiedToken:
-        now_s = self.now_ms() // 1000
-        if isinstance(token, SharedAccessSignature):
-            return verify(token, self._rule_at, now_s, hosts=self._hosts)
-        assert self._issuer is not None, "a JSON Web Token was read, and nobody issues one"
-        return self._issuer.verify(token, now_s, hosts=self._hosts)
+    def _verify(self, token: SharedAccessSignature) -> VerifiedToken:
+        return verify(token, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
 
     def _check_hub(self, scope: Scope) -> None:
         """NOT_FOUND when the scope names a hub that is not there, UNAUTHORIZED when it names a revoked publisher.

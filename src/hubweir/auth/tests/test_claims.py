@@ -7,6 +7,7 @@ import pytest
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, Secret, find_rule
 from hubweir.auth.claims import CLAIMS_LIMIT, GRACE_MS, Claims
 from hubweir.auth.high_water_time import HighWaterTime
+from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
@@ -197,6 +198,17 @@ def test_a_recheck_leaves_expired_claims_to_their_grace() -> None:
     claims.put(HUB, rules.token("SEND"))
     late = LATER_S + 1
     assert claims.recheck(lambda token: verify(token, rules.find, late), rules.find) == []
+    assert claims.expired(LATER_S * 1000 + GRACE_MS) == [HUB]
+
+
+def test_a_recheck_leaves_json_web_tokens_alone_which_no_rule_signed() -> None:
+    claims, rules = Claims(), Rules()
+    token = JsonWebToken("RS256", None, "", b"", b"")
+    claims.put(HUB, VerifiedToken(Scope("", ()), Rights.SEND, LATER_S * 1000, "", token))
+    claims.put(PARTITION, rules.token("LISTEN"))
+    rules.rules = ()
+    assert claims.recheck(rules.verify_again, rules.find) == [PARTITION]
+    assert allows(claims, Rights.SEND, HUB)
     assert claims.expired(LATER_S * 1000 + GRACE_MS) == [HUB]
 
 
