@@ -187,7 +187,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=400_000, help="events a round (default 400000)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds a row (default 3)")
     arguments = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=None if sys.stdout.isatty() else 220)
     memcpy, loopback = memcpy_bytes_per_second(), loopback_bytes_per_second()
     table = Table("event", "mode", "partitions", "in, events/s", "out, events/s", "in + out, events/s")
     for heading in ("CPU in, us", "CPU out, us", "CPU in + out, us", "in, of loopback"):

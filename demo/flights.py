@@ -44,7 +44,7 @@ class Report:
     @contextmanager
     def step(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
         """Time a step that handles `total` events, with a progress bar; yields what moves the bar."""
-        columns = TextColumn("{task.description:<44}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
+        columns = TextColumn("{task.description:<26}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
         start = time.perf_counter()
         with Progress(*columns, console=self.console, transient=True) as bar:
             task = bar.add_task(what, total=total)
@@ -88,14 +88,14 @@ def run(sdist: Path, data: Path, report: Report) -> None:
         create_hub(
             server.connection_string(), HUB, partitions=PARTITIONS, groups=(OFFICIAL_GROUP, OUR_GROUP, AFTER_GROUP)
         )
-        with report.step("published by the official client", expected.count) as progress:
+        with report.step("published, official client", expected.count) as progress:
             publish(server.connection_string(), HUB, by_tail, progress)
         report.check("publishing", [])
         checkpoints, official = MemoryCheckpoints(), Tally()
-        with report.step("read by the official client, checkpoints", expected.count) as progress:
+        with report.step("read, official client", expected.count) as progress:
             _consume(server, checkpoints, official, expected.count, progress)
         report.check("official client", differences(expected, official))
-        with report.step("read by hubweir's client", expected.count) as progress:
+        with report.step("read, hubweir client", expected.count) as progress:
             ours = _read(server, OUR_GROUP, expected.count, progress)
         report.check("hubweir's client", differences(expected, ours))
 
@@ -103,7 +103,7 @@ def run(sdist: Path, data: Path, report: Report) -> None:
         report.console.print("the server was killed with SIGKILL; starting it again on the same folder")
         server.start()
 
-        with report.step("read again after kill -9", expected.count) as progress:
+        with report.step("read after kill -9", expected.count) as progress:
             after = _read(server, AFTER_GROUP, expected.count, progress)
         report.check("after kill -9", differences(expected, after))
         report.check("checkpoints after kill -9", _repeats(server, checkpoints))

@@ -126,5 +126,9 @@ class DiskFull(LogOffline):
     """No space for the append; nothing was written. Appends resume when space returns."""
 
 
+class OutOfFiles(LogOffline):
+    """No file can be opened: a limit of the process or of the system; nothing was written. Heals by itself."""
+
+
 class PositionTrimmed(StoreError):
     """The position asked for lies before what retention kept."""

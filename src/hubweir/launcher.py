@@ -26,6 +26,7 @@ from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.emulator_entities import NamespaceConfig
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
+from hubweir.config.token_issuer import token_issuer
 from hubweir.counters import Counters
 from hubweir.desired_entities import make_entities
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
@@ -152,7 +153,9 @@ class Service:
         self._lock = self._files.lock_folder("")
         check_data_format(self._files)
         tls = server_context(self._certificate_files())
-        catalog = self._catalog = MessagingStore.open(env, CATALOG_FOLDER, counters=self.counters)
+        catalog = self._catalog = MessagingStore.open(
+            env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
+        )
         ids = catalog.log_ids()
         namespace = Namespace(
             catalog.create_log(ids[0] if ids else env.new_id()),
@@ -355,6 +358,8 @@ def gateway_settings(settings: Settings) -> GatewaySettings:
     return GatewaySettings(
         namespace=settings.namespace,
         host_name=(settings.hostname or settings.host)[0],
+        settings_rule=ROOT_RULE,
+        issuer=token_issuer(settings),
         max_frame_size_bytes=settings.max_frame_size_bytes,
         max_message_size_bytes=min(
             settings.max_message_size_bytes,

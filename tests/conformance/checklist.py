@@ -1,11 +1,6 @@
-"""The checks, one line each, and which of them wait for a part that is not built."""
+"""The checks, one line each, and which of them, or which half, wait for a part that is not built."""
 
 from __future__ import annotations
-
-_JS = "JavaScript half: not run"
-_WS = "WebSocket door not built"
-_HTTP = "HTTPS door not built"
-_READERS = "owner levels and reader limits not built"
 
 CHECKS = {
     1: "the plain listener takes clients that use the emulator flag and a port",
@@ -95,29 +90,16 @@ CHECKS = {
     85: "PLAIN clients: hundreds of sessions, ten at once, each step within a second",
 }
 
+# Checks that ask for the JavaScript client beside others.
+JAVASCRIPT_TOO = frozenset((1, 3, 25, 37, 38, 44, 63, 74))
+
+# What waits for a part that is not built: the whole check, or the half of it that the text names.
 LATER = {
-    3: _WS,
-    4: _WS,
-    8: _WS,
     53: "throughput units not built",
-    54: "idempotent publishing not built",
-    59: "runtime metrics not built",
-    60: "runtime metrics not built",
-    61: _READERS,
-    62: _READERS,
-    63: _READERS,
-    75: _HTTP,
-    76: _HTTP,
-    77: _HTTP,
-    78: _HTTP,
     79: "capture not built",
     80: "capture not built",
-    84: _HTTP,
-    1: _JS,
-    25: _JS,
-    37: _JS,
-    38: "size of profile basic, and JavaScript: not run",
-    44: _JS,
-    74: _JS,
-    21: _JS,
+}
+HALF_LATER = {
+    38: "the smaller size of profile basic: not yet, profiles cannot be chosen",
+    78: "the quota of groups: not yet, profiles cannot be chosen",
 }

@@ -1,7 +1,11 @@
 """A live namespace for the conformance tests, and the table of what they showed.
 
-`--write-table` writes docs/compatibility.md from this run. Every test says which checks of the list it belongs to
-(`@pytest.mark.eh`), and in which client's row it counts (`@pytest.mark.client`, `@pytest.mark.feature`).
+`--write-table` writes docs/compatibility.md from this run, if the run was all of this folder. Every test says which
+checks of the list it belongs to (`@pytest.mark.eh`), and in which client's row it counts (`@pytest.mark.client`,
+`@pytest.mark.feature`).
+
+Gateway and broker talk by calls. Tests marked `both_ways`, which together send every command, run a second time with
+all commands as bytes on a socket pair; with --all every test does.
 """
 
 from __future__ import annotations
@@ -17,12 +21,12 @@ import pytest
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from hubweir.testing.server_process import free_ports
 from tests.conformance.raw_client import RawClient
-from tests.conformance.socket_pair import SocketPairBroker
 from tests.conformance.table import Result, page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/compatibility.md"
 # One address a test process: over TLS the Python client knows no port but 5671, and others may hold it elsewhere.
 HOST = f"127.0.71.{os.getpid() % 250 + 2}"
+CALLS, SOCKET = "calls", "socket pair"
 HUBS = {"events": 4, "two": 2, "one": 1, "eight": 8, "many": 32}
 
 
@@ -34,11 +38,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "eh(*numbers): checks of the list that this test shows")
     config.addinivalue_line("markers", "client(name): the client whose row this test counts in")
     config.addinivalue_line("markers", "feature(name): the column this test counts in")
+    config.addinivalue_line("markers", "both_ways: runs by calls and over a socket pair, also without --all")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The hook is given the items of every folder that is collected: only those of this one have a way."""
+    everything = config.getoption("--all", default=False)
+    items[:] = [item for item in items if _way_of(item) != SOCKET or _is_wanted_over_a_socket(item, everything)]
+
+
+def _way_of(item: pytest.Item) -> object:
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("doors")
+
+
+def _is_wanted_over_a_socket(item: pytest.Item, everything: bool) -> bool:
     """TLS ends before the broker begins: it is not run again for every way to the broker."""
-    items[:] = [item for item in items if not ("tls" in item.name and "socket pair" in item.name)]
+    is_tls = getattr(item, "callspec").params.get("tls", False)  # noqa: B009 - only parametrized items have it
+    return not is_tls and (everything or item.get_closest_marker("both_ways") is not None)
 
 
 @dataclass
@@ -63,10 +80,10 @@ class Doors:
 
     def raw(self) -> RawClient:
         """A scripted client, connected and silent."""
-        return RawClient((self.host, self.port))
+        return RawClient.connect((self.host, self.port))
 
     def raw_tls(self) -> RawClient:
-        return RawClient((self.host, self.port), tls=ssl.create_default_context(cafile=self.ca_file))
+        return RawClient.connect((self.host, self.port), tls=ssl.create_default_context(cafile=self.ca_file))
 
     def connection_string(
         self,
@@ -81,17 +98,14 @@ class Doors:
         return f"Endpoint=sb://{where};SharedAccessKeyName={rule};SharedAccessKey={key};{flag}"
 
 
-@pytest.fixture(scope="session", params=["calls", "socket pair"])
+@pytest.fixture(scope="session", params=[CALLS, SOCKET])
 def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
     """A namespace whose gateway reaches its broker by calls, then one where every command crosses a socket."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "socket pair":
-            patch.setattr("hubweir.launcher.InProcessBroker", SocketPairBroker)
-        # The standard loop: closing uvloop's from another thread than it ran on does not always come back.
-        with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671)) as namespace:
-            for hub, count in HUBS.items():
-                namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
-            yield Doors(namespace, request.param)
+    seam = "call" if request.param == CALLS else "socket"
+    with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671), broker_seam=seam) as namespace:
+        for hub, count in HUBS.items():
+            namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
+        yield Doors(namespace, request.param)
 
 
 @pytest.fixture
@@ -125,5 +139,28 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.config.getoption("--write-table"):
-        PAGE.write_text(page(_RESULTS))
+    if session.config.getoption("--write-table", default=False):
+        said = f"{PAGE.name} is written"
+        if part := _part_of(session):
+            said = f"{PAGE.name} is NOT written: {part}"
+        else:
+            PAGE.write_text(page(_RESULTS))
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(said)
+
+
+def _part_of(session: pytest.Session) -> str:
+    """Why this run is not the whole of the folder; empty when it is."""
+    config = session.config
+    for option in ("keyword", "markexpr", "deselect", "lf", "collectonly"):
+        if config.getoption(option, default=None):
+            return f"only a part was asked for ({option})"
+    folder = Path(__file__).resolve().parent
+    asked = [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
+    if not any(path == folder or path in folder.parents for path in asked) or any("::" in each for each in config.args):
+        return "only a part of the folder was asked for"
+    if session.shouldstop or session.shouldfail:
+        return f"the run was stopped ({session.shouldstop or session.shouldfail})"
+    return ""

@@ -59,15 +59,20 @@ class Frame:
 class RawClient:
     """One connection. Its session is channel 0 unless a test says otherwise."""
 
-    def __init__(self, address: tuple[str, int], *, tls: ssl.SSLContext | None = None, name: str = "") -> None:
-        self.socket: socket.socket = socket.create_connection(address, timeout=WAIT_S)
-        if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_hostname=name or address[0])
+    def __init__(self, stream: Any) -> None:
+        """stream: a connected socket, or what has its sendall, recv, settimeout and close."""
+        self.socket: Any = stream
         self.frames: list[Frame] = []  # everything that came
         self._unseen: list[Frame] = []  # what no expect has taken
         self._buffer = b""
         self._handles = 0
         self._deliveries = 0
+
+    @classmethod
+    def connect(cls, address: tuple[str, int], *, tls: ssl.SSLContext | None = None) -> RawClient:
+        """A connection of TCP, or of TLS when there is a context."""
+        stream = socket.create_connection(address, timeout=WAIT_S)
+        return cls(stream if tls is None else tls.wrap_socket(stream, server_hostname=address[0]))
 
     def __enter__(self) -> RawClient:
         return self

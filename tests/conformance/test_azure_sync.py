@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ def bodies(got: list[tuple[str, EventData]]) -> list[str]:
     return sorted(event.body_as_str() for _, event in got)
 
 
+@pytest.mark.both_ways
 @pytest.mark.eh(1, 2, 74, 69)
 @pytest.mark.feature("properties")
 def test_properties(doors: Doors, tls: bool, hub: str) -> None:
@@ -106,6 +108,7 @@ def test_single_events(doors: Doors, tls: bool, hub: str) -> None:
     assert bodies(got) == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.both_ways
 @pytest.mark.eh(1, 2, 38, 41)
 @pytest.mark.feature("send batch")
 def test_batches_and_all_their_properties(doors: Doors, tls: bool, hub: str) -> None:
@@ -163,6 +166,28 @@ def test_a_quarter_of_a_megabyte_single_and_in_a_batch(doors: Doors, tls: bool, 
     assert [len(b"".join(event.body)) for _, event in got] == [250_000, 125_000, 125_000]
 
 
+@pytest.mark.feature("buffered producer")
+def test_a_buffered_producer_sends_all_it_was_given(doors: Doors, tls: bool, hub: str) -> None:
+    sent: list[EventData] = []
+    failed: list[Exception] = []
+    client = producer(
+        doors,
+        tls,
+        hub,
+        buffered_mode=True,
+        on_success=lambda events, _: sent.extend(events),
+        on_error=lambda _events, _partition, error: failed.append(error),
+    )
+    with client:
+        for number in range(100):
+            client.send_event(EventData(f"{number:02}"), partition_id=f"{number % 2}")
+        client.flush(timeout=WAIT_S)
+    assert (len(sent), failed) == (100, [])
+    for partition in (0, 1):
+        got = read(consumer(doors, tls, hub), 50, starting_position="-1", partition_id=f"{partition}")
+        assert [event.body_as_str() for _, event in got] == [f"{number:02}" for number in range(partition, 100, 2)]
+
+
 @pytest.mark.eh(55, 81)
 @pytest.mark.feature("receive from any position")
 def test_every_kind_of_position(doors: Doors, tls: bool, hub: str) -> None:
@@ -181,15 +206,16 @@ def test_every_kind_of_position(doors: Doors, tls: bool, hub: str) -> None:
         (seventh.enqueued_time, True, 6),
         (everything[0].enqueued_time, False, 6),
     ]
-    for start, inclusive, first in starts:
-        got = read(
-            consumer(doors, tls, hub),
-            10 - first,
-            starting_position=start,
-            starting_position_inclusive=inclusive,
-            partition_id="0",
-        )
+
+    def reads(at: int) -> None:
+        start, inclusive, first = starts[at]
+        how = {"starting_position": start, "starting_position_inclusive": inclusive, "partition_id": "0"}
+        # All at once, in two groups: a group has five readers of a partition at most.
+        got = read(consumer(doors, tls, hub, ("$Default", "second")[at % 2]), 10 - first, **how)
         assert [event.sequence_number for _, event in got] == list(range(first, 10)), start
+
+    with ThreadPoolExecutor(len(starts)) as pool:
+        list(pool.map(reads, range(len(starts))))
 
 
 @pytest.mark.eh(55)
@@ -222,7 +248,7 @@ def test_a_reader_comes_back_where_it_stopped(doors: Doors, tls: bool, hub: str)
 
 
 @pytest.mark.eh(25)
-@pytest.mark.feature("errors")
+@pytest.mark.feature("SAS")
 def test_a_wrong_key_is_an_authentication_error(doors: Doors, tls: bool, hub: str) -> None:
     string = doors.connection_string(tls=tls, key="wrong")
     client = producer(doors, tls, hub, conn_str=string)
@@ -248,7 +274,7 @@ def test_missing_hubs_and_partitions(doors: Doors, tls: bool, hub: str) -> None:
 
 
 @pytest.mark.eh(33)
-@pytest.mark.feature("errors")
+@pytest.mark.feature("SAS")
 def test_a_ready_made_signature_sends_and_reads_properties(doors: Doors, tls: bool, hub: str) -> None:
     where = doors.host if tls else f"{doors.host}:{doors.port}"
     token = make_token(f"sb://{where}/{hub}", "RootManageSharedAccessKey", "SAS_KEY_VALUE", int(time.time()) + 600)
@@ -277,8 +303,6 @@ def test_tls_through_a_custom_endpoint_address(doors: Doors, hub: str) -> None:
 
 @pytest.mark.eh(13)
 def test_a_client_that_was_silent_for_eleven_seconds_sends_on(doors: Doors, hub: str) -> None:
-    if doors.way != "calls":
-        pytest.skip("a matter of the connection: once is enough")
     with producer(doors, False, hub, idle_timeout=10, keep_alive=5) as client:
         client.send_event(EventData("before"))
         time.sleep(11)
@@ -326,7 +350,7 @@ def test_clients_resume_over_a_restart_without_loss_or_doubles(tmp_path: Path) -
 
 def create_hub(port: int, name: str) -> None:
     """Make a hub over the wire, as hubweir's own tools do."""
-    with RawClient(("127.0.0.1", port)) as client:
+    with RawClient.connect(("127.0.0.1", port)) as client:
         said: dict[str, object] = {"operation": "CREATE", "type": "com.microsoft:eventhub", "name": name}
         request = Message(application_properties=said, body=ValueBody({}))
         assert status_of(client.trusted().request("$management", request))[0] == 201

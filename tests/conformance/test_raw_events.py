@@ -33,6 +33,8 @@ from tests.conformance.test_raw_connection import READER
 SEQUENCE_NUMBER, OFFSET = Symbol("x-opt-sequence-number"), Symbol("x-opt-offset")
 ENQUEUED_TIME, PARTITION_KEY = Symbol("x-opt-enqueued-time"), Symbol("x-opt-partition-key")
 
+pytestmark = pytest.mark.both_ways
+
 
 def event(body: bytes, **sections: object) -> bytes:
     return encode_message(Message(body=DataBody((body,)), **sections))  # type: ignore[arg-type]

@@ -19,6 +19,8 @@ from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import KEY, ROOT, RawClient, status_of
 from tests.conformance.test_raw_connection import EVENT, READER
 
+pytestmark = pytest.mark.both_ways
+
 
 @pytest.fixture
 def client(doors: Doors) -> Iterator[RawClient]:

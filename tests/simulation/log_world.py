@@ -221,6 +221,9 @@ class LogWorld:
         elif choice < 0.97:
             assert self.log is not None
             self.log.save_snapshot(b"state", lambda outcome: None)
+        elif choice < 0.98:
+            self.files.heal()  # a log that went offline comes back by itself
+            self.env.run_for(4000)
         else:
             assert self.log is not None
             self.log.expire(now_ms=self.env.now_ms(), retention_ms=2500)

@@ -17,6 +17,7 @@ from log_world import LogWorld, Violation, play
 from hubweir.env import SyncFailed
 from hubweir.kernels import which
 from hubweir.messaging_store import failed_sync, open_log, recovery
+from hubweir.messaging_store.failed_sync import Repair
 from hubweir.messaging_store.log import Run
 from hubweir.messaging_store.segment import ActiveSegment
 from hubweir.messaging_store.segment_log import SegmentLog
@@ -121,27 +122,25 @@ def keep_half_chains(patch: pytest.MonkeyPatch) -> None:
 
 
 def refuse_before_the_new_segment(patch: pytest.MonkeyPatch) -> None:
-    take = failed_sync.recover_from_failure
+    failed = Repair.failed
 
-    def hasty(state, commit, epochs, error, entries):  # type: ignore[no-untyped-def]
-        failed_sync._refuse(state, entries, known=True)
-        take(state, commit, epochs, error, [])
+    def hasty(self, error, entries):  # type: ignore[no-untyped-def]
+        failed_sync._refuse(self._state, entries, known=True)
+        failed(self, error, [])
 
-    patch.setattr("hubweir.messaging_store.segment_log.recover_from_failure", hasty)
+    patch.setattr(Repair, "failed", hasty)
 
 
 def supersede_nothing(patch: pytest.MonkeyPatch) -> None:
     """Segments of a failed sync's rest come back: the newest by first index counts, whatever its epoch."""
-    take = failed_sync.recover_from_failure
 
-    def forgetful(state, commit, epochs, error, entries):  # type: ignore[no-untyped-def]
-        waiting = entries + commit.drain_for_failure()
-        failed_sync._refuse(state, waiting, known=True)
-        state.appended = state.visible
-        commit.resume()
+    def forgetful(self, error, entries):  # type: ignore[no-untyped-def]
+        waiting = entries + self._commit.drain_for_failure()
+        failed_sync._refuse(self._state, waiting, known=True)
+        self._state.appended = self._state.visible
+        self._commit.resume()
 
-    assert take is not None
-    patch.setattr("hubweir.messaging_store.segment_log.recover_from_failure", forgetful)
+    patch.setattr(Repair, "failed", forgetful)
 
 
 DEFECTS = [

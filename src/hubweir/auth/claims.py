@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, key_matches
+from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import PlainGrant
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
@@ -44,7 +45,7 @@ class Claim:
     audience: Scope
     rights: Rights
     expires_at_ms: int
-    token: SharedAccessSignature
+    token: SharedAccessSignature | JsonWebToken
 
 
 class Claims:
@@ -112,12 +113,12 @@ class Claims:
 
     def recheck(
         self,
-        verify_again: Callable[[SharedAccessSignature], VerifiedToken],
+        verify_again: Callable[[SharedAccessSignature | JsonWebToken], VerifiedToken],
         find_rule: Callable[[str], AuthorizationRule | None],
     ) -> list[Scope]:
         """After rules or keys changed: take every claim anew, and return the audiences that lost or changed rights.
 
-        verify_again: shared_access_signature.verify with today's rules. find_rule: a rule of the namespace, for PLAIN.
+        verify_again: takes a claim's token once more, by today's rules. find_rule: a rule of the namespace, for PLAIN.
         A key that was replaced, a rule that was deleted or made again under its name, ends its claims. The scope
         without segments stands for the whole namespace. The caller checks its links again.
         """

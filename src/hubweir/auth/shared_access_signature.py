@@ -16,6 +16,7 @@ import binascii
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, RuleFinder, Secret, sign, signature_matches
@@ -23,6 +24,9 @@ from hubweir.auth.resource_scope import Scope
 from hubweir.errors import AUTH_FAILED, ServiceError
 from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.resource_path import IllegalPath, fold, percent_decode
+
+if TYPE_CHECKING:
+    from hubweir.auth.json_web_token import JsonWebToken
 
 SCHEME = "SharedAccessSignature"
 TOKEN_LIMIT = 4096
@@ -40,6 +44,8 @@ class Refusal(Enum):
     EXPIRED = "ExpiredToken"
     INVALID_SIGNATURE = "InvalidSignature"
     INVALID_AUDIENCE = "InvalidAudience"
+    INVALID_ISSUER = "InvalidIssuer"  # this and the next: of JSON Web Tokens only
+    NOT_YET_VALID = "NotYetValidToken"
 
 
 class AuthRefused(ServiceError):
@@ -81,18 +87,26 @@ class SharedAccessSignature:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedToken:
-    """What a good token proves: rights on everything that scope covers, until expires_at_ms."""
+    """What a good token proves: rights on everything that scope covers, until expires_at_ms.
+
+    rule_name: "" where no rule signed it. token: as it was read, to be verified again when rules change.
+    """
 
     scope: Scope
     rights: Rights
     expires_at_ms: int
     rule_name: str
-    token: SharedAccessSignature
+    token: SharedAccessSignature | JsonWebToken
     hosts: frozenset[str] | None = None
 
     def covers(self, audience: Scope) -> bool:
         """True when the audience lies on this namespace and under the token's own resource."""
         return audience.is_on(self.hosts) and self.scope.covers(audience)
+
+
+def is_signature(text: str) -> bool:
+    """Whether a token's text says that it is a shared access signature, good or not; what it was declared as, lies."""
+    return fold(text[: len(SCHEME) + 1]) == fold(SCHEME) + " "
 
 
 def make_token(resource_uri: str, key_name: str, key: Secret | str, expires_at_s: int) -> str:

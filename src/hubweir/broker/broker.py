@@ -45,7 +45,7 @@ from hubweir.broker.reading import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
-from hubweir.env import Env
+from hubweir.env import Env, Result
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log import Appended, Refused
 
@@ -151,11 +151,17 @@ class Broker:
 
         def closed() -> None:
             try:
-                self._store.delete_log(command.log_id)
+                self._store.delete_log(command.log_id, deleted)
+            except HubweirError as error:
+                on_answer(refusal_of(error))
+
+        def deleted(result: Result[None]) -> None:
+            try:
+                result.value()
             except (HubweirError, OSError) as error:
                 on_answer(refusal_of(error))
-                return
-            on_answer(Done())
+            else:
+                on_answer(Done())
 
         self._store.close_log(command.log_id, closed)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hubweir.broker.commands import ChangePartition, CreatePartition
+from hubweir.env import Result
 from hubweir.errors import ENTITY_MOVED, CorruptStore, ServiceError
 from hubweir.event_hub.consumer_group import ReaderTable
 from hubweir.event_hub.partition import Partition
@@ -37,8 +38,8 @@ class LogStore(Protocol):
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """Close the log as Log.close does; does nothing but call back when it is not open."""
 
-    def delete_log(self, log_id: str) -> None:
-        """Remove the files of a closed log; does nothing when it is gone. Blocks; OSError."""
+    def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:
+        """Remove the files of a closed log, away from the loop; only calls back when it is gone. Result: OSError."""
 
     def close(self, on_done: Callable[[], None]) -> None:
         """Close every log, with its idle mark, and give the folder free."""

@@ -32,6 +32,9 @@ from hubweir.messaging_store.record import CONTROL_EXPIRED_PRODUCERS, Producer, 
 
 OnAnswer = Callable[[Answer], None]
 
+# Of the ids that are given here. JavaScript clients have no integers but those that a double holds.
+ID_BITS = 53
+
 # A start replays at most about this many events of a partition that has producers.
 EVENTS_PER_SNAPSHOT = 100_000
 # Retention trims up to the older of two snapshots: a partition that gets little is not held back for long.
@@ -86,7 +89,7 @@ class Producers:
                 producer_id=command.producer_id,
                 epoch=command.epoch,
                 number=command.sequence_number,
-                new_id=lambda: int.from_bytes(self._env.random_bytes(8), "big") >> 1,
+                new_id=lambda: int.from_bytes(self._env.random_bytes(8), "big") >> 64 - ID_BITS,
                 expire=lambda producer_ids: self._write_expired(hosted, producer_ids, self._env.now_ms()),
             )
         except (ServiceError, StoreError) as error:

@@ -105,6 +105,8 @@ def show(target: Target, name: str, as_json: bool) -> None:
     kept = "" if hub.retention_ms is None else f", kept for {duration_text(hub.retention_ms)}, {hub.durability}"
     click.echo(f"event hub {hub.name}: {len(hub.partition_ids)} partitions{kept}")
     click.echo(f"consumer groups: {', '.join(hub.consumer_groups) or '$Default'}")
+    if hub.revoked_publishers:
+        click.echo(f"revoked publishers: {', '.join(hub.revoked_publishers)}")
     table(
         ("partition", "first", "last", "last offset", "last enqueued"),
         [
@@ -167,6 +169,26 @@ def remove_group(target: Target, name: str, group: str) -> None:
     click.echo(f"event hub {name} has no consumer group {group} any more")
 
 
+@event_hub.command(name="revoke-publisher")
+@click.argument("name")
+@click.argument("publisher")
+@takes_target
+def revoke_publisher(target: Target, name: str, publisher: str) -> None:
+    """End a publisher's links and take no more events from it until it is restored."""
+    target.run(lambda connection: Management(connection).revoke_publisher(name, publisher))
+    click.echo(f"event hub {name} takes nothing from the publisher {publisher} any more")
+
+
+@event_hub.command(name="restore-publisher")
+@click.argument("name")
+@click.argument("publisher")
+@takes_target
+def restore_publisher(target: Target, name: str, publisher: str) -> None:
+    """Let a revoked publisher send again."""
+    target.run(lambda connection: Management(connection).restore_publisher(name, publisher))
+    click.echo(f"event hub {name} takes events from the publisher {publisher} again")
+
+
 def _document(hub: HubInfo) -> dict[str, object]:
     return {
         "name": hub.name,
@@ -175,6 +197,7 @@ def _document(hub: HubInfo) -> dict[str, object]:
         "consumer_groups": list(hub.consumer_groups),
         "retention_ms": hub.retention_ms,
         "durability": hub.durability,
+        "revoked_publishers": list(hub.revoked_publishers),
     }
 
 

@@ -17,6 +17,11 @@ COMMANDS = {
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
     "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show and delete event hubs."),
     "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
+    "authorization-rule": (
+        "hubweir.cli.authorization_rule",
+        "authorization_rule",
+        "Make, list and delete authorization rules; show and renew their keys.",
+    ),
     "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),
 }
 

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from hubweir.client.connection import Connection
 
 _HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
+_REVOKED = "com.microsoft:revokedpublisher"
 
 _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
 
 
 @dataclass(frozen=True, slots=True)
 class HubInfo:
-    """An event hub as the namespace describes it. The last three are empty where a foreign service answers."""
+    """An event hub as the namespace describes it. The last four are empty where a foreign service answers."""
 
     name: str
     created_at_ms: int
@@ -33,6 +34,7 @@ class HubInfo:
     consumer_groups: tuple[str, ...]
     retention_ms: int | None
     durability: str | None
+    revoked_publishers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,16 @@ class Management:
         await self.connection.authorization.authorize("")
         await self._ask("DELETE", _GROUP, hub, {"group": group})
 
+    async def revoke_publisher(self, hub: str, publisher: str) -> None:
+        """Its links end within seconds, and it cannot send until it is restored; what it sent stays."""
+        await self.connection.authorization.authorize("")
+        await self._ask("CREATE", _REVOKED, hub, {"publisher": publisher})
+
+    async def restore_publisher(self, hub: str, publisher: str) -> None:
+        """Let a revoked publisher send again."""
+        await self.connection.authorization.authorize("")
+        await self._ask("DELETE", _REVOKED, hub, {"publisher": publisher})
+
     async def _ask(
         self, operation: str, kind: str, name: str, more: dict[str, object] | None = None, *, body: object = None
     ) -> Any:
@@ -198,4 +210,5 @@ def _hub_info(body: dict[str, Any]) -> HubInfo:
         consumer_groups=tuple(body.get("consumer_groups") or ()),
         retention_ms=body.get("retention_ms"),
         durability=body.get("durability"),
+        revoked_publishers=tuple(body.get("revoked_publishers") or ()),
     )

@@ -57,6 +57,9 @@ class Settings:
     )
     tls_cert: str = setting("", "PEM file of the certificate and its chain; empty: a development certificate is made")
     tls_key: str = setting("", "PEM file of the certificate's key")
+    jwt_issuer: str = setting("", "issuer (iss) whose JSON Web Tokens are taken besides signatures; empty: nobody's")
+    jwt_audience: str = setting("https://eventhubs.azure.net", "audience (aud) that JSON Web Tokens must be for")
+    jwt_keys_file: str = setting("", "file of the issuer's public keys: a JWK set, or PEM")
     stores: int = setting(1, "messaging stores; only 1 is served", least=1, most=64)
     brokers: int = setting(1, "broker processes; only 1 is served", least=1, most=64)
     broker_seam: str = setting(
@@ -142,6 +145,11 @@ class Settings:
         if bool(self.tls_cert) != bool(self.tls_key):
             raise BadSetting(
                 "tls_cert and tls_key belong together; give both, or neither for a development certificate"
+            )
+        if bool(self.jwt_issuer) != bool(self.jwt_keys_file) or (self.jwt_issuer and not self.jwt_audience):
+            raise BadSetting(
+                "jwt_issuer, jwt_audience and jwt_keys_file belong together; without jwt_issuer and jwt_keys_file "
+                "only shared access signatures are taken"
             )
         if self.loop not in ("auto", "uvloop", "asyncio"):
             raise BadSetting(f"loop is {self.loop!r}; auto, uvloop and asyncio exist")

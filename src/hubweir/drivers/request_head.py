@@ -53,7 +53,13 @@ def head_fault(method: str, target: bytes, version: str, headers: Headers) -> tu
 
 
 def is_websocket_path(target: bytes) -> bool:
-    """True for the address of AMQP over WebSocket, in any case, with or without a slash at its end."""
+    """True for the address of AMQP over WebSocket, in any case, with or without a slash at its end.
+
+    The Java client writes the whole URI as the target. (RFC 9112, section 3.2.2)
+    """
+    authority = None if target.startswith(b"/") else _authority(target)
+    if authority is not None:
+        target = target.partition(b"://")[2][len(authority) :]
     path = target.partition(b"?")[0].decode("latin-1")
     return unquote(path).lower().removesuffix("/") == WEBSOCKET_PATH
 

@@ -1,5 +1,6 @@
 """Tokens against the catalog: which rule signed one, what it may do, and what time it is for tokens.
 
+A token is what its text says it is: a shared access signature, or else, when an issuer is configured, a JSON Web Token.
 One table says which right an operation needs (auth/claims.py); here stands how a token is found good: by the rules of
 the hub that its resource names, then of the namespace. Existence of an entity is told only to the holder of a good
 token that covers it (rule R23). Time for tokens never runs back (rule R20).
@@ -10,9 +11,16 @@ from __future__ import annotations
 from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
 from hubweir.auth.claims import Claims
 from hubweir.auth.high_water_time import HighWaterTime
+from hubweir.auth.json_web_token import JsonWebToken, TokenIssuer
 from hubweir.auth.plain import PlainGrant, check_plain
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import SharedAccessSignature, VerifiedToken, invalid_audience, verify
+from hubweir.auth.shared_access_signature import (
+    SharedAccessSignature,
+    VerifiedToken,
+    invalid_audience,
+    is_signature,
+    verify,
+)
 from hubweir.env import Env
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.directory import Directory
@@ -22,10 +30,20 @@ from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
 
 
 class Authorization:
-    """Checks tokens for one gateway. hosts: names of this namespace, in lower case; None: any host is taken."""
+    """Checks tokens for one gateway. hosts: names of this namespace, in lower case; None: any host is taken.
+
+    issuer: whose JSON Web Tokens are taken; None: nobody's.
+    """
 
     def __init__(
-        self, namespace: Namespace, directory: Directory, env: Env, *, host_name: str, hosts: frozenset[str] | None
+        self,
+        namespace: Namespace,
+        directory: Directory,
+        env: Env,
+        *,
+        host_name: str,
+        hosts: frozenset[str] | None,
+        issuer: TokenIssuer | None = None,
     ) -> None:
         self._namespace = namespace
         self._directory = directory
@@ -33,6 +51,7 @@ class Authorization:
         self._time = HighWaterTime()
         self._host_name = host_name
         self._hosts = hosts
+        self._issuer = issuer
 
     def now_ms(self) -> int:
         """The time that tokens are checked against: the wall clock's, never less than before."""
@@ -40,8 +59,10 @@ class Authorization:
 
     def verify(self, token: str) -> VerifiedToken:
         """What a token proves; AuthRefused with the text that clients match."""
-        parsed = SharedAccessSignature.parse(token, bare_hosts=self._hosts or frozenset((fold(self._host_name),)))
-        return verify(parsed, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
+        if self._issuer is not None and not is_signature(token):
+            return self._verify(JsonWebToken.parse(token))
+        bare_hosts = self._hosts or frozenset((fold(self._host_name),))
+        return self._verify(SharedAccessSignature.parse(token, bare_hosts=bare_hosts))
 
     def put_token(self, claims: Claims, token: str, audience: str) -> None:
         """Take a token for an audience into a connection's claims.
@@ -64,11 +85,7 @@ class Authorization:
 
     def recheck(self, claims: Claims) -> bool:
         """After rules or keys changed: take the claims of a connection anew; True when any changed."""
-
-        def verify_again(token: SharedAccessSignature) -> VerifiedToken:
-            return verify(token, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
-
-        return bool(claims.recheck(verify_again, self._namespace_rule))
+        return bool(claims.recheck(self._verify, self._namespace_rule))
 
     def scope_of(self, address: str) -> Scope:
         """The scope of an address as a peer wrote it, whether something is there or not.
@@ -81,6 +98,13 @@ class Authorization:
         except IllegalPath:
             segments = ()
         return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
+
+    def _verify(self, token: SharedAccessSignature | JsonWebToken) -> VerifiedToken:
+        now_s = self.now_ms() // 1000
+        if isinstance(token, SharedAccessSignature):
+            return verify(token, self._rule_at, now_s, hosts=self._hosts)
+        assert self._issuer is not None, "a JSON Web Token was read, and nobody issues one"
+        return self._issuer.verify(token, now_s, hosts=self._hosts)
 
     def _check_hub(self, scope: Scope) -> None:
         """NOT_FOUND when the scope names a hub that is not there, UNAUTHORIZED when it names a revoked publisher.

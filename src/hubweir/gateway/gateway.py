@@ -25,6 +25,7 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.management import Management
 from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.error_text import Reference, entity_not_found, entity_uri, with_reference
 from hubweir.namespace.event_hub_entry import EventHubEntry
@@ -52,7 +53,9 @@ class Gateway:
         self.process_id = process_id
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         hosts = None if settings.accept_any_host else frozenset((settings.host_name.lower(),))
-        self.authorization = Authorization(namespace, self.directory, env, host_name=settings.host_name, hosts=hosts)
+        self.authorization = Authorization(
+            namespace, self.directory, env, host_name=settings.host_name, hosts=hosts, issuer=settings.issuer
+        )
         self.units = NamespaceUnits(
             env, namespace, brokers, cap_partitions=settings.partition_cap, units_max=settings.max_throughput_units
         )
@@ -60,6 +63,7 @@ class Gateway:
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
         self.management = Management(namespace, self.directory, self.keeper, self.units)
+        self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self.process_budget = ProcessBudget(settings.process_budget_bytes)
         self._routers: dict[str, HubRouter] = {}
         self._connections: dict[int, ConnectionHost] = {}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hubweir.auth.json_web_token import TokenIssuer
+
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
@@ -50,3 +52,7 @@ class GatewaySettings:
     connections_max: int | None = None
     # Any host name is accepted in token addresses, as the official emulator does.
     accept_any_host: bool = True
+    # The rule of the namespace that every start takes from the settings; it is not changed any other way.
+    settings_rule: str = ""
+    # Whose JSON Web Tokens are taken besides shared access signatures; None: nobody's.
+    issuer: TokenIssuer | None = None

@@ -8,7 +8,9 @@ The kernel may have thrown the unsynced pages away and will say so only once; th
 3. a new segment is made from there on, with what was shown; by its epoch it supersedes the old file's rest;
 4. only now the waiting sends are refused: nothing of them can come back.
 
-If 1, 2 or 3 fails, the log goes offline and the waiting sends end *unknown*: the next start may find them or not.
+If 1, 2 or 3 fails, the log goes offline and the waiting sends end *unknown*: the next start may find them or not. An
+offline log tries the steps again by itself, under yet another epoch, after 1 s and then ever later, up to every 30 s:
+`log.offline_retries` counts, and an alarm stands until it works.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from hubweir.env import Result
-from hubweir.errors import CorruptStore, LogOffline, StoreError
+from hubweir.env import Result, Timer
+from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.batch_scan import Place
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.log_state import Entry, LogState
 from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.recovery import recover
-from hubweir.messaging_store.segment import ActiveSegment, create
+from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
 from hubweir.messaging_store.segment_files import SegmentIndexes
+
+# Each try takes an epoch and reads the newest segment's end: seldom enough to cost nothing on a disk that stays broken.
+FIRST_RETRY_MS, LAST_RETRY_MS = 1000, 30_000
 
 
 class EpochSource(Protocol):
@@ -36,51 +41,106 @@ class EpochSource(Protocol):
         """Make the next epoch durable, away from the loop; answer with it on the loop."""
 
 
-def recover_from_failure(
-    state: LogState, commit: GroupCommit, epochs: EpochSource, error: OSError, entries: list[Entry]
-) -> None:
-    """Run the four steps above; commit starts no round until they are over."""
-    waiting = entries + commit.drain_for_failure()
-    old, state.active = state.active, None
-    state.offline = f"log {state.log_id}: {error.strerror or error}; a new segment is being made"
-    state.counters.add("log.failed_syncs")
+class Repair:
+    """The repairs of one log: after a failure, and again and again while the log is offline, until `stop`."""
 
-    def epoch_taken(result: Result[int]) -> None:
-        try:
-            state.writer_epoch = result.value()
-        except (OSError, StoreError) as failure:
-            _give_up(state, commit, failure, waiting)
-            return
-        shown = state.tail.runs_from(state.synced.index) if state.visible.index > state.synced.index else []
-        header = state.new_header(state.synced, state.env.now_ms())
+    def __init__(self, state: LogState, commit: GroupCommit, epochs: EpochSource) -> None:
+        self._state = state
+        self._commit = commit
+        self._epochs = epochs
+        self._delay_ms = FIRST_RETRY_MS
+        self._timer: Timer | None = None
+        self._alarm: str | None = None  # what was told when the log went offline
 
-        def make_segment() -> ActiveSegment:
-            if old is not None:
-                with suppress(OSError):
-                    old.file.close()
-            found = recover(state.env.files, state.folder, state.log_id, upto=state.synced.index)
-            if found.end.index < state.synced.index and found.segments:
-                raise CorruptStore(
-                    f"log {state.log_id}: records from {found.end.index} on, once synced, cannot be read"
-                )
-            return create(state.env.files, state.folder, header, [shown] if shown else [])
+    def failed(self, error: OSError, entries: list[Entry]) -> None:
+        """Run the four steps above; commit starts no round until they are over."""
+        state = self._state
+        waiting = entries + self._commit.drain_for_failure()
+        state.offline = f"log {state.log_id}: {error.strerror or error}; a new segment is being made"
+        state.counters.add("log.failed_syncs")
+        self._start(waiting)
 
-        def made(outcome: Result[ActiveSegment]) -> None:
+    def stop(self) -> None:
+        """The log closes: it is not tried any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _start(self, waiting: list[Entry]) -> None:
+        state, epochs = self._state, self._epochs
+        old, state.active = state.active, None
+
+        def epoch_taken(result: Result[int]) -> None:
             try:
-                segment = outcome.value()
+                state.writer_epoch = result.value()
             except (OSError, StoreError) as failure:
-                _give_up(state, commit, failure, waiting)
+                self._give_up(failure, waiting)
                 return
-            state.started(segment)
-            _note_shown(state, segment, shown)
-            state.synced = state.appended = state.visible
-            state.offline = None
-            _refuse(state, waiting, known=True)
-            commit.resume()
+            shown = state.tail.runs_from(state.synced.index) if state.visible.index > state.synced.index else []
+            header = state.new_header(state.synced, state.env.now_ms())
 
-        state.env.offload(make_segment, made)
+            def made(outcome: Result[ActiveSegment]) -> None:
+                try:
+                    segment = outcome.value()
+                except (OSError, StoreError) as failure:
+                    self._give_up(failure, waiting)
+                    return
+                state.started(segment)
+                _note_shown(state, segment, shown)
+                self._succeeded(waiting)
 
-    epochs.take_epoch(epoch_taken)
+            state.env.offload(lambda: _make_segment(state, old, header, shown), made)
+
+        epochs.take_epoch(epoch_taken)
+
+    def _succeeded(self, waiting: list[Entry]) -> None:
+        state = self._state
+        state.synced = state.appended = state.visible
+        state.offline = None
+        if self._alarm is not None:
+            state.alarms.remove(self._alarm)
+            state.counters.add("log.offline_healed")
+            self._alarm = None
+        self._delay_ms = FIRST_RETRY_MS
+        _refuse(state, waiting, known=True)
+        self._commit.resume()
+
+    def _give_up(self, failure: Exception, waiting: list[Entry]) -> None:
+        """Offline. The waiting sends end unknown, whatever a later try finds: it drops what was not synced."""
+        state = self._state
+        state.offline = (
+            f"log {state.log_id}: cannot be written since a failed sync: {failure}; "
+            f"it is tried again within {LAST_RETRY_MS // 1000} s, and reads go on"
+        )
+        state.appended = state.visible
+        if self._alarm is None:
+            self._alarm = state.offline
+            state.alarm(state.offline)
+        _refuse(state, waiting, known=False)
+        self._commit.resume()
+        if isinstance(failure, LogFenced):
+            state.fenced = True
+        elif not state.closing:
+            self._timer = state.env.call_later(self._delay_ms, self._again)
+            self._delay_ms = min(2 * self._delay_ms, LAST_RETRY_MS)
+
+    def _again(self) -> None:
+        self._timer = None
+        self._state.counters.add("log.offline_retries")
+        self._start(self._commit.drain_for_failure())
+
+
+def _make_segment(
+    state: LogState, old: ActiveSegment | None, header: SegmentHeader, shown: list[memoryview]
+) -> ActiveSegment:
+    """Steps 2 and 3; blocking."""
+    if old is not None:
+        with suppress(OSError):
+            old.file.close()
+    found = recover(state.env.files, state.folder, state.log_id, upto=state.synced.index)
+    if found.end.index < state.synced.index and found.segments:
+        raise CorruptStore(f"log {state.log_id}: records from {found.end.index} on, once synced, cannot be read")
+    return state.reserve.use_for(lambda: create(state.env.files, state.folder, header, [shown] if shown else []))
 
 
 def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]) -> None:
@@ -95,14 +155,6 @@ def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]
             known.indexes.note(place, header.enqueued_time_ms)
         position += len(data)
     known.end_position = segment.end
-
-
-def _give_up(state: LogState, commit: GroupCommit, failure: Exception, waiting: list[Entry]) -> None:
-    state.offline = f"log {state.log_id}: cannot be written since a failed sync: {failure}"
-    state.appended = state.visible
-    state.alarm(state.offline)
-    _refuse(state, waiting, known=False)
-    commit.resume()
 
 
 def _refuse(state: LogState, waiting: list[Entry], *, known: bool) -> None:

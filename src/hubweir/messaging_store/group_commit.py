@@ -7,9 +7,9 @@ much is unsynced, or a new segment or more space is needed, the round goes the d
 
 A log that falls idle gets a mark within 1 s: a control batch that vouches for the records before it.
 
-After a crash: a round is there whole, in part, or not at all; its tickets had not been called. What makes that
-harmless is in recovery.py. A round that fails is not tried again: no space → the runs are refused and nothing of them
-stays; anything else → failed_sync.py.
+After a crash: a round is there whole, in part, or not at all; its tickets had not been called (recovery.py). A round
+that fails is not tried again: no space or no descriptor → the runs are refused and nothing of them stays; else →
+failed_sync.py.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hubweir.env import Result, Timer
-from hubweir.errors import DiskFull, LogFenced, LogOffline, StoreError
+from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreError
 from hubweir.messaging_store.closing import close_segment, save_indexes
 from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.log_state import Entry, LogState
 from hubweir.messaging_store.record import CLOSED
-from hubweir.messaging_store.segment import MARK_ROOM_BYTES, SEGMENT_HEADER_SIZE, ActiveSegment
-from hubweir.messaging_store.write_round import NO_SPACE, write_round
+from hubweir.messaging_store.segment import MARK_ROOM_BYTES, NO_SPACE, SEGMENT_HEADER_SIZE, ActiveSegment
+from hubweir.messaging_store.write_round import NO_FILES, write_round
 
 
 class GroupCommit:
@@ -119,15 +119,9 @@ class GroupCommit:
         entries, size = self._take(new)
         active = state.active
         room = active is not None and active.end + size <= active.reserved
-        unsynced = self._unsynced_bytes + size
-        if (
-            state.durability is Durability.RELAXED
-            and not new
-            and room
-            and unsynced <= state.settings.relaxed_unsynced_bytes
-            and not self._close_marked
-            and not self._round_wanted
-        ):
+        few = self._unsynced_bytes + size <= state.settings.relaxed_unsynced_bytes
+        ordinary = room and few and not (new or self._close_marked or self._round_wanted)
+        if state.durability is Durability.RELAXED and ordinary:
             self._write_now(entries, size)
             if self._queue:
                 self._schedule_flush()
@@ -182,9 +176,11 @@ class GroupCommit:
         def done(result: Result[ActiveSegment]) -> None:
             try:
                 segment = result.value()
-            except DiskFull as error:
+            except (DiskFull, OutOfFiles) as error:
                 if new:
                     # The new segment may be there, empty: it supersedes, so nothing goes into the old one any more.
+                    if old is not None:
+                        save_indexes(state, old)
                     state.synced, self._unsynced_bytes, state.active = state.visible, 0, None
                 self._refuse(error, entries)
             except LogFenced as error:
@@ -210,6 +206,7 @@ class GroupCommit:
         state.tail.shrink(state.synced.index)
         self._unsynced_bytes = 0
         self._busy = self._roll_wanted = self._round_wanted = False
+        state.reserve.watch()
         self._answer(entries)
         self._release_syncs()
         self._after_round()
@@ -222,7 +219,7 @@ class GroupCommit:
             state.env.fault("log.before_relaxed_write")
             active.file.write(active.end, [entry.run for entry in entries])
         except OSError as error:
-            if error.errno not in NO_SPACE:
+            if error.errno not in NO_SPACE + NO_FILES:
                 self._on_failure(error, entries)
                 return
             # Part of it may be in the file: a round goes over the same place, and knows what to do if that fails.
@@ -259,6 +256,7 @@ class GroupCommit:
         state.counters.add("log.refused", len(waiting))
         self._mark.appended(is_mark=False)
         self._busy = False
+        state.reserve.watch()
         for entry in waiting:
             if entry.on_done is not None:
                 entry.on_done(Refused(error))

@@ -3,6 +3,7 @@
     store-N/FORMAT                         "hubweir store 1": refused, untouched, when it names a newer version
     store-N/LOCK                           held (flock) while a process owns the store
     store-N/EPOCH                          the newest writer epoch, made durable at each open and each failed sync
+    store-N/RESERVE                        space kept for what must work on a full disk (reserve.py)
     store-N/logs/<log id>/                 one log; the id is generated, 32 hexadecimal digits
         <first index, 20 digits>-<epoch, 8 hex>.log      a segment (segment.py)
         <the same>.offsets, <the same>.times             its sparse indexes (offset_index.py, time_index.py)
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 FORMAT_VERSION = 1
 FORMAT_NAME, LOCK_NAME, EPOCH_NAME, LOGS_FOLDER = "FORMAT", "LOCK", "EPOCH", "logs"
+RESERVE_NAME = "RESERVE"
 SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME = "snapshot", "snapshot.previous"
 SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX, UNFINISHED_SUFFIX = ".log", ".offsets", ".times", ".new"
 

@@ -2,12 +2,13 @@
 
 Every batch that leaves here had both checksums verified in this read, and continues where the one before ended. What
 is damaged is never returned: a read that asks for an index inside damage gets ReadDamaged, a read before it ends there.
-Segments are looked up on the loop and passed in, so retention may drop one meanwhile: the file is then gone, and the
-read is asked again.
+Segments are looked up on the loop and passed in, so retention may drop one meanwhile: the file is then gone
+(SegmentGone), and whoever asked finds out whether the log still counts on it.
 """
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,22 +47,46 @@ class ReadDamaged:
         )
 
 
+class SegmentGone(FileNotFoundError):
+    """A segment's file is not there: retention took it meanwhile, or it is lost."""
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(errno.ENOENT, "no such file", segment.path)
+        self.segment = segment
+
+    def error(self) -> CorruptStore:
+        """What is told when the log still counts on the file."""
+        segment = self.segment
+        last = "the end" if segment.end_index is None else str(segment.end_index - 1)
+        behind = "" if segment.end_index is None else f"; read on from {segment.end_index}, or put the file back"
+        return CorruptStore(
+            f"log {segment.header.log_id}: records {segment.first_index} to {last} are lost: {segment.path} "
+            f"is missing{behind}"
+        )
+
+
 def segment_of(segments: list[Segment], index: int) -> int:
     """Number of the segment that holds an index; the first one for a smaller index."""
     return max(0, bisect_right(segments, index, key=lambda segment: segment.first_index) - 1)
 
 
 def _pieces(files: Files, segment: Segment, start: Place, piece_bytes: int) -> Iterator[Piece | Damage]:
-    file = files.open_to_read(segment.path)
     try:
-        yield from scan(file, start, segment.end_position, segment.header.nonce, piece_bytes)
-    finally:
-        file.close()
+        file = files.open_to_read(segment.path)
+        try:
+            yield from scan(file, start, segment.end_position, segment.header.nonce, piece_bytes)
+        finally:
+            file.close()
+    except FileNotFoundError as error:  # by a read too: descriptors are closed and opened again on demand
+        raise SegmentGone(segment) from error
 
 
 def _indexes(files: Files, segment: Segment) -> None:
     if segment.indexes is None:
-        segment.indexes = load_indexes(files, segment)
+        try:
+            segment.indexes = load_indexes(files, segment)
+        except FileNotFoundError as error:
+            raise SegmentGone(segment) from error
 
 
 def read_run(files: Files, segments: list[Segment], index: int, limit: int, max_bytes: int) -> Run | ReadDamaged:
@@ -134,6 +159,13 @@ def _cut(piece: Piece, index: int, end: int, max_bytes: int) -> Run | None:
 
 def replay_runs(files: Files, segments: list[Segment], index: int, limit: int) -> Iterator[Run]:
     """Every batch below limit from index on, control batches included; blocking. CorruptStore at damage."""
+    try:
+        yield from _replay(files, segments, index, limit)
+    except SegmentGone as gone:  # blocking, so retention removes nothing that was passed in
+        raise gone.error() from gone
+
+
+def _replay(files: Files, segments: list[Segment], index: int, limit: int) -> Iterator[Run]:
     for segment in segments:
         end = limit if segment.end_index is None else min(limit, segment.end_index)
         if segment.end_index is not None and segment.end_index <= index:

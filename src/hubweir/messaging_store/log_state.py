@@ -12,6 +12,7 @@ from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.messaging_store.batch_scan import Place
 from hubweir.messaging_store.log import Appended, Durability, Refused
+from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader
 from hubweir.messaging_store.segment_files import Segment, SegmentIndexes
 from hubweir.messaging_store.tail import Tail, TailRun
@@ -31,6 +32,7 @@ class LogSettings:
     relaxed_sync_ms: int = 50
     relaxed_sync_bytes: int = 1 * MIB
     relaxed_unsynced_bytes: int = 16 * MIB
+    uses_reserve: bool = False  # appends may use what is kept for a full disk: for the catalog, where deletes are
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class LogState:
     segments: list[Segment]
     tail: Tail
     check_epoch: Callable[[], None]  # blocking; raises LogFenced when somebody else owns the store
+    reserve: Reserve
     superseded: list[str] = field(default_factory=list)
     active: ActiveSegment | None = None
     active_segment: Segment | None = None

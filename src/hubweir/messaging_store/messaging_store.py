@@ -27,6 +27,7 @@ from hubweir.messaging_store.layout import (
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.open_log import open_log
+from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.messaging_store.whole_file import read_sealed, read_whole, seal, write_whole
 
@@ -34,7 +35,7 @@ _FORMAT_TEXT = "hubweir store "
 
 
 class MessagingStore:
-    """Opens, names and closes the logs of one folder. Used on the owner's loop; open, create and delete block."""
+    """Opens, names and closes the logs of one folder. Used on the owner's loop; open and create block."""
 
     def __init__(self, env: Env, folder: str, lock: FolderLock, counters: Counters, settings: LogSettings) -> None:
         self._env = env
@@ -43,7 +44,10 @@ class MessagingStore:
         self._counters = counters
         self._settings = settings
         self._logs: dict[str, SegmentLog] = {}
+        self._deleting: set[str] = set()
+        self._on_closed: list[Callable[[], None]] = []
         self._alarms: list[str] = []
+        self._reserve = Reserve(env, folder, counters)
         self._epoch = 0
         self._highest_epoch = 0  # the newest one that this process may have written
         self._epoch_waiters: deque[Callable[[Result[int]], None]] = deque()
@@ -66,7 +70,10 @@ class MessagingStore:
             files.sync_folder(folder)
             parent = folder.rpartition("/")[0]
             files.sync_folder(parent)
-            store._epoch = store._write_epoch(store._read_epoch() + 1)
+            epoch = store._read_epoch() + 1
+            store._epoch = store._reserve.use_for(lambda: store._write_epoch(epoch))
+            store._reserve.make()
+            store._reserve.watch()
         except BaseException:
             lock.release()
             raise
@@ -80,18 +87,23 @@ class MessagingStore:
     @property
     def alarms(self) -> list[str]:
         """What the operator must know about the store and the logs that are open."""
-        return self._alarms + [alarm for log in self._logs.values() for alarm in log.alarms]
+        reserve = self._reserve.alarm()
+        own = self._alarms if reserve is None else [*self._alarms, reserve]
+        return own + [alarm for log in self._logs.values() for alarm in log.alarms]
 
     # -- logs
 
     def log_ids(self) -> list[str]:
         """Ids of all logs in the store, sorted."""
-        return [name for name in self._env.files.list(join(self._folder, LOGS_FOLDER)) if is_log_id(name)]
+        names = self._env.files.list(join(self._folder, LOGS_FOLDER))
+        return [name for name in names if is_log_id(name) and name not in self._deleting]
 
     def create_log(self, log_id: str, *, durability: Durability = Durability.DURABLE) -> SegmentLog:
         """Make a log durable, or find it there (idempotent), and open it. Blocking."""
         if not is_log_id(log_id):
             raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
+        if log_id in self._deleting:
+            raise StoreError(f"log {log_id} is being deleted; use another id, or wait for the end of it")
         files, parent = self._env.files, join(self._folder, LOGS_FOLDER)
         files.make_folder(join(parent, log_id))
         files.sync_folder(parent)
@@ -107,9 +119,18 @@ class MessagingStore:
         if log_id not in self.log_ids():
             raise StoreError(f"there is no log {log_id} in {self._folder}")
         log = open_log(
-            self._env, join(self._folder, LOGS_FOLDER, log_id), log_id, writer_epoch=self._epoch, epochs=self,
-            check_epoch=self._check_epoch, durability=durability, counters=self._counters, settings=self._settings,
-        )  # fmt: skip
+            self._env,
+            join(self._folder, LOGS_FOLDER, log_id),
+            log_id,
+            writer_epoch=self._epoch,
+            epochs=self,
+            check_epoch=self._check_epoch,
+            reserve=self._reserve,
+            durability=durability,
+            counters=self._counters,
+            settings=self._settings,
+        )
+        self._reserve.watch()
         self._logs[log_id] = log
         return log
 
@@ -127,30 +148,49 @@ class MessagingStore:
 
         log.close(closed)
 
-    def delete_log(self, log_id: str) -> None:
-        """Remove a closed log and its files. Blocking; does nothing when it is not there."""
+    def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:
+        """Remove a closed log and its files, away from the loop; does nothing but call back when it is not there.
+
+        The result raises OSError; the log is then there in part, and is to be deleted again. StoreError, at once, when
+        the log is open or being deleted. The store keeps its folder until this is over.
+        """
         if log_id in self._logs:
             raise StoreError(f"log {log_id} is open; close it before it is deleted")
+        if log_id in self._deleting:
+            raise StoreError(f"log {log_id} is being deleted; wait for the end of it")
+        if not is_log_id(log_id):
+            raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
         files, parent = self._env.files, join(self._folder, LOGS_FOLDER)
-        if log_id in self.log_ids():
-            files.remove_folder(join(parent, log_id))
-            files.sync_folder(parent)
+        self._deleting.add(log_id)
+
+        def remove() -> None:
+            if files.exists(join(parent, log_id)):
+                files.remove_folder(join(parent, log_id))
+                files.sync_folder(parent)
+
+        def removed(result: Result[None]) -> None:
+            self._deleting.discard(log_id)
+            on_done(result)
+            self._release_if_over()
+
+        self._env.offload(remove, removed)
 
     def close(self, on_done: Callable[[], None]) -> None:
-        """Close all logs, then give up the folder."""
-        waiting = set(self._logs)
+        """Close all logs, wait for the end of what is being deleted, then give up the folder."""
+        self._on_closed.append(on_done)
+        self._reserve.stop()
+        self._env.call_soon(self._release_if_over)
+        for log_id in sorted(self._logs):
+            self.close_log(log_id, self._release_if_over)
 
-        def closed(log_id: str) -> None:
-            waiting.discard(log_id)
-            if not waiting:
-                self._lock.release()
-                on_done()
-
-        if not waiting:
-            self._lock.release()
-            self._env.call_soon(on_done)
-        for log_id in sorted(waiting):
-            self.close_log(log_id, lambda log_id=log_id: closed(log_id))  # type: ignore[misc]
+    def _release_if_over(self) -> None:
+        """Give up the folder when the store closes and nothing of it is open or being deleted."""
+        if not self._on_closed or self._logs or self._deleting:
+            return
+        self._lock.release()
+        waiting, self._on_closed = self._on_closed, []
+        for callback in waiting:
+            callback()
 
     # -- format and epochs
 
@@ -209,12 +249,13 @@ class MessagingStore:
 
         def write() -> int:
             self._check_epoch()
-            return self._write_epoch(epoch)
+            return self._reserve.use_for(lambda: self._write_epoch(epoch))
 
         def done(result: Result[int]) -> None:
             waiter = self._epoch_waiters.popleft()
             self._epoch = max(self._epoch, epoch)
             waiter(result)
+            self._reserve.watch()
             if self._epoch_waiters:
                 self._take_next_epoch()
 

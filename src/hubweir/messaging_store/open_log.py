@@ -24,12 +24,12 @@ from hubweir.messaging_store.record import (
     read_header,
 )
 from hubweir.messaging_store.recovery import Recovered, content_to_rewrite, recover
-from hubweir.messaging_store.segment import create
+from hubweir.messaging_store.reserve import Reserve
+from hubweir.messaging_store.segment import NO_SPACE, create
 from hubweir.messaging_store.segment_files import load_indexes
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.messaging_store.snapshot import load
 from hubweir.messaging_store.tail import Tail
-from hubweir.messaging_store.write_round import NO_SPACE
 
 # After an unclean stop a relaxed log skips this many indexes and offset bytes: more than can have been shown and lost,
 # since at most 16 MiB are visible and not synced, and a record has at least 4 bytes. (Promise P4)
@@ -44,6 +44,7 @@ def open_log(
     writer_epoch: int,
     epochs: EpochSource,
     check_epoch: Callable[[], None],
+    reserve: Reserve,
     durability: Durability | None,
     counters: Counters,
     settings: LogSettings,
@@ -63,7 +64,7 @@ def open_log(
     state = LogState(
         env, counters, settings, log_id, folder, writer_epoch, nonce, durability or found.durability, end, end, end,
         oldest.first_index if oldest else 0, oldest.first_offset if oldest else 0, found.segments,
-        Tail(settings.tail_bytes, end.index), check_epoch, superseded=superseded,
+        Tail(settings.tail_bytes, end.index), check_epoch, reserve, superseded=superseded,
     )  # fmt: skip
     for alarm in found.alarms:
         state.alarm(alarm)
@@ -75,7 +76,7 @@ def open_log(
     skip = found.durability is Durability.RELAXED and not found.clean and bool(found.segments)
     if found.vouched.index < found.end.index or skip:
         try:
-            _start_behind(state, found, skip=skip)
+            reserve.use_for(lambda: _start_behind(state, found, skip=skip))
         except OSError as error:
             # To show less than was shown before would be a step back; to show what a power cut may take, too.
             kind = DiskFull if error.errno in NO_SPACE else LogOffline

@@ -1,6 +1,7 @@
 """A read or a search that goes to the files: offloaded, answered on the loop, unless it was cancelled.
 
-When retention takes a file away while it is read, the question is asked again, from what is kept.
+When retention takes a file away while it is read, the question is asked again, from what is kept. A file that is gone
+though the log still counts on it is lost: refused once, with an alarm, for asking again would never end.
 """
 
 from __future__ import annotations
@@ -8,29 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hubweir.env import Env, Result
-from hubweir.errors import StoreError
+from hubweir.env import Result
+from hubweir.errors import LogOffline, StoreError
 from hubweir.messaging_store.log import Pending, Refused
+from hubweir.messaging_store.log_reader import SegmentGone
+from hubweir.messaging_store.log_state import LogState
+from hubweir.messaging_store.write_round import NO_FILES, out_of_files
 
 Raw = TypeVar("Raw")
 Answer = TypeVar("Answer")
 
 
 class PendingRead:
-    """See Pending."""
+    """See Pending. next: the question that was asked again in its place."""
 
-    __slots__ = ("cancelled",)
+    __slots__ = ("cancelled", "next")
 
     def __init__(self) -> None:
         self.cancelled = False
+        self.next: PendingRead | None = None
 
     def cancel(self) -> None:
         self.cancelled = True
+        if self.next is not None:
+            self.next.cancel()
 
 
 def read_away(
-    env: Env,
-    log_id: str,
+    state: LogState,
     call: Callable[[], Raw],
     answer: Callable[[Raw], Answer | Refused],
     on_done: Callable[[Answer | Refused], None],
@@ -45,16 +51,32 @@ def read_away(
         value: Answer | Refused
         try:
             value = answer(result.value())
-        except FileNotFoundError:
-            outcome = again()
-            if not isinstance(outcome, PendingRead):
-                on_done(outcome)  # type: ignore[arg-type]  # not pending, so an answer
-            return
+        except SegmentGone as gone:
+            if not any(gone.segment is kept for kept in state.segments):
+                outcome = again()
+                if isinstance(outcome, PendingRead):
+                    pending.next = outcome
+                else:
+                    on_done(outcome)  # type: ignore[arg-type]  # not pending, so an answer
+                return
+            value = Refused(_lost(state, gone))
         except StoreError as error:
             value = Refused(error)
         except OSError as error:
-            value = Refused(StoreError(f"log {log_id}: cannot be read: {error}"))
+            if error.errno in NO_FILES:
+                value = Refused(out_of_files(state.log_id, error))
+            else:
+                value = Refused(StoreError(f"log {state.log_id}: cannot be read: {error}"))
         on_done(value)
 
-    env.offload(call, done)
+    state.env.offload(call, done)
     return pending
+
+
+def _lost(state: LogState, gone: SegmentGone) -> StoreError:
+    """The refusal for a file that should be there; alarmed, unless its log is closed and may be deleted."""
+    if state.closing:
+        return LogOffline(f"log {state.log_id} is closed")
+    error = gone.error()
+    state.alarm(str(error))
+    return error

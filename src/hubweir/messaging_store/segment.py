@@ -31,6 +31,7 @@ beyond its first index in files of an older epoch. What was appended later may b
 
 from __future__ import annotations
 
+import errno
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,8 +48,11 @@ _MAGIC, _VERSION = b"hWs\x01", 1
 _HEADER = struct.Struct(">4sHBB16sQIIQQqqq44s")
 _CRC = struct.Struct(">I")
 
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 # Space is set aside in steps that double, so that many quiet logs do not fill the disk with nothing.
 FIRST_STEP_BYTES, LARGEST_STEP_BYTES = 1024 * 1024, 64 * 1024 * 1024
+# One step takes at most this share of what is free: the last space of a disk is for all partitions.
+STEP_SHARE_OF_FREE = 16
 # Kept free behind every append: an idle mark must not fail for want of space.
 MARK_ROOM_BYTES = 4096
 
@@ -101,9 +105,10 @@ def unpack_header(data: bytes) -> SegmentHeader | None:
 class ActiveSegment:
     """The segment that is being appended to. One thread at a time uses it; positions are bytes of the file."""
 
-    __slots__ = ("end", "file", "header", "path", "reserved")
+    __slots__ = ("_files", "end", "file", "header", "path", "reserved")
 
-    def __init__(self, file: File, path: str, header: SegmentHeader, end: int) -> None:
+    def __init__(self, files: Files, file: File, path: str, header: SegmentHeader, end: int) -> None:
+        self._files = files
         self.file = file
         self.path = path
         self.header = header
@@ -115,16 +120,26 @@ class ActiveSegment:
         needed = self.end + size + mark_room
         if needed <= self.reserved:
             return
-        step = min(max(self.reserved, FIRST_STEP_BYTES), LARGEST_STEP_BYTES)
+        short = self._files.free_bytes() // STEP_SHARE_OF_FREE
+        step = min(max(self.reserved, FIRST_STEP_BYTES), LARGEST_STEP_BYTES, short)
         wanted = max(needed, self.reserved + step)
         try:
-            self.file.reserve(wanted)
-        except OSError:
-            if wanted == needed:
+            self._reserve(wanted)
+        except OSError as error:
+            if wanted == needed or error.errno not in NO_SPACE:
                 raise
             wanted = needed
-            self.file.reserve(wanted)  # the big step does not fit; what is needed now may
+            self._reserve(wanted)  # the big step does not fit; what is needed now may
         self.reserved = wanted
+
+    def _reserve(self, wanted: int) -> None:
+        try:
+            self.file.reserve(wanted)
+        except OSError as error:
+            if error.errno in NO_SPACE:
+                # A file system may have set a part of it aside: others need that now.
+                self.file.truncate(self.reserved)
+            raise
 
     def forget_behind(self) -> None:
         """Cut off what a failed write may have left behind end, durably: a start must not find it."""
@@ -152,7 +167,7 @@ def create(files: Files, folder: str, header: SegmentHeader, content: Iterable[S
         files.remove(unfinished)
     file = files.open(unfinished, create=True)
     try:
-        segment = ActiveSegment(file, path, header, SEGMENT_HEADER_SIZE)
+        segment = ActiveSegment(files, file, path, header, SEGMENT_HEADER_SIZE)
         segment.reserved = 0
         segment.set_aside(0)
         file.write(0, [header.pack()])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from hubweir.env import Buffer, Result
 from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.kernels import find_offset
-from hubweir.messaging_store.failed_sync import EpochSource, recover_from_failure
+from hubweir.messaging_store.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
 from hubweir.messaging_store.log_reader import (
@@ -31,8 +31,9 @@ from hubweir.messaging_store.recovery import describe_damage
 from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
 from hubweir.messaging_store.snapshot import Snapshot, load, save
 
-# Set aside on the disk for what must still work when it is full.
-RESERVE_BYTES = 8 * 1024 * 1024
+# A log that was refused for want of space tries again when this much more than the send needs is free: its share of
+# a step, and the file system's own blocks. Not more, or one log would wait for what the others are using up.
+RESUME_BYTES = 64 * 1024
 
 
 class SegmentLog:
@@ -40,13 +41,14 @@ class SegmentLog:
 
     def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot]) -> None:
         self._state = state
-        self._epochs = epochs
         self._snapshots = [snapshot.index for snapshot in snapshots]
         self._visible_callback: Callable[[], None] | None = None
         self._removing = False
         self._saving = False
         self._closed = False
-        self._commit = GroupCommit(state, self._moved, self._failed)
+        self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
+        self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
+        self._repair = Repair(state, self._commit, epochs)
 
     # -- what it is
 
@@ -112,9 +114,9 @@ class SegmentLog:
             raise LogOffline(f"log {state.log_id} is closed")
         if state.offline is not None:
             raise LogOffline(state.offline)
-        if state.full:
+        if state.full and not state.settings.uses_reserve:
             free = self._state.env.files.free_bytes()
-            if free < size + RESERVE_BYTES:
+            if free < size + RESUME_BYTES:
                 raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")
             state.full = False
 
@@ -152,8 +154,7 @@ class SegmentLog:
             return Refused(run.error())
 
         return read_away(
-            state.env,
-            state.log_id,
+            state,
             lambda: read_run(files, segments, index, limit, max_bytes),
             answer,
             on_done,
@@ -175,8 +176,7 @@ class SegmentLog:
         segments = state.segments[self._segment_of_offset(offset) :]
         files = state.env.files
         return read_away(
-            state.env,
-            state.log_id,
+            state,
             lambda: find_offset_in(files, segments, offset, limit),
             lambda index: index,
             on_done,
@@ -196,8 +196,7 @@ class SegmentLog:
         segments = state.segments[self._segment_of_time(time_ms) :]
         files = state.env.files
         return read_away(
-            state.env,
-            state.log_id,
+            state,
             lambda: find_time_in(files, segments, time_ms, limit),
             lambda index: index,
             on_done,
@@ -312,19 +311,24 @@ class SegmentLog:
     # -- end
 
     def close(self, on_done: Callable[[], None]) -> None:
-        """See Log.close."""
-        if self._closed:
+        """See Log.close. Whoever asks while it closes is called when it is closed, too."""
+        if self._closed and not self._on_closed:
             self._state.env.call_soon(on_done)
             return
-        self._closed = True
-        self._commit.close(on_done)
+        self._on_closed.append(on_done)
+        if not self._closed:
+            self._closed = True
+            self._repair.stop()
+            self._commit.close(self._has_closed)
+
+    def _has_closed(self) -> None:
+        waiting, self._on_closed = self._on_closed, []
+        for callback in waiting:
+            callback()
 
     def _moved(self) -> None:
         if self._visible_callback is not None:
             self._visible_callback()
-
-    def _failed(self, error: OSError, entries: list[Entry]) -> None:
-        recover_from_failure(self._state, self._commit, self._epochs, error, entries)
 
 
 def _index_of_offset(data: Buffer, offset: int, default: int) -> int:

@@ -1,7 +1,8 @@
 """The part of a round that runs in a worker thread: maybe a new segment, then one write and one sync.
 
-Raises DiskFull when there was no space, and then nothing of the round is left in any file; LogFenced when somebody
-else owns the store; any other OSError means that the file cannot be trusted from here on (failed_sync.py).
+Raises DiskFull when there was no space and OutOfFiles when no file could be opened, and then nothing of the round is
+left in any file; LogFenced when somebody else owns the store; any other OSError means that the file cannot be trusted
+from here on (failed_sync.py).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hubweir.env import Buffer, SyncFailed
-from hubweir.errors import DiskFull
+from hubweir.errors import DiskFull, OutOfFiles
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, join
 from hubweir.messaging_store.log_state import LogState
-from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
+from hubweir.messaging_store.segment import NO_SPACE, ActiveSegment, SegmentHeader, create
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+# Opening a file failed, so nothing was done with it: the next try may succeed, and tells nothing wrong.
+NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 def write_round(
@@ -28,6 +30,38 @@ def write_round(
     mark_room: int,
 ) -> ActiveSegment:
     """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment."""
+
+    def work() -> ActiveSegment:
+        return _write_round(state, old, header, buffers, size, mark_room)
+
+    try:
+        # Marks vouch for what is accepted, an empty segment lets retention make space: neither waits for space.
+        return state.reserve.use_for(work) if not mark_room or state.settings.uses_reserve else work()
+    except SyncFailed:
+        raise
+    except OSError as error:
+        if error.errno not in NO_FILES:
+            raise
+        raise out_of_files(state.log_id, error) from error
+
+
+def out_of_files(log_id: str, error: OSError) -> OutOfFiles:
+    """The refusal when no file can be opened: which limit, and what to do about it."""
+    if error.errno == errno.ENFILE:
+        limit = "the system has as many open files as it may (raise fs.file-max)"
+    else:
+        limit = "the process has as many open files as it may (raise its limit: ulimit -n, LimitNOFILE)"
+    return OutOfFiles(f"log {log_id}: {limit}; nothing was done, try again when there are fewer connections")
+
+
+def _write_round(
+    state: LogState,
+    old: ActiveSegment | None,
+    header: SegmentHeader | None,
+    buffers: Sequence[Buffer],
+    size: int,
+    mark_room: int,
+) -> ActiveSegment:
     state.env.fault("log.before_round")
     if header is None:
         assert old is not None

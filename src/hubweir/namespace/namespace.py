@@ -28,10 +28,14 @@ from hubweir.namespace.descriptions import (
     UnitsDescription,
 )
 from hubweir.namespace.event_hub_entry import EventHubEntry
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_changes import RuleChanges, RuleKey
+from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 
 OnHub = Callable[[EventHubEntry | ServiceError], None]
 OnNamespace = Callable[[NamespaceDescription | ServiceError], None]
+OnRule = Callable[[AuthorizationRuleDescription | ServiceError], None]
 Rules = tuple[AuthorizationRuleDescription, ...]
 
 
@@ -44,6 +48,7 @@ class Namespace:
         self._log = CatalogLog(catalog_log, env)
         self._catalog = self._log.catalog
         self._changes = Changes(self._catalog, env, profile=profile, host=host)
+        self._rule_changes = RuleChanges(self._catalog, self._changes)
         self.profile = profile
         self.host = host
 
@@ -169,8 +174,27 @@ class Namespace:
         """Put these rows in place of what is recorded of their hours, and forget what is older than oldest_hour_ms."""
         self._change_namespace(lambda: RecordUsage(tuple(hours), oldest_hour_ms), on_done)
 
+    def rule(self, hub: str | None, name: str) -> AuthorizationRuleDescription:
+        """The rule of that name, in any case, on a served hub or with None on the namespace; else NOT_FOUND."""
+        return self._rule_changes.rule(None if hub is None else self.get_hub(hub).name, name)
+
+    def create_rule(self, hub: str | None, rule: AuthorizationRuleDescription, on_done: OnRule) -> None:
+        """Add a rule, which must not be there; on_done: the rule."""
+        self._change_rule(hub, rule.name, lambda: self._rule_changes.create(hub, rule), on_done)
+
+    def change_rule(self, hub: str | None, name: str, rights: Rights, on_done: OnRule) -> None:
+        """Give a rule other rights; its keys stay."""
+        self._change_rule(hub, name, lambda: self._rule_changes.change(hub, name, rights), on_done)
+
+    def renew_key(self, hub: str | None, name: str, key: RuleKey, secret: Secret, on_done: OnRule) -> None:
+        """Put another key in the place of one of a rule's two."""
+        self._change_rule(hub, name, lambda: self._rule_changes.renew(hub, name, key, secret), on_done)
+
     def _change_hub(self, name: str, plan: Callable[[], Operation], on_done: OnHub) -> None:
         self._log.submit(Change(plan, lambda: self._changes.entry(name), on_done))
 
     def _change_namespace(self, plan: Callable[[], Operation], on_done: OnNamespace) -> None:
         self._log.submit(Change(plan, lambda: self.description, on_done))
+
+    def _change_rule(self, hub: str | None, name: str, plan: Callable[[], Operation], on_done: OnRule) -> None:
+        self._log.submit(Change(plan, lambda: self._rule_changes.rule(hub, name), on_done))

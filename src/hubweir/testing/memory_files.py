@@ -38,9 +38,14 @@ class Fault(Enum):
     ENOSPC = "a call that needs space fails with ENOSPC; a sync too"
     SHORT = "a write stores a part and fails with EIO"
     EINTR = "a read or a write fails with EINTR"
+    EMFILE = "a call that may have to open a file fails with EMFILE"
     SYNC_EIO = "a sync fails with EIO"
     LYING_SYNC = "a sync succeeds and does nothing"
     POWER_CUT = "the power goes before the call"
+
+
+# What needs a descriptor: a file's own may have been closed meanwhile, but not between a write and its sync.
+_OPENING = {"create", "open", "list", "sync_folder", "lock_folder", "read", "write", "reserve"}
 
 
 @dataclass(slots=True)
@@ -167,6 +172,8 @@ class MemoryFiles:
                     raise PowerCut
                 if plan.fault is Fault.EIO and name not in ("sync", "sync_folder"):
                     raise _error(errno.EIO)
+                if plan.fault is Fault.EMFILE and name in _OPENING:
+                    raise _error(errno.EMFILE)
                 return plan.fault
         return None
 

@@ -27,6 +27,6 @@ ABSENT = {"last_enqueued_event_is_tracked", "idempotent_producer_sends_once", "c
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("name", parameters_of("Go SDK", CHECKS.keys() - WIRE_ONLY - ABSENT))
+@pytest.mark.parametrize("name", parameters_of("azeventhubs, Go", CHECKS.keys() - WIRE_ONLY - ABSENT))
 def test_azeventhubs_for_go(name: str, ran: Callable[[Program], ProgramRun]) -> None:
     ran(PROGRAM).judge(name)

@@ -25,6 +25,6 @@ ABSENT = {"receives_at_offset", "idempotent_producer_sends_once"}
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("name", parameters_of("Java SDK", CHECKS.keys() - WIRE_ONLY - ABSENT))
+@pytest.mark.parametrize("name", parameters_of("azure-messaging-eventhubs, Java", CHECKS.keys() - WIRE_ONLY - ABSENT))
 def test_azure_messaging_eventhubs_for_java(name: str, ran: Callable[[Program], ProgramRun]) -> None:
     ran(PROGRAM).judge(name)

@@ -21,6 +21,6 @@ PROGRAM = Program(
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("name", parameters_of("JavaScript SDK", CHECKS.keys() - WIRE_ONLY))
+@pytest.mark.parametrize("name", parameters_of("@azure/event-hubs, JavaScript", CHECKS.keys() - WIRE_ONLY))
 def test_azure_event_hubs_for_javascript(name: str, ran: Callable[[Program], ProgramRun]) -> None:
     ran(PROGRAM).judge(name)

@@ -35,6 +35,6 @@ ABSENT = {
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("name", parameters_of("rhea", CHECKS.keys() - ABSENT))
+@pytest.mark.parametrize("name", parameters_of("rhea, JavaScript", CHECKS.keys() - ABSENT))
 def test_rhea(name: str, ran: Callable[[Program], ProgramRun]) -> None:
     ran(PROGRAM).judge(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,8 +196,9 @@ class HandStore:
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         on_done()
 
-    def delete_log(self, log_id: str) -> None:
+    def delete_log(self, log_id: str, on_done: Callable[[Any], None]) -> None:
         self.logs.pop(log_id, None)
+        on_done(SimpleNamespace(value=lambda: None))
 
     def close(self, on_done: Callable[[], None]) -> None:
         self.closed = True

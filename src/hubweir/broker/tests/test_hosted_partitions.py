@@ -16,7 +16,7 @@ class Host:
 
     def __init__(self) -> None:
         self.env = SimulatedEnv()
-        self.partitions = HostedPartitions(MessagingStore.open(self.env, "store-0"))
+        self.partitions = HostedPartitions(MessagingStore.open(self.env, "store-0"), lambda hosted, now_ms: None)
         self.log_id = self.env.new_id()
 
     def create(self, retention_ms: int) -> None:
@@ -24,7 +24,7 @@ class Host:
 
     def append(self) -> None:
         log = self.partitions.get(self.log_id).log
-        log.append(pack_operations([b"event"]), now_ms=self.env.now_ms(), on_done=lambda _: None)
+        log.append(pack_operations([b"event"]), now_ms=self.env.now_ms(), on_done=lambda outcome: None)
         self.env.run_for(2_000)
 
     def sweep(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.broker import hosted_partitions, producers
+from hubweir.broker.commands import OpenProducer, Owner, ProducerOpened
 from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, Violation
 from hubweir.event_hub.producer_sequence import ProducerSequences
 
@@ -89,3 +90,16 @@ def test_retention_goes_on_in_a_partition_that_has_producers_and_fell_silent() -
     world.env = world.env.restart()
     world.broker = world._start()
     assert [kept.last for kept in world.broker._partitions.get(LOG_ID).producers.kept()] == [accepted]
+
+
+def test_the_ids_it_gives_are_integers_that_a_double_holds() -> None:
+    world = NumberedWorld(3)
+    given: list[int] = []
+    for connection in range(100, 140):
+        command = OpenProducer(LOG_ID, 1, None, None, None, Owner(1, connection))
+        world.broker.submit(
+            command, lambda answer: given.append(answer.producer_id) if isinstance(answer, ProducerOpened) else None
+        )
+        world.env.run_for(10)
+    assert len(set(given)) == 40
+    assert all(0 <= producer_id < 2**53 for producer_id in given)

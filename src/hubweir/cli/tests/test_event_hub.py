@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, ServiceError
+from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, UNAUTHORIZED, ServiceError
 
 Typed = Callable[..., Result]
 
@@ -63,3 +63,15 @@ def test_retention_and_durability_can_be_changed(type_command: Typed) -> None:
     changed = type_command("eventhub", "update", "changed", "--retention", "3d", "--durability", "relaxed")
     assert changed.output == "event hub changed keeps events for 3d, relaxed\n"
     assert type_command("eventhub", "update", "changed").exit_code == 2
+
+
+def test_revoked_publisher_cannot_send_until_it_is_restored(type_command: Typed) -> None:
+    type_command("eventhub", "create", "policed", "--partitions", "1")
+    send = ("send", "policed", "hello", "--publisher", "device-7")
+    assert type_command(*send).exit_code == 0
+    type_command("eventhub", "revoke-publisher", "policed", "device-7")
+    assert "revoked publishers: device-7" in type_command("eventhub", "show", "policed").output
+    assert condition_of(type_command(*send)) is UNAUTHORIZED
+    assert type_command("send", "policed", "hello", "--publisher", "device-8").exit_code == 0
+    type_command("eventhub", "restore-publisher", "policed", "device-7")
+    assert type_command(*send).exit_code == 0

@@ -136,7 +136,15 @@ def peer(namespace: RunningNamespace) -> Iterator[Peer]:
         yield connected
 
 
-@pytest.mark.parametrize("path", ["/$servicebus/websocket", "/$servicebus/websocket/", "/%24servicebus/websocket"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/$servicebus/websocket",
+        "/$servicebus/websocket/",
+        "/%24servicebus/websocket",
+        "https://localhost/$servicebus/websocket",  # as the Java client writes it
+    ],
+)
 @pytest.mark.parametrize(("offered", "echoed"), [("AMQPWSB10", "AMQPWSB10"), ("amqp", "amqp"), ("soap, amqp", "amqp")])
 def test_the_offered_subprotocol_is_echoed(namespace: RunningNamespace, path: str, offered: str, echoed: str) -> None:
     with Peer(namespace) as connected:

@@ -2,8 +2,8 @@
 partition_ids is an array, not a list; counts are int; times are timestamps; some clients fail on any other.
 
 Hub: name, type, created_at, partition_count, partition_ids, georeplication_factor; a summary for hubweir's own tools
-adds retention_ms (long), durability ("durable" or "relaxed") and consumer_groups (list). The same keys, all but the
-name optional, say what a hub is to be created with or changed to.
+adds retention_ms (long), durability ("durable" or "relaxed"), consumer_groups and revoked_publishers (lists). The same
+keys, all but the name optional, say what a hub is to be created with or changed to.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def hub_summary(hub: EventHubDescription) -> dict[str, object]:
         "retention_ms": Long(hub.retention_ms),
         "durability": hub.durability.name.lower(),
         "consumer_groups": list(hub.consumer_groups),
+        "revoked_publishers": list(hub.revoked_publishers),
     }
 
 

@@ -8,6 +8,8 @@
 | CREATE, DELETE         | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
 | READ, UPDATE           | namespace                      | Manage, everywhere | 200, the namespace's map  |
 | READ                   | namespace-usage                | Manage, everywhere | 200, usage by the hour |
+| see rule_requests.py   | authorizationrule              | Manage, on the hub | the rule's map            |
+| CREATE, DELETE         | revokedpublisher               | Manage, on the hub | 201 or 200, the hub's map |
 
 READ is the service's (management operations of the client libraries); the rest are hubweir's own, in the same form.
 Every request is authorised by itself: by the token it carries (security_token) or else by the connection's claims.
@@ -33,6 +35,7 @@ from hubweir.gateway.amqp.management_forms import (
     wanted_units,
 )
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
+from hubweir.gateway.amqp.rule_requests import AUTHORIZATION_RULE, CREATED, OK, RULE_OPERATIONS, rule_request
 from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription
 from hubweir.namespace.rights import Rights
 
@@ -40,12 +43,12 @@ if TYPE_CHECKING:
     from hubweir.gateway.management import Management
 
 NAMESPACE, NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
-EVENT_HUB, PARTITION, CONSUMER_GROUP = (
+EVENT_HUB, PARTITION, CONSUMER_GROUP, REVOKED_PUBLISHER = (
     "com.microsoft:eventhub",
     "com.microsoft:partition",
     "com.microsoft:consumergroup",
+    "com.microsoft:revokedpublisher",
 )
-OK, CREATED = 200, 201
 
 
 class ManagementNode(RequestNode):
@@ -136,11 +139,31 @@ class ManagementNode(RequestNode):
 
     def _create_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        self._management.create_group(name, _group(message), self._changed(message, size, name, CREATED))
+        self._management.create_group(name, _named(message, "group"), self._changed(message, size, name, CREATED))
 
     def _delete_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        self._management.delete_group(name, _group(message), self._changed(message, size, name, OK))
+        self._management.delete_group(name, _named(message, "group"), self._changed(message, size, name, OK))
+
+    def _revoke(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        done = self._changed(message, size, name, CREATED)
+        self._management.revoke_publisher(name, _named(message, "publisher"), done)
+
+    def _restore(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        done = self._changed(message, size, name, OK)
+        self._management.restore_publisher(name, _named(message, "publisher"), done)
+
+    def _rule(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        rule_request(
+            self.host.gateway.rules,
+            (text_property(message, "operation") or "").upper(),
+            message,
+            lambda code, body: self.answer(message, size, code, "Created" if code == CREATED else "OK", body),
+            lambda refusal: self.refuse(message, size, refusal, entity=name[:128]),
+        )
 
     def _changed(
         self, message: Message, size: int, name: str, code: int
@@ -156,11 +179,12 @@ class ManagementNode(RequestNode):
         return changed
 
 
-def _group(message: Message) -> str:
-    group = text_property(message, "group")
-    if not group:
-        raise ServiceError(ARGUMENT_ERROR, "The request has no property 'group' with the consumer group's name.")
-    return group
+def _named(message: Message, what: str) -> str:
+    """The name in the property `what` of a request about a part of a hub."""
+    name = text_property(message, what)
+    if not name:
+        raise ServiceError(ARGUMENT_ERROR, f"The request has no property '{what}' with the {what}'s name.")
+    return name
 
 
 _STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]] = {
@@ -175,4 +199,7 @@ _STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None
     ("DELETE", EVENT_HUB): ManagementNode._delete_hub,
     ("CREATE", CONSUMER_GROUP): ManagementNode._create_group,
     ("DELETE", CONSUMER_GROUP): ManagementNode._delete_group,
+    ("CREATE", REVOKED_PUBLISHER): ManagementNode._revoke,
+    ("DELETE", REVOKED_PUBLISHER): ManagementNode._restore,
+    **dict.fromkeys(((operation, AUTHORIZATION_RULE) for operation in RULE_OPERATIONS), ManagementNode._rule),
 }

@@ -82,6 +82,11 @@ def group_content(hub: EventHubDescription) -> str:
     return _description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", created)))
 
 
+def revoked_publisher_content(publisher: str) -> str:
+    """RevokedPublisherDescription: the name is all there is to say."""
+    return _description("RevokedPublisherDescription", (("Name", publisher),))
+
+
 def partition_content(info: PartitionInfo) -> str:
     """PartitionDescription; rates of bytes are not measured a partition, and left out."""
     time_ms = YEAR_ONE_MS if info.last_enqueued_time_ms is None else info.last_enqueued_time_ms

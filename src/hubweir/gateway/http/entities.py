@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, quote
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, PRECONDITION_FAILED, ServiceError
+from hubweir.event_hub.publisher_policy import is_revoked
 from hubweir.gateway.catalog_keeper import OnHub
 from hubweir.gateway.http.atom import (
     Entry,
@@ -29,12 +30,13 @@ from hubweir.gateway.http.atom import (
     hub_content,
     partition_content,
     retention_days,
+    revoked_publisher_content,
 )
 from hubweir.gateway.http.description_xml import WantedHub, check_group, read_hub
 from hubweir.gateway.http.exchange import Request, Response, Room, answer_of
 from hubweir.gateway.http.strict_xml import XML_BYTES
 from hubweir.namespace.descriptions import DAY_MS, EventHubDescription
-from hubweir.namespace.error_text import entity_not_found, entity_uri
+from hubweir.namespace.error_text import entity_not_found, entity_uri, printable
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
@@ -101,6 +103,28 @@ async def delete_group(gateway: Gateway, request: Request, match: Match) -> Resp
     hub = gateway.management.hub(match.hub).name
     group = gateway.management.group(hub, match.names["group"])
     await _changed(lambda on_done: gateway.management.delete_group(hub, group, on_done))
+    return Response(200)
+
+
+async def list_revoked_publishers(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub = gateway.management.hub(match.hub)
+    entries = [_revoked_entry(request, hub, one) for one in _page(request, hub.revoked_publishers)]
+    return _feed(gateway, request, "RevokedPublishers", entries)
+
+
+async def revoke_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Its links end and its tokens mean nothing until it is restored. Revoking twice is no mistake."""
+    hub, publisher = gateway.management.hub(match.hub).name, match.names["publisher"]
+    changed = await _changed(lambda on_done: gateway.management.revoke_publisher(hub, publisher, on_done))
+    entry = _revoked_entry(request, changed, publisher)
+    return entry_response(entry, author=gateway.settings.namespace, status=201)
+
+
+async def restore_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
+    hub, publisher = gateway.management.hub(match.hub), match.names["publisher"]
+    if not is_revoked(hub, publisher):
+        raise ServiceError(NOT_FOUND, f"The publisher '{printable(publisher)}' of '{hub.name}' is not revoked.")
+    await _changed(lambda on_done: gateway.management.restore_publisher(hub.name, publisher, on_done))
     return Response(200)
 
 
@@ -192,6 +216,11 @@ def _hub_entry(request: Request, hub: EventHubDescription) -> Entry:
 
 def _group_entry(request: Request, hub: EventHubDescription, group: str) -> Entry:
     return Entry(_uri(request, hub.name, "consumergroups", group), group, hub.created_at_ms, group_content(hub))
+
+
+def _revoked_entry(request: Request, hub: EventHubDescription, publisher: str) -> Entry:
+    uri = _uri(request, hub.name, "revokedpublishers", publisher)
+    return Entry(uri, publisher, hub.created_at_ms, revoked_publisher_content(publisher))
 
 
 async def _partition_entry(

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.http import entities, send_events
 from hubweir.gateway.http.exchange import Request, Response
 from hubweir.gateway.http.problem import HttpRefusal
@@ -79,10 +78,6 @@ def _route(method: str, path: str, resource: str, right: Rights, handler: Handle
     return Route(method, tuple(path.split("/")), tuple(resource.split("/")) if resource else (), right, handler)
 
 
-async def _not_here(gateway: Gateway, request: Request, match: Match) -> Response:
-    raise ServiceError(NOT_IMPLEMENTED, "Publishers are not revoked over HTTP in this version.")
-
-
 _PARTITION = "{hub}/consumergroups/{group}/partitions/{partition}"
 _SEND, _MANAGE = Rights.SEND, Rights.MANAGE
 # Longer paths come first: a shorter one would take a keyword for a part of the hub's name.
@@ -102,9 +97,9 @@ ROUTES = (
     _route("PUT", "{hub}/consumergroups/{group}", "{hub}/consumergroups/{group}", _MANAGE, entities.put_group),
     _route("DELETE", "{hub}/consumergroups/{group}", "{hub}/consumergroups/{group}", _MANAGE, entities.delete_group),
     _route("GET", "{hub}/consumergroups", "{hub}", _MANAGE, entities.list_groups),
-    _route("GET", "{hub}/revokedpublishers", "{hub}", _MANAGE, _not_here),
-    _route("PUT", "{hub}/revokedpublishers/{publisher}", "{hub}", _MANAGE, _not_here),
-    _route("DELETE", "{hub}/revokedpublishers/{publisher}", "{hub}", _MANAGE, _not_here),
+    _route("GET", "{hub}/revokedpublishers", "{hub}", _MANAGE, entities.list_revoked_publishers),
+    _route("PUT", "{hub}/revokedpublishers/{publisher}", "{hub}", _MANAGE, entities.revoke_publisher),
+    _route("DELETE", "{hub}/revokedpublishers/{publisher}", "{hub}", _MANAGE, entities.restore_publisher),
     _route("GET", "{hub}", "{hub}", _MANAGE, entities.get_hub),
     _route("PUT", "{hub}", "{hub}", _MANAGE, entities.put_hub),
     _route("DELETE", "{hub}", "{hub}", _MANAGE, entities.delete_hub),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from hubweir.broker.commands import Answer, EventsAppended, Refusal
 from hubweir.errors import (
     ARGUMENT_ERROR,
-    ARGUMENT_OUT_OF_RANGE,
     INTERNAL_ERROR,
     NOT_ALLOWED,
     TIMED_OUT,
@@ -22,6 +21,7 @@ from hubweir.errors import (
 )
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
+from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.append_queue import Claim
 from hubweir.gateway.catalog_keeper import service_error
 from hubweir.gateway.directory import Place
@@ -29,7 +29,6 @@ from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_prop
 from hubweir.gateway.http.event_json import JSON_BYTES, EventBatch, is_batch, read_batch
 from hubweir.gateway.http.event_message import Event, Publication, publication
 from hubweir.gateway.http.exchange import Request, Response, Room, too_large
-from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
@@ -55,10 +54,9 @@ async def send_to_partition(gateway: Gateway, request: Request, match: Match) ->
 async def send_as_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
     """In the name of a publisher, which is the partition key of all it sends."""
     publisher = match.names["publisher"]
-    if len(publisher) > PUBLISHER_NAME_LIMIT:
-        text = f"The publisher's name has {len(publisher)} characters; {PUBLISHER_NAME_LIMIT} are allowed."
-        raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
-    hub = gateway.management.hub(match.hub).name
+    description = gateway.management.hub(match.hub)
+    check_publisher(description, publisher)
+    hub = description.name
     partition = gateway.router(hub).partition_of_key(publisher.encode())
     return await _send(gateway, request, hub, gateway.directory.partition(hub, str(partition)), publisher)
 

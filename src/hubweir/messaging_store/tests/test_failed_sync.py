@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import LogOffline
+from hubweir.errors import LogFenced, LogOffline
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.testing.memory_files import Fault
 
@@ -73,3 +73,75 @@ def test_a_failed_write_is_treated_alike(bench) -> None:
     assert bench.outcomes[-1].known and bench.append(b"after").first_index == 1
     bench.reopen()
     assert bench.everything() == {0: b"kept", 1: b"after"}
+
+
+def go_offline(bench, fault: Fault = Fault.EIO) -> None:
+    bench.append(b"kept")
+    fail_next(bench, fault, forever=True)
+    bench.append(b"unknown", wait_ms=300)
+    assert not bench.outcomes[-1].known
+
+
+@pytest.mark.parametrize("fault", [Fault.EIO, Fault.SYNC_EIO])
+@pytest.mark.parametrize("durability", Durability)
+def test_an_offline_log_comes_back_by_itself(make_bench, durability: Durability, fault: Fault) -> None:
+    bench = make_bench(durability=durability)
+    bench.append(b"first")
+    if durability is Durability.RELAXED:
+        bench.append(b"kept", wait_ms=0)
+        bench.env.turn()
+        fail_next(bench, fault, forever=True)  # the sync that follows
+        bench.env.run_for(400)
+    else:
+        go_offline(bench, fault)
+    assert len(bench.store.alarms) == 1
+    with pytest.raises(LogOffline, match="tried again within 30 s"):
+        bench.append(b"refused")
+    bench.env.files.heal()
+    bench.env.run_for(5000)
+    assert not bench.store.alarms and bench.counters.get("log.offline_healed") == 1
+    assert bench.append(b"after") == bench.outcomes[-1]
+    expected = [b"first", b"kept", b"after"]
+    assert list(bench.everything().values()) == expected
+    bench.env.run_for(1000)
+    bench.reopen(power_cut=True)
+    assert list(bench.everything().values()) == expected
+
+
+def test_a_disk_that_stays_broken_is_tried_ever_more_seldom(bench) -> None:
+    go_offline(bench)
+    tries = []
+    for _ in range(10):
+        bench.env.run_for(60_000)
+        tries.append(bench.counters.get("log.offline_retries"))
+    assert tries[0] >= 5 and tries[-1] - tries[-2] in (1, 2)
+    assert len(bench.store.alarms) == 1
+
+
+def test_a_closed_log_is_not_tried_again(bench) -> None:
+    go_offline(bench)
+    closed: list[bool] = []
+    bench.store.close(lambda: closed.append(True))
+    bench.env.run()
+    before = bench.env.files.calls
+    bench.env.run_for(100_000)
+    assert closed == [True] and bench.env.files.calls == before
+
+
+def test_a_log_that_closes_while_it_is_tried_ends(bench) -> None:
+    go_offline(bench)
+    while not bench.counters.get("log.offline_retries"):
+        bench.env.run_for(1)
+    closed: list[bool] = []
+    bench.store.close(lambda: closed.append(True))
+    bench.env.run()
+    assert closed == [True]
+
+
+def test_an_offline_log_whose_store_has_a_newer_writer_is_fenced(bench) -> None:
+    go_offline(bench)
+    bench.env.files.heal()
+    bench.store._highest_epoch = -5
+    bench.env.run_for(2000)
+    with pytest.raises(LogFenced):
+        bench.append(b"no")

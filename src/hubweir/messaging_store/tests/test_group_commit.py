@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import LogOffline
+from hubweir.errors import LogOffline, OutOfFiles
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import LogSettings
+from hubweir.testing.memory_files import Fault
 
 
 def test_one_sync_serves_every_append_of_a_turn(bench) -> None:
@@ -114,3 +115,19 @@ def test_closing_an_offline_log_ends(bench) -> None:
     bench.log.close(lambda: closed.append(True))
     bench.env.run_for(1000)
     assert closed == [True]
+
+
+@pytest.mark.parametrize("durability", Durability)
+def test_without_file_descriptors_sends_are_refused_and_the_log_heals_by_itself(make_bench, durability) -> None:
+    bench = make_bench(durability=durability)
+    bench.append(b"kept")
+    bench.log._commit.roll()
+    bench.env.files.plan(bench.env.files.calls + 1, Fault.EMFILE, forever=True)
+    bench.append(b"refused", wait_ms=400)
+    refused = bench.outcomes[-1]
+    assert isinstance(refused.error, OutOfFiles) and refused.known and "ulimit" in str(refused.error)
+    bench.env.files.heal()
+    assert bench.append(b"after").first_index == 1 and bench.log.lease.writer_epoch == 1
+    assert not bench.store.alarms and bench.counters.get("log.failed_syncs") == 0
+    bench.reopen(power_cut=durability is Durability.DURABLE)
+    assert list(bench.everything().values()) == [b"kept", b"after"]

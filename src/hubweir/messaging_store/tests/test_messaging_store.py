@@ -59,11 +59,14 @@ def test_logs_are_created_listed_and_deleted(bench) -> None:
     assert bench.store.create_log(other) is bench.store.create_log(other)
     assert bench.store.log_ids() == ["ab" * 16, other]
     with pytest.raises(StoreError, match="open"):
-        bench.store.delete_log(other)
+        bench.store.delete_log(other, lambda result: None)
     bench.store.close_log(other, lambda: None)
     bench.env.run()
-    bench.store.delete_log(other)
-    bench.store.delete_log(other)
+    deleted: list[None] = []
+    for _ in range(2):
+        bench.store.delete_log(other, lambda result: deleted.append(result.value()))
+        bench.env.run()
+    assert deleted == [None, None]
     assert bench.store.log_ids() == ["ab" * 16]
     with pytest.raises(StoreError, match="no log"):
         bench.store.open_log(other)
@@ -98,3 +101,61 @@ def test_two_failing_logs_take_two_epochs_one_after_the_other(bench) -> None:
         bench.store.take_epoch(lambda result: taken.append(result.value()))
     bench.env.run()
     assert taken == [2, 3, 4] == [2, 3, bench.store.writer_epoch]
+
+
+def test_a_store_keeps_its_folder_until_a_log_that_was_closing_is_closed(bench) -> None:
+    bench.append(b"a", wait_ms=0)
+    ended: list[str] = []
+    bench.store.close_log(bench.log.log_id, lambda: ended.append("log"))
+    bench.env.run_for(1)
+    bench.store.close(lambda: ended.append("store"))
+    while not ended:
+        assert bench.env.files.locks == {"store-0"}
+        bench.env.run_for(1)
+    bench.env.run()
+    assert ended == ["log", "store"] and not bench.env.files.locks
+    bench.reopen()
+    assert bench.everything() == {0: b"a"}
+
+
+def test_a_log_is_deleted_away_from_the_loop_and_the_store_waits_for_it(bench) -> None:
+    bench.append(b"a")
+    ended: list[str] = []
+
+    def closed() -> None:
+        calls = bench.env.files.calls
+        bench.store.delete_log(bench.log.log_id, lambda result: ended.append("deleted"))
+        assert bench.env.files.calls == calls, "files were removed on the loop"
+
+    bench.store.close_log(bench.log.log_id, closed)
+    bench.store.close(lambda: ended.append("closed"))
+    while not ended:
+        assert bench.env.files.locks == {"store-0"}
+        bench.env.run_for(1)
+    bench.env.run()
+    assert ended == ["deleted", "closed"] and not bench.env.files.locks
+
+
+def test_a_log_that_is_being_deleted_cannot_be_made_or_deleted(bench) -> None:
+    bench.store.close_log(bench.log.log_id, lambda: None)
+    bench.env.run()
+    bench.store.delete_log(bench.log.log_id, lambda result: None)
+    assert bench.store.log_ids() == []
+    with pytest.raises(StoreError, match="being deleted"):
+        bench.store.create_log(bench.log.log_id)
+    with pytest.raises(StoreError, match="being deleted"):
+        bench.store.delete_log(bench.log.log_id, lambda result: None)
+
+
+def test_a_delete_that_fails_says_so_and_can_be_tried_again(bench) -> None:
+    bench.append(b"a")
+    bench.store.close_log(bench.log.log_id, lambda: None)
+    bench.env.run()
+    results: list[object] = []
+    bench.env.files.plan(bench.env.files.calls + 1, Fault.EIO)
+    for _ in range(2):
+        bench.store.delete_log(bench.log.log_id, results.append)
+        bench.env.run()
+    with pytest.raises(OSError):
+        results[0].value()
+    assert results[1].value() is None and bench.store.log_ids() == []

@@ -11,7 +11,8 @@ from hubweir.kernels import stored_batch
 from hubweir.messaging_store import layout, record, segment
 from hubweir.messaging_store.log_state import MIB, LogSettings
 from hubweir.messaging_store.open_log import SKIPPED_NUMBERS
-from hubweir.messaging_store.segment_log import RESERVE_BYTES
+from hubweir.messaging_store.reserve import RESERVE_BYTES
+from hubweir.messaging_store.segment_log import RESUME_BYTES
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "on_disk.md").read_text()
 
@@ -28,14 +29,23 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert f"skips {SKIPPED_NUMBERS:,} numbers" in PAGE
     assert f"{settings.relaxed_sync_ms} ms or {settings.relaxed_sync_bytes // MIB} MiB" in PAGE
     assert f"ends at {settings.segment_bytes // MIB} MiB" in PAGE
-    assert f"{RESERVE_BYTES // MIB} MiB more than they need" in PAGE
+    assert (
+        f"`RESERVE` is {RESERVE_BYTES // MIB} MiB" in PAGE and f"when {2 * RESERVE_BYTES // MIB} MiB are free" in PAGE
+    )
+    assert f"{RESUME_BYTES // 1024} KiB more than they need" in PAGE
     steps = f"{segment.FIRST_STEP_BYTES // MIB} MiB to\n{segment.LARGEST_STEP_BYTES // MIB} MiB"
     assert steps in PAGE and f"header of {segment.SEGMENT_HEADER_SIZE} bytes" in PAGE
     assert f"`0x{stored_batch.CRC_SEED:x}`" in PAGE
 
 
 def test_the_names_are_those_of_the_code() -> None:
-    for name in (layout.FORMAT_NAME, layout.LOCK_NAME, layout.EPOCH_NAME, layout.PREVIOUS_SNAPSHOT_NAME):
+    for name in (
+        layout.FORMAT_NAME,
+        layout.LOCK_NAME,
+        layout.EPOCH_NAME,
+        layout.RESERVE_NAME,
+        layout.PREVIOUS_SNAPSHOT_NAME,
+    ):
         assert name in PAGE
     for suffix in (layout.OFFSETS_SUFFIX, layout.TIMES_SUFFIX, layout.UNFINISHED_SUFFIX):
         assert suffix in PAGE

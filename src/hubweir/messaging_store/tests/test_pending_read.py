@@ -1,14 +1,25 @@
 from __future__ import annotations
 
-from hubweir.errors import StoreError
-from hubweir.messaging_store.log import Refused
-from hubweir.messaging_store.pending_read import read_away
+import errno
+from types import SimpleNamespace
+
+import pytest
+
+from hubweir.errors import CorruptStore, LogOffline, OutOfFiles, StoreError
+from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.log_reader import SegmentGone
+from hubweir.messaging_store.pending_read import PendingRead, read_away
+from hubweir.messaging_store.segment import SegmentHeader
+from hubweir.messaging_store.segment_files import Segment
 from hubweir.testing.simulated_env import SimulatedEnv
 
+SEGMENT = Segment(SegmentHeader("0f" * 16, 77, 3, 10, 0, -1, -1, 0, Durability.DURABLE), "logs", 30, 5000)
 
-def ask(call, again=lambda: 0):  # type: ignore[no-untyped-def]
-    env, answers = SimulatedEnv(1), []
-    pending = read_away(env, "log", call, lambda value: value * 2, answers.append, again)
+
+def ask(call, again=lambda: 0, segments=(), closing=False):  # type: ignore[no-untyped-def]
+    env, answers, alarms = SimulatedEnv(1), [], []
+    state = SimpleNamespace(env=env, log_id="log", segments=list(segments), closing=closing, alarm=alarms.append)
+    pending = read_away(state, call, lambda value: value * 2, answers.append, again)
     return env, answers, pending
 
 
@@ -27,13 +38,45 @@ def test_a_cancelled_question_has_no_answer() -> None:
     assert answers == []
 
 
-def test_a_file_that_retention_took_is_asked_for_again() -> None:
-    def gone() -> int:
-        raise FileNotFoundError
+def gone() -> int:
+    raise SegmentGone(SEGMENT)
 
+
+def test_a_file_that_retention_took_is_asked_for_again() -> None:
     env, answers, _ = ask(gone, again=lambda: 7)
     env.run()
     assert answers == [7]
+
+
+def test_a_cancelled_question_that_was_asked_again_has_no_answer() -> None:
+    asked_again = PendingRead()
+    env, answers, pending = ask(gone, again=lambda: asked_again)
+    env.run()
+    pending.cancel()
+    assert asked_again.cancelled and answers == []
+
+
+def test_a_file_that_is_lost_is_refused_once_and_alarmed() -> None:
+    env, answers, _ = ask(gone, again=lambda: pytest.fail("asked again"), segments=[SEGMENT])
+    env.run()
+    (refused,) = answers
+    assert isinstance(refused.error, CorruptStore) and "read on from 30" in str(refused.error)
+
+
+def test_a_closed_log_refuses_without_talk_of_damage() -> None:
+    env, answers, _ = ask(gone, segments=[SEGMENT], closing=True)
+    env.run()
+    (refused,) = answers
+    assert isinstance(refused.error, LogOffline)
+
+
+def test_without_a_file_descriptor_the_limit_is_named() -> None:
+    def refuse() -> int:
+        raise OSError(errno.EMFILE, "no more files")
+
+    env, answers, _ = ask(refuse)
+    env.run()
+    assert isinstance(answers[0].error, OutOfFiles)
 
 
 def test_errors_become_refusals() -> None:

@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from hubweir.env import File
 from hubweir.errors import NewerFormat
 from hubweir.kernels import crc32c
 from hubweir.kernels.stored_batch import CRC_SEED
@@ -75,9 +76,11 @@ def test_space_is_set_aside_in_steps_that_double() -> None:
 
 
 def test_when_the_big_step_does_not_fit_the_small_one_is_taken() -> None:
-    files = MemoryFiles(capacity_bytes=segment.FIRST_STEP_BYTES + 10_000)
+    files = MemoryFiles()
     made = create(files, "", HEADER)
     made.end = made.reserved
+    made._files = MemoryFiles()  # asked for free space a moment before others took it
+    files.capacity_bytes = made.end + 10_000
     made.set_aside(100)
     assert made.reserved == made.end + 100 + segment.MARK_ROOM_BYTES
     with pytest.raises(OSError) as caught:
@@ -99,3 +102,33 @@ def test_what_a_failed_write_left_is_cut_off_durably() -> None:
     made.forget_behind()
     files.power_cut()
     assert bytes(files.bytes_of(HEADER.name.file_name)[SEGMENT_HEADER_SIZE:]) == b"good"
+
+
+def test_on_a_nearly_full_disk_a_step_takes_a_small_share_of_what_is_free() -> None:
+    files = MemoryFiles()
+    made = create(files, "", HEADER)
+    made.end = made.reserved = 8 << 20
+    made.file.reserve(made.reserved)
+    files.capacity_bytes = made.reserved + (9 << 20)
+    made.set_aside(1000)
+    assert made.reserved - made.end <= 1 << 20 and files.free_bytes() >= 8 << 20
+
+
+class TakesAPart:
+    """A file of a system that sets a part aside before it finds that there is no space."""
+
+    def __init__(self, file: File) -> None:
+        self.truncate, self.size = file.truncate, file.size
+
+    def reserve(self, size: int) -> None:
+        self.truncate(size - 100)
+        raise OSError(errno.ENOSPC, "no space")
+
+
+def test_a_step_that_does_not_fit_gives_back_what_it_got() -> None:
+    made = create(MemoryFiles(), "", HEADER)
+    made.end = before = made.reserved
+    made.file = TakesAPart(made.file)
+    with pytest.raises(OSError):
+        made.set_aside(5000)
+    assert made.file.size() == before == made.reserved

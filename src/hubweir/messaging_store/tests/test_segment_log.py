@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
+from hubweir.errors import CorruptStore, DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Log, Run
 from hubweir.messaging_store.record import CONTROL_EPOCH, headers_of
 
@@ -211,3 +211,32 @@ def test_a_relaxed_snapshot_covers_only_what_is_synced(relaxed) -> None:
     relaxed.env.run_for(100)
     relaxed.reopen(power_cut=True)
     assert relaxed.log.load_snapshot() == (2, b"two") and relaxed.log.bounds.next_index >= 2
+
+
+def test_a_read_whose_file_is_missing_for_good_is_refused_once(bench) -> None:
+    for number in range(40):
+        bench.append(b"%03d" % number + bytes(200))
+    missing = bench.segments()[0]
+    bench.env.files.remove(f"store-0/logs/{bench.log.log_id}/{missing}")
+    answers: list[object] = []
+    bench.log.read(0, max_bytes=100, on_done=answers.append)
+    bench.log.find_offset(40, on_done=answers.append)
+    bench.env.run_for(2000)
+    assert len(answers) == 2 and all(isinstance(answer.error, CorruptStore) for answer in answers)
+    assert missing in bench.store.alarms[0] and len(bench.store.alarms) == 1
+    with pytest.raises(CorruptStore, match="missing"):
+        list(bench.log.replay())
+    behind = int(bench.segments()[0].partition("-")[0])
+    assert f"read on from {behind}" in str(answers[0].error)
+    assert isinstance(bench.read(behind), Run)
+
+
+def test_a_log_that_was_refused_goes_on_with_the_last_space(bench) -> None:
+    bench.append(b"a")
+    files = bench.env.files
+    files.capacity_bytes = files.capacity_bytes - files.free_bytes()
+    bench.append(bytes(2 << 20))
+    assert isinstance(bench.outcomes[-1].error, DiskFull)
+    files.capacity_bytes += 1700 << 10
+    bench.append(b"fits")
+    assert isinstance(bench.outcomes[-1], Appended)

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from hubweir.env import SyncFailed
-from hubweir.errors import DiskFull, LogFenced
+from hubweir.errors import DiskFull, LogFenced, OutOfFiles
 from hubweir.messaging_store.write_round import write_round
 from hubweir.testing.memory_files import Fault
 
@@ -25,15 +25,16 @@ def test_a_round_is_durable_when_it_returns(bench, active) -> None:
 def test_a_write_without_space_leaves_nothing(bench, active) -> None:
     bench.env.files.plan(bench.env.files.calls + 1, Fault.ENOSPC)
     with pytest.raises(DiskFull):
-        write_round(bench.log._state, active, None, [b"x" * 3000], 3000, 0)
+        write_round(bench.log._state, active, None, [b"x" * 3000], 3000, 4096)
     bench.env.files.power_cut()
     assert len(bench.env.files.bytes_of(active.path)) <= active.end
 
 
-def test_a_sync_without_space_is_a_failed_sync(bench, active) -> None:
+@pytest.mark.parametrize("mark_room", [0, 4096], ids=["mark", "events"])
+def test_a_sync_without_space_is_a_failed_sync(bench, active, mark_room: int) -> None:
     bench.env.files.plan(bench.env.files.calls + 2, Fault.ENOSPC)
     with pytest.raises(SyncFailed) as caught:
-        write_round(bench.log._state, active, None, [b"x"], 1, 0)
+        write_round(bench.log._state, active, None, [b"x"], 1, mark_room)
     assert caught.value.errno == errno.ENOSPC
 
 
@@ -56,3 +57,20 @@ def test_a_segment_without_space_leaves_no_unfinished_file(bench, active) -> Non
     with pytest.raises(DiskFull):
         write_round(bench.log._state, active, header, [], 0, 0)
     assert not any(path.endswith(".new") for path in bench.env.files.paths())
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+@pytest.mark.parametrize("call", ["check_epoch", "create"])
+def test_without_a_file_descriptor_the_round_is_refused_and_says_which_limit(
+    bench, active, monkeypatch: pytest.MonkeyPatch, number: int, call: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "no more files")
+
+    if call == "create":
+        monkeypatch.setattr(bench.env.files, "open", refuse)
+    else:
+        bench.log._state.check_epoch = refuse
+    header = bench.log._state.new_header(bench.log._state.visible, 0)
+    with pytest.raises(OutOfFiles, match="ulimit -n" if number == errno.EMFILE else "fs.file-max"):
+        write_round(bench.log._state, active, header, [], 0, 0)

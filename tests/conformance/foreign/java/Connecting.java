@@ -1,4 +1,3 @@
-import com.azure.core.amqp.AmqpRetryOptions;
 import com.azure.core.amqp.AmqpTransportType;
 import com.azure.core.amqp.exception.AmqpErrorCondition;
 import com.azure.core.amqp.exception.AmqpException;
@@ -28,11 +27,13 @@ final class Connecting {
                 Checks.same(client.getEventHubProperties().getName(), Clients.HUB);
             }
         });
+        // Over WebSocket the client looks for a port in this address only, and takes 443 else.
         Checks.check("connects_over_websocket", () -> {
-            var builder = Clients.builder(System.getenv("HUBWEIR_TLS"), Clients.HUB)
-                .retryOptions(new AmqpRetryOptions().setMaxRetries(0).setTryTimeout(Duration.ofSeconds(5)));
+            var address = "https://" + System.getenv("HUBWEIR_HOST") + ":" + System.getenv("HUBWEIR_PORT");
+            var builder = Clients.builder(System.getenv("HUBWEIR_TLS"), Clients.HUB).customEndpointAddress(address);
             try (var client = builder.transportType(AmqpTransportType.AMQP_WEB_SOCKETS).buildProducerClient()) {
                 Checks.same(client.getEventHubProperties().getName(), Clients.HUB);
+                Clients.send(client, Clients.toPartition("1"), List.of("over WebSocket"));
             }
         });
         Checks.check("shared_access_signature_instead_of_a_key", () -> {

@@ -48,7 +48,10 @@ await check("connects_over_websocket", () =>
   otherProducer(
     HUBWEIR_TLS,
     HUBWEIR_HUB,
-    async (client) => assert.equal((await client.getPartitionIds()).length, 4),
+    async (client) => {
+      assert.equal((await client.getPartitionIds()).length, 4);
+      await client.sendBatch([{ body: "over WebSocket" }], { partitionId: "1" });
+    },
     { webSocketOptions: { webSocket: WebSocket } },
   ));
 await check("shared_access_signature_instead_of_a_key", () =>
@@ -263,7 +266,7 @@ await check("unknown_partition_is_refused_to_receiver", () =>
 await check("unknown_partition_has_no_properties", () =>
   refused(producer.getPartitionProperties("XYZ"), OUT_OF_RANGE));
 
-// ---- parts of the service that came later ----
+// ---- owner levels, the tracked last event, idempotent producers ----
 
 // A client reads a partition once only, so each owner is a client of its own.
 const owning = (ownerLevel) =>

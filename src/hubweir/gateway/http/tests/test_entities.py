@@ -173,8 +173,20 @@ def test_managing_needs_the_right_and_existence_is_told_to_nobody_else(http: Htt
         assert http.call("GET", path, auth=token("another")).status == 401
     assert http.call("PUT", "/new-one", auth=token(hub)).status == 401
     assert http.call("GET", "/new-one").status == 404
-    assert http.call("PUT", f"/{hub}/revokedpublishers/p").status == 501
+    assert http.call("PUT", f"/{hub}/revokedpublishers/p", auth=token(f"{hub}/publishers/p")).status == 401
     assert http.call("GET", f"/{hub}/revokedpublishers/p").status == 405
+
+
+def test_a_revoked_publisher_is_refused_listed_and_restored(http: Http, new_hub: NewHub) -> None:
+    hub = new_hub()
+    send = ("POST", f"/{hub}/publishers/p7/messages", "event")
+    assert http.call(*send).status == 201
+    assert http.call("PUT", f"/{hub}/revokedpublishers/p7").status == 201
+    assert titles(http.call("GET", f"/{hub}/revokedpublishers").body) == ["p7"]
+    assert http.call(*send).status == 401
+    assert http.call("DELETE", f"/{hub}/revokedpublishers/p7").status == 200
+    assert http.call("DELETE", f"/{hub}/revokedpublishers/p7").status == 404
+    assert http.call(*send).status == 201
 
 
 @pytest.mark.conformance

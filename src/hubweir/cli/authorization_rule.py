@@ -1,0 +1,163 @@
+"""hubweir authorization-rule create | list | show | update | delete | keys list | keys renew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import click
+
+from hubweir.cli.render import table
+from hubweir.cli.session import Target, takes_target
+from hubweir.client.authorization_rules import AuthorizationRules, RuleInfo, RuleKeys
+from hubweir.namespace.secret import Secret
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+on_hub = click.option("--eventhub", "hub", default="", metavar="HUB", help="Of this event hub, not of the namespace.")
+RIGHTS = ("Listen", "Manage", "Send")
+_KEYS = {"primary": "primary", "secondary": "secondary", "primarykey": "primary", "secondarykey": "secondary"}
+
+
+def _rights(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """`--rights Send --rights Listen`, or `--rights send,listen`, in the spelling of RIGHTS."""
+    names = [name for text in given for name in text.replace(",", " ").split()]
+    for name in names:
+        if name.capitalize() not in RIGHTS:
+            raise click.BadParameter(f"{name!r} is no right; use {', '.join(RIGHTS)}")
+    return tuple(dict.fromkeys(name.capitalize() for name in names))
+
+
+def takes_rights(command: Callable[..., None]) -> Callable[..., None]:
+    text = "Listen, Send, or all three with Manage; separated by commas, or repeated."
+    return click.option("--rights", multiple=True, required=True, callback=_rights, help=text)(command)
+
+
+@click.group(name="authorization-rule")
+def authorization_rule() -> None:
+    """Rules of the namespace or, with --eventhub, of one event hub: named pairs of keys, and what they allow."""
+
+
+@authorization_rule.command()
+@click.argument("name")
+@takes_rights
+@on_hub
+@takes_target
+def create(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None:
+    """Make a rule; the service makes its keys (`keys list` shows them)."""
+    made = target.run(lambda connection: AuthorizationRules(connection).create_rule(name, rights, hub))
+    click.echo(f"created authorization rule {made.name} of {_level(hub)} with {', '.join(made.rights)}")
+
+
+@authorization_rule.command(name="list")
+@on_hub
+@as_json
+@takes_target
+def list_rules(target: Target, hub: str, as_json: bool) -> None:
+    """List the rules of the namespace or of one event hub, without their keys."""
+    rules = target.run(lambda connection: AuthorizationRules(connection).list_rules(hub))
+    if as_json:
+        click.echo(json.dumps([_document(rule) for rule in rules], indent=2))
+    elif not rules:
+        click.echo(f"{_level(hub)} has no authorization rules")
+    else:
+        table(("authorization rule", "rights"), [(rule.name, ", ".join(rule.rights)) for rule in rules])
+
+
+@authorization_rule.command()
+@click.argument("name")
+@on_hub
+@as_json
+@takes_target
+def show(target: Target, name: str, hub: str, as_json: bool) -> None:
+    """Show what a rule allows, without its keys."""
+    rule = target.run(lambda connection: AuthorizationRules(connection).rule(name, hub))
+    click.echo(json.dumps(_document(rule), indent=2) if as_json else f"{rule.name}: {', '.join(rule.rights)}")
+
+
+@authorization_rule.command()
+@click.argument("name")
+@takes_rights
+@on_hub
+@takes_target
+def update(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None:
+    """Give a rule other rights; its keys stay. Links that need one it lost end within 5 seconds."""
+    rule = target.run(lambda connection: AuthorizationRules(connection).change_rule(name, rights, hub))
+    click.echo(f"authorization rule {rule.name} of {_level(hub)} has {', '.join(rule.rights)}")
+
+
+@authorization_rule.command()
+@click.argument("name")
+@on_hub
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@takes_target
+def delete(target: Target, name: str, hub: str, yes: bool) -> None:
+    """Delete a rule; whoever uses its keys is cut off within 5 seconds."""
+    if not yes:
+        click.confirm(f"delete authorization rule {name} of {_level(hub)}?", abort=True)
+    target.run(lambda connection: AuthorizationRules(connection).delete_rule(name, hub))
+    click.echo(f"deleted authorization rule {name} of {_level(hub)}")
+
+
+@authorization_rule.group()
+def keys() -> None:
+    """Show and renew the two keys of a rule."""
+
+
+@keys.command(name="list")
+@click.argument("name")
+@on_hub
+@as_json
+@takes_target
+def list_keys(target: Target, name: str, hub: str, as_json: bool) -> None:
+    """Print both keys of a rule and what to connect with: they are as good as the rights of the rule."""
+    _print_keys(target, target.run(lambda connection: AuthorizationRules(connection).keys(name, hub)), hub, as_json)
+
+
+@keys.command()
+@click.argument("name")
+@click.option(
+    "--key", "which", type=click.Choice(list(_KEYS), case_sensitive=False), required=True, help="Which to replace."
+)
+@click.option("--key-value", "value", default="", envvar="HUBWEIR_KEY_VALUE", help="The new key; one is made if not.")
+@on_hub
+@as_json
+@takes_target
+def renew(target: Target, name: str, which: str, value: str, hub: str, as_json: bool) -> None:
+    """Replace one key of a rule and print both; links that stand on the old one end within 5 seconds."""
+    renewed = target.run(
+        lambda connection: AuthorizationRules(connection).renew_key(name, _KEYS[which.lower()], hub, value=value)
+    )
+    _print_keys(target, renewed, hub, as_json)
+
+
+def _print_keys(target: Target, rule: RuleKeys, hub: str, as_json: bool) -> None:
+    keys = {"primary": rule.primary, "secondary": rule.secondary}
+    if as_json:
+        document = {"keyName": rule.name}
+        for label, key in keys.items():
+            document |= {
+                f"{label}Key": key.reveal(),
+                f"{label}ConnectionString": _connection_string(target, rule.name, key, hub),
+            }
+        click.echo(json.dumps(document, indent=2))
+        return
+    for label, key in keys.items():
+        click.echo(f"{label:<10} {key.reveal() or 'none'}")
+        if key:
+            click.echo(f"{'':<10} {_connection_string(target, rule.name, key, hub)}")
+
+
+def _connection_string(target: Target, rule: str, key: Secret, hub: str) -> str:
+    """What a client pastes to use this key where target is; empty when there is no key."""
+    if not key:
+        return ""
+    return replace(target.connection_string, key_name=rule, key=key, signature=None, entity_path=hub or None).format()
+
+
+def _level(hub: str) -> str:
+    return f"event hub {hub}" if hub else "the namespace"
+
+
+def _document(rule: RuleInfo) -> dict[str, object]:
+    return {"name": rule.name, "rights": list(rule.rights)}

@@ -1,0 +1,75 @@
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
+from hubweir.testing.running_namespace import RunningNamespace
+
+Typed = Callable[..., Result]
+RULE = "authorization-rule"
+
+
+def condition_of(result: Result) -> object:
+    assert isinstance(result.exception, ServiceError), result.output
+    return result.exception.condition
+
+
+@pytest.mark.parametrize("level", [(), ("--eventhub", "ruled")])
+def test_a_rule_lives_from_create_to_delete(
+    namespace: RunningNamespace, type_command: Typed, level: tuple[str]
+) -> None:
+    where = "the namespace"
+    if level:
+        type_command("eventhub", "create", "ruled")
+        where = "event hub ruled"
+    made = type_command(RULE, "create", "Mine", "--rights", "send,Listen", *level)
+    assert made.output == f"created authorization rule Mine of {where} with Listen, Send\n"
+    listed = json.loads(type_command(RULE, "list", "--json", *level).stdout)
+    assert {"name": "Mine", "rights": ["Listen", "Send"]} in listed
+    assert "Mine" in type_command(RULE, "list", *level).output
+    changed = type_command(RULE, "update", "mine", "--rights", "Send", *level)
+    assert changed.output == f"authorization rule Mine of {where} has Send\n"
+    assert type_command(RULE, "show", "MINE", *level).output == "Mine: Send\n"
+    assert type_command(RULE, "delete", "mine", *level, stdin="n\n").exit_code == 1
+    deleted = type_command(RULE, "delete", "mine", "--yes", *level)
+    assert deleted.output == f"deleted authorization rule mine of {where}\n"
+    assert condition_of(type_command(RULE, "show", "mine", *level)) is NOT_FOUND
+
+
+def test_keys_are_shown_renewed_and_good_to_connect_with(type_command: Typed) -> None:
+    type_command("eventhub", "create", "keyed")
+    level = ("--eventhub", "keyed", "--json")
+    type_command(RULE, "create", "sender", "--rights", "Send", "--eventhub", "keyed")
+    first = json.loads(type_command(RULE, "keys", "list", "sender", *level).stdout)
+    connection_string = first["primaryConnectionString"]
+    assert "EntityPath=keyed" in connection_string
+    sent = type_command("send", "keyed", "hello", "--connection-string", connection_string)
+    assert sent.exit_code == 0, sent.output
+    renewed = json.loads(type_command(RULE, "keys", "renew", "SENDER", "--key", "PrimaryKey", *level).stdout)
+    assert renewed["secondaryKey"] == first["secondaryKey"]
+    assert renewed["primaryKey"] != first["primaryKey"]
+    assert type_command("send", "keyed", "no", "--connection-string", connection_string).exit_code == 1
+    given = ("--key", "secondary", "--key-value", "my-own")
+    assert "secondary  my-own" in type_command(RULE, "keys", "renew", "sender", *given, *level[:2]).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "condition"),
+    [
+        (("create", "r", "--rights", "manage"), ARGUMENT_OUT_OF_RANGE),
+        (("create", "RootManageSharedAccessKey", "--rights", "send"), ENTITY_EXISTS),
+        (("update", "RootManageSharedAccessKey", "--rights", "send"), NOT_ALLOWED),
+        (("keys", "renew", "RootManageSharedAccessKey", "--key", "primary"), NOT_ALLOWED),
+        (("list", "--eventhub", "nowhere"), NOT_FOUND),
+    ],
+)
+def test_refusals_are_told(type_command: Typed, arguments: tuple[str, ...], condition: object) -> None:
+    assert condition_of(type_command(RULE, *arguments)) is condition
+
+
+def test_a_right_that_is_none_is_a_wrong_command(type_command: Typed) -> None:
+    result = type_command(RULE, "create", "r", "--rights", "read")
+    assert result.exit_code == 2
+    assert "'read' is no right" in result.output
