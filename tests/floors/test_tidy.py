@@ -28,7 +28,6 @@ VALUES = {"uuid.UUID"}
 CALLS_OF_THE_WORLD = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 LONGEST = 350
 ENTRY_POINTS = {
-    "hubweir.throughput_unit.share",  # for several processes, which are not served yet
     *("hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"),
     # what users of the client import
     *("hubweir.client.blocking", "hubweir.client.sqlite_checkpoint_store", "hubweir.client.memory_checkpoint_store"),
