@@ -87,6 +87,11 @@ class Endpoint:
         """All sessions of the connection, the oldest first."""
         return self._connection.sessions
 
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes data_to_send would give now."""
+        return len(self._connection.out)
+
     def open(self) -> None:
         """Client: start the conversation. SaslFinished and Opened follow."""
         if not self._started:

@@ -194,11 +194,15 @@ class CloseOwner:
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
-    """The next events of a reader; one outstanding a reader. Answers when there are some, or after wait_ms empty."""
+    """The next events of a reader; one outstanding a reader. Answers when there are some, or after wait_ms empty.
+
+    again_from: go back to this sequence number first, to one that was read already and not used.
+    """
 
     reader_id: int
     max_bytes: int
     wait_ms: int
+    again_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ class OpenedReader:
             on_answer(refusal_of(ServiceError(ILLEGAL_STATE, text)))
             return
         self._on_answer = on_answer
+        if command.again_from is not None:
+            self._next = min(self._next, command.again_from)
         self._max_bytes = max(1, command.max_bytes)
         self._deadline_ms = self._env.monotonic_ms() + max(0, command.wait_ms)
         self._look()

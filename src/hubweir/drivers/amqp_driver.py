@@ -23,9 +23,10 @@ from hubweir.drivers.monotonic import monotonic_ms
 logger = logging.getLogger(__name__)
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
-# Above the high mark the host stops producing; below the low one it goes on. Four runs of 64 KiB and one.
-WRITE_HIGH_BYTES = 256 * 1024
-WRITE_LOW_BYTES = 64 * 1024
+# Above the high mark the host stops producing; below the low one it goes on. What lies here is what the socket did not
+# take: its own buffer is full, and keeps the peer busy while we come back. So a peer that reads nothing costs little.
+WRITE_HIGH_BYTES = 32 * 1024
+WRITE_LOW_BYTES = 8 * 1024
 # A peer that goes on asking while it reads no answers is not read either above this. Far above the high mark, so that
 # a client that writes before it reads is not stopped by what we sent it unasked.
 UNREAD_LIMIT_BYTES = 1024 * 1024

@@ -32,7 +32,7 @@ def check_hub_name(name: str) -> str:
     _check_word("event hub", name, name, inner=_INNER | {"/"})
     for segment in name.split("/"):
         if segment in ("", ".", ".."):
-            raise _illegal("event hub", name, "a segment between slashes is empty, . or ..")
+            raise _illegal("event hub", name, "a segment between slashes is empty, one dot or two dots")
         if fold(segment) in _RESERVED:
             raise _illegal("event hub", name, f"{segment!r} has a meaning of its own in addresses")
     return name
@@ -84,4 +84,4 @@ def _check_word(kind: str, name: str, word: str, *, inner: frozenset[str]) -> No
 
 
 def _illegal(kind: str, name: str, why: str) -> ServiceError:
-    return ServiceError(ARGUMENT_OUT_OF_RANGE, f"{name[:64]!r} is not a legal name of a {kind}: {why}.")
+    return ServiceError(ARGUMENT_OUT_OF_RANGE, f"{name[:64]!r} is not a legal {kind} name: {why}.")

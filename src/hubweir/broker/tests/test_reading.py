@@ -133,3 +133,13 @@ def test_a_read_with_no_room_still_gets_one_step(bench: Any) -> None:
     bench.log.complete()
     reader = open_reader(bench)
     assert bench.ask(ReadEvents(reader, 0, 0)) == [EventsRead(reader, 0, 1, b"a")]
+
+
+def test_a_reader_goes_back_to_what_was_not_used_and_never_forward(bench: Any) -> None:
+    reader = open_reader(bench)
+    append(bench, b"abc")
+    bench.log.complete()
+    assert bench.ask(ReadEvents(reader, 100, 0)) == [EventsRead(reader, 0, 3, b"abc")]
+    (again,) = bench.ask(ReadEvents(reader, 100, 0, 1))
+    assert (again.sequence_number, again.next_sequence_number) == (1, 3)
+    assert bench.ask(ReadEvents(reader, 100, 0, 50)) == [EventsRead(reader, 3, 3, b"")]

@@ -36,6 +36,7 @@ from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.node import Node
 from hubweir.gateway.amqp.open_node import open_node
 from hubweir.gateway.amqp.publisher_node import PublisherNode
+from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.namespace.error_text import Reference, hub_tracker, with_reference
@@ -64,6 +65,7 @@ class ConnectionHost:
         self.claims = ConnectionClaims(self)
         self.replies = ResponseRoutes()
         self.budget = ConnectionBudget(gateway.settings.connection_budget_bytes, gateway.process_budget, self)
+        self.share = TurnShare(self)
         self.writing_paused = False
         self.is_over = False
         self._driver: AmqpDriver | None = None
@@ -95,8 +97,7 @@ class ConnectionHost:
 
     def on_writable(self) -> None:
         self.writing_paused = False
-        for node in list(self._nodes):
-            node.writable()
+        self.share.writable()
 
     def on_closed(self) -> None:
         self._end()
@@ -307,6 +308,7 @@ class ConnectionHost:
         for name in list(self._timers):
             self._cancel(name)
         self.claims.close()
+        self.share.close()
         for node in self.nodes:
             self._forget(node)
         if self._uses_readers:

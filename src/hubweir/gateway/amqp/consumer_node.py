@@ -1,10 +1,12 @@
 """Links that read one partition through a consumer group.
 
 A reader is opened at the partition's broker, then read one run at a time as long as there is credit; the kernel writes
-transfer frames straight from the run. What credit or the session's window do not take is kept as run and cursor, one
-run a link. Deliveries go out settled, unless the receiver settles second: then its disposition is answered and has no
-other effect. (Event Hubs has no redelivery.) The end of the link frees the reader at once. A receiver that desires
-runtime metrics is told with every delivery how far the partition reaches: the owner is asked before each send.
+transfer frames straight from the run. What credit, the session's window or the transport do not take is kept as run and
+cursor, one run a link and not for long: a run that nothing is sent from is dropped, and read again from where it
+stopped. How much goes out in one turn is shared by the links of a connection (turn_share.py). Deliveries go out
+settled, unless the receiver settles second: then its disposition is answered and has no other effect. (Event Hubs has
+no redelivery.) The end of the link frees the reader at once. A receiver that desires runtime metrics is told with every
+delivery how far the partition reaches: the owner is asked before each send.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.node import Node, attach_properties
-from hubweir.gateway.amqp.run_cursor import cursor_at
+from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics, wants_metrics
 from hubweir.gateway.directory import Place
 from hubweir.namespace.rights import Rights
@@ -70,14 +72,14 @@ class ConsumerNode(Node):
         self._left = 0  # at most so many events of the held run are not sent
         env = host.env
         self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
+        self._held_is_fresh = False
+        self._again_from: int | None = None  # of the first event that was read, and dropped unsent
         self._wants_metrics = wants_metrics(link)
         self._metrics = b""  # for the next send only
         self._is_asking = False
         self._is_reading = False
         self._is_cancelled = False
         self._is_pumping = False
-        self._goes_on_later = False
-        self._sent_this_turn = 0
         self._drain_is_answered = False
         self._is_over = False
 
@@ -111,8 +113,17 @@ class ConsumerNode(Node):
             self._place.broker.submit(CancelRead(self._reader_id), _nothing)
         self._pump()
 
-    def writable(self) -> None:
+    def go_on(self) -> None:
+        """This link's turn has come."""
         self._pump()
+
+    def drop_stale_run(self) -> bool:
+        """Forget the run that is held when nothing was sent from it since the last call; True while one is held."""
+        if self._held is not None and not self._held_is_fresh:
+            self._again_from = sequence_number_at(self._held, self._cursor)
+            self._held = None
+        self._held_is_fresh = False
+        return self._held is not None
 
     def is_idle(self) -> bool:
         return self.link.credit == 0
@@ -121,6 +132,7 @@ class ConsumerNode(Node):
         self._is_over = True
         self._held = None
         self._pacer.close()
+        self.host.share.forget(self)
         # The end of a connection frees all of its readers with one command.
         if self._reader_id is not None and not self.host.is_over:
             self._place.broker.submit(CloseReader(self._reader_id), _nothing)
@@ -149,7 +161,7 @@ class ConsumerNode(Node):
     # Reading and sending
 
     def _pump(self) -> None:
-        """Send and read as long as credit, window, transport and this link's share of the turn allow."""
+        """Send and read as long as credit, window, transport and the connection's share of the turn allow."""
         if self._is_pumping or self._is_over or self._reader_id is None:
             return
         self._is_pumping = True
@@ -158,14 +170,16 @@ class ConsumerNode(Node):
                 pass
         finally:
             self._is_pumping = False
+        if self._held is not None:
+            self.host.share.holds_run(self)
         self.host.wake()
 
     def _step(self) -> bool:
         """One send or one read; False when there is nothing to do now."""
-        if self._is_over or self.host.writing_paused:
+        if self._is_over:
             return False
-        if self._sent_this_turn >= self.host.settings.read_bytes:
-            self._go_on_later()
+        if self.host.share.left_bytes <= 0:
+            self.host.share.wait(self)
             return False
         if self._held is not None:
             if self._wants_metrics and not self._metrics and self.link.credit > 0:
@@ -189,14 +203,14 @@ class ConsumerNode(Node):
             run,
             self._cursor,
             max_events=allowed,
-            max_bytes=self.host.settings.read_bytes - self._sent_this_turn,
+            max_bytes=self.host.share.left_bytes,
             delivery_annotations=self._metrics,
         )
         self._metrics = b""
         self._pacer.sent(progress.events, progress.bytes)
         self._left -= progress.events
         self._cursor = progress.cursor
-        self._sent_this_turn += progress.bytes
+        self._held_is_fresh = self._held_is_fresh or progress.events > 0
         self.host.gateway.counters.add("gateway.events_delivered", progress.events)
         if self._cursor.batch_at >= len(run):
             self._held = None
@@ -229,7 +243,8 @@ class ConsumerNode(Node):
         self._is_reading = True
         self._is_cancelled = False
         wait_ms = 0 if self.link.drain else self.host.settings.read_wait_ms
-        command = ReadEvents(self._reader_id, self.host.settings.read_bytes, wait_ms)
+        command = ReadEvents(self._reader_id, self.host.settings.read_bytes, wait_ms, self._again_from)
+        self._again_from = None
         self._place.broker.submit(command, self._took)
         return not self._is_reading
 
@@ -241,7 +256,7 @@ class ConsumerNode(Node):
             symbol, text = _reason(answer)
             self._fail(symbol, text)
         elif len(answer.run):
-            self._held = answer.run
+            self._held, self._held_is_fresh = answer.run, True
             self._left = answer.next_sequence_number - answer.sequence_number
             self._cursor = cursor_at(answer.run, answer.sequence_number)
         else:
@@ -254,19 +269,6 @@ class ConsumerNode(Node):
             self._drain_is_answered = True
             self.link.drained()
             self.host.wake()
-
-    def _go_on_later(self) -> None:
-        """Other links and connections have their turn; then this one goes on."""
-        if not self._goes_on_later:
-            self._goes_on_later = True
-            # Asked before, the flush of what was sent so far runs first, and may find the transport full.
-            self.host.wake()
-            self.host.env.call_soon(self._go_on)
-
-    def _go_on(self) -> None:
-        self._goes_on_later = False
-        self._sent_this_turn = 0
-        self._pump()
 
     def _fail(self, symbol: str, text: str) -> None:
         self.host.detach_symbol(self, symbol, text, entity=self._place.hub)

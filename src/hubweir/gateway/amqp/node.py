@@ -48,9 +48,6 @@ class Node:
     def finish(self) -> None:
         """The turn ends, after `host.finish_later(self)`: say what was gathered."""
 
-    def writable(self) -> None:
-        """The transport takes bytes again."""
-
     def is_idle(self) -> bool:
         """True when nothing is under way on this link, so that it may be detached after a long silence."""
         return False

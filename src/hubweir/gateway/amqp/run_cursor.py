@@ -29,3 +29,14 @@ def cursor_at(run: bytes | memoryview, sequence_number: int) -> RunCursor:
                 return RunCursor(at, find_record(run, at, ordinal), ordinal)
         at += _U32.unpack_from(run, at + AT_LENGTH)[0]
     return RunCursor(len(run), 0, 0)
+
+
+def sequence_number_at(run: bytes | memoryview, cursor: RunCursor) -> int | None:
+    """The sequence number of the event at a cursor; None when none lies there or behind."""
+    at, ordinal = cursor.batch_at, cursor.ordinal
+    while at < len(run):
+        if run[at + AT_KIND] == KIND_EVENTS:
+            first: int = _U64.unpack_from(run, at + AT_FIRST_INDEX)[0]
+            return first + ordinal
+        at, ordinal = at + _U32.unpack_from(run, at + AT_LENGTH)[0], 0
+    return None

@@ -60,3 +60,11 @@ def test_other_names_keep_to_their_alphabets(check: Callable[[str], str], name: 
             check(name)
         assert refused.value.condition is ARGUMENT_OUT_OF_RANGE
         assert refused.value.text.isprintable()
+
+
+def test_the_text_says_what_is_wrong_in_whole_words() -> None:
+    with pytest.raises(ServiceError) as dots:
+        check_hub_name("a/../b")
+    assert dots.value.text == (
+        "'a/../b' is not a legal event hub name: a segment between slashes is empty, one dot or two dots."
+    )

@@ -1,0 +1,65 @@
+"""All links of a connection share what one turn sends, and take turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.gateway.amqp.tests.world import Peer, World, event
+
+EVENTS = 60  # of 10,000 bytes: a partition holds more than one turn takes
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def peer(world: World) -> Peer:
+    return world.trusted_peer()
+
+
+def readers(peer: Peer) -> list[ReceiverLink]:
+    """A link to each of four partitions that hold events."""
+    links = []
+    for partition in range(4):
+        sender = peer.sender(f"hub/Partitions/{partition}")
+        for _ in range(EVENTS):
+            sender.send(event(bytes(10_000)), settled=False)
+        peer.run(200)
+        links.append(peer.receiver(f"hub/ConsumerGroups/$Default/Partitions/{partition}"))
+    return links
+
+
+def counts(peer: Peer, links: list[ReceiverLink]) -> list[int]:
+    return [len(peer.received(link)) for link in links]
+
+
+def test_all_links_of_a_connection_share_what_one_turn_sends(world: World, peer: Peer) -> None:
+    links = readers(peer)
+    peer.transport_full = True  # nothing leaves, so what one turn produced can be seen
+    for link in links:
+        link.grant(1_000)
+    peer._carry_to_server()
+    assert 0 < peer.server.unsent_bytes <= world.gateway.settings.turn_bytes + 20_000
+    peer.transport_full = False
+    peer.run(500)
+    assert counts(peer, links) == [EVENTS] * 4
+
+
+def test_links_take_turns_when_the_transport_takes_one_share_at_a_time(peer: Peer) -> None:
+    links = readers(peer)
+    peer.host.on_writing_paused()
+    for link in links:
+        link.grant(1_000)
+    peer.run()
+    for _ in range(4):
+        peer.host.on_writable()
+        peer.host.on_writing_paused()
+        peer._flush()
+        peer.run()
+    assert all(0 < count < EVENTS for count in counts(peer, links))
+    peer.host.on_writable()
+    peer.run(500)
+    assert counts(peer, links) == [EVENTS] * 4

@@ -1,0 +1,105 @@
+"""What a connection may be given to send in one turn, who goes on in the next, and who holds what it cannot send.
+
+A turn's bytes lie in memory until the socket takes them, and a peer that never reads leaves them there. So all links of
+a connection share one bound a turn. Who wants to send more waits in a line: it goes on behind the flush, when the
+transport takes bytes; whoever was stopped goes to the end of the line, so that none is passed over.
+
+A run that was read but not sent lies in memory too, for as long as the peer grants no credit, shuts its window or
+reads nothing. Held runs are looked at twice a second, and one that nothing was sent from since is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from hubweir.env import Timer
+
+if TYPE_CHECKING:  # a host makes its share
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+
+# A client that reads in rhythm comes back sooner; one that does not pays with one more read.
+HELD_RUN_MS = 500
+
+
+class Sharer(Protocol):
+    """A link's node that sends as much as it may."""
+
+    def go_on(self) -> None:
+        """Send again: there is room."""
+
+    def drop_stale_run(self) -> bool:
+        """Drop the run that is held when nothing was sent from it since the last call; True while one is held."""
+
+
+class TurnShare:
+    """See the module's text."""
+
+    def __init__(self, host: ConnectionHost) -> None:
+        self._host = host
+        self._line: dict[Sharer, None] = {}  # a dict keeps the order of coming
+        self._is_due = False
+        self._holders: dict[Sharer, None] = {}
+        self._timer: Timer | None = None
+
+    @property
+    def left_bytes(self) -> int:
+        """What may still be given to the engine in this turn; nothing while the transport is full."""
+        if self._host.writing_paused:
+            return 0
+        return self._host.settings.turn_bytes - self._host.endpoint.unsent_bytes
+
+    def wait(self, sharer: Sharer) -> None:
+        """Call go_on when this one's turn has come."""
+        self._line.setdefault(sharer)
+        self._go_on_later()
+
+    def writable(self) -> None:
+        """The transport takes bytes again."""
+        self._go_on()
+
+    def holds_run(self, sharer: Sharer) -> None:
+        """This one keeps a run that it could not send."""
+        self._holders.setdefault(sharer)
+        if self._timer is None:
+            self._timer = self._host.env.call_later(HELD_RUN_MS, self._look_at_runs)
+
+    def forget(self, sharer: Sharer) -> None:
+        """It sends no more."""
+        self._line.pop(sharer, None)
+        self._holders.pop(sharer, None)
+
+    def close(self) -> None:
+        """The connection is over."""
+        self._line, self._holders = {}, {}
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _go_on_later(self) -> None:
+        """Other connections have their turn; then this one goes on. While the transport is full, `writable` does it."""
+        if not self._is_due and not self._host.writing_paused:
+            self._is_due = True
+            # Asked before, the flush of what was given so far runs first, and may find the transport full.
+            self._host.wake()
+            self._host.env.call_soon(self._go_on_when_due)
+
+    def _go_on_when_due(self) -> None:
+        self._is_due = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Let those in the line send, each once at most, until the share is used."""
+        for _ in range(len(self._line)):
+            if self.left_bytes <= 0 or not self._line:
+                break
+            sharer = next(iter(self._line))
+            del self._line[sharer]
+            sharer.go_on()
+        if self._line:
+            self._go_on_later()
+
+    def _look_at_runs(self) -> None:
+        self._timer = None
+        self._holders = {sharer: None for sharer in list(self._holders) if sharer.drop_stale_run()}
+        if self._holders:
+            self._timer = self._host.env.call_later(HELD_RUN_MS, self._look_at_runs)
