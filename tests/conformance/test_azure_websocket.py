@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -91,6 +92,7 @@ def test_errors(doors: Doors, hub: str) -> None:
 
 
 @ASYNCIO
+@pytest.mark.skipif(find_spec("aiohttp") is None, reason="NOT RUN: this client needs aiohttp, which is not installed")
 @pytest.mark.feature("WebSocket")
 def test_asyncio_sends_and_receives(doors: Doors, hub: str) -> None:
     got: list[str] = []

@@ -46,7 +46,7 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.env import Env, Result
-from hubweir.errors import NOT_FOUND, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log import Appended, Refused
 
 logger = logging.getLogger(__name__)
@@ -130,6 +130,11 @@ class Broker:
                 self._partitions.host(command)
             except (HubweirError, OSError) as error:
                 answer = refusal_of(error)
+            except Exception:
+                # A fault of ours: those that wait behind this one are opened all the same.
+                logger.exception("partition %r could not be opened", command.log_id)
+                text = f"partition {command.log_id} could not be opened: a fault of the service, see its log"
+                answer = refusal_of(ServiceError(INTERNAL_ERROR, text))
         self._counters.set("broker.partitions", len(self._partitions))
         self._openings.popleft()
         if self._openings:

@@ -84,6 +84,7 @@ class Gateway:
             max_frame_size=self.settings.max_frame_size_bytes,
             idle_timeout_ms=self.settings.idle_timeout_ms,
             first_link_deadline_ms=self.settings.unauthorized_connection_ms,
+            linkless_timeout_ms=self.settings.linkless_connection_ms,
             describe_error=self._describe,
             # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
             # string holds a ready signature.

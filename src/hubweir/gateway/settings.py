@@ -28,6 +28,8 @@ class GatewaySettings:
     idle_timeout_ms: int = 240_000
     # A connection that proved nothing holds a socket for free: the service ends it after a minute too.
     unauthorized_connection_ms: int = 60_000
+    # A connection whose last link is gone may attach another meanwhile. The same as the service.
+    linkless_connection_ms: int = 300_000
     # A link that carried nothing for this long is detached; clients attach again when they next send.
     idle_link_ms: int = 600_000
     # Credit on links that bring events, and on request links; topped up at half.

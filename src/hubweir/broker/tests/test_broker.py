@@ -125,6 +125,26 @@ def test_a_partition_that_cannot_be_opened_is_refused_and_the_next_one_is_not(be
     assert bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 1)) == [Done()]
 
 
+def test_a_fault_while_a_partition_is_opened_is_answered_and_the_next_one_is_opened(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = bench.store.create_log
+
+    def fails_once(log_id: str, **named: Any) -> Any:
+        bench.store.create_log = plain
+        raise ValueError("planted")
+
+    bench.store.create_log = fails_once
+    answers: list[Any] = []
+    for name in ("b", "c"):
+        bench.broker.submit(CreatePartition(name, "orders", "1", Durability.DURABLE, 1), answers.append)
+    bench.env.turn()
+    bench.env.turn()
+    assert [type(answer) for answer in answers] == [Refusal, Done]
+    assert answers[0].symbol == "amqp:internal-error"
+    assert "partition 'b'" in caplog.text and "planted" in caplog.text
+
+
 def test_a_change_reaches_the_log_and_the_sweep(bench: Any) -> None:
     assert bench.ask(ChangePartition("a", Durability.RELAXED, 5_000)) == [Done()]
     assert bench.log.durability is Durability.RELAXED

@@ -39,6 +39,20 @@ def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_no
     assert peer.is_attached(reader)
 
 
+def test_a_connection_whose_last_link_is_gone_is_ended_after_the_time_set_and_not_before() -> None:
+    world = World(settings=GatewaySettings(linkless_connection_ms=90_000))
+    peer = world.trusted_peer()
+    peer.sender("hub").detach()
+    peer.run(80_000)
+    peer.sender("hub").detach()  # another link in between: the time begins again
+    peer.run(80_000)
+    assert not peer.is_cut
+    peer.run(20_000)
+    (closed,) = [entry for entry in peer.side.events if type(entry).__name__ == "Closed"]
+    assert closed.error.condition == "amqp:connection:forced"
+    assert "no link" in closed.error.description
+
+
 def test_a_sender_in_use_is_not_idle() -> None:
     world = World(settings=GatewaySettings(idle_link_ms=10_000))
     peer = world.trusted_peer()
