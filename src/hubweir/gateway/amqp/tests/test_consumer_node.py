@@ -1,4 +1,7 @@
-"""Links that read: positions, credit, drain, back-pressure, and how they end."""
+"""Links that read: positions, credit, drain, back-pressure, and how they end.
+
+Long because every way in which one link can read needs the same filled partitions.
+"""
 
 from __future__ import annotations
 
