@@ -95,11 +95,7 @@ JAVASCRIPT_TOO = frozenset((1, 3, 25, 37, 38, 44, 63, 74))
 
 # What waits for a part that is not built: the whole check, or the half of it that the text names.
 LATER = {
-    53: "throughput units not built",
     79: "capture not built",
     80: "capture not built",
 }
-HALF_LATER = {
-    38: "the smaller size of profile basic: not yet, profiles cannot be chosen",
-    78: "the quota of groups: not yet, profiles cannot be chosen",
-}
+HALF_LATER: dict[int, str] = {}
