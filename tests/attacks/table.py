@@ -1,4 +1,4 @@
-"""The table of attacks: each has its number in the programme's list, a name, and a scenario that runs it.
+"""The table of attacks: each has a number, a name, and a scenario that runs it.
 
 A scenario runs the attack and its positive control, the same without the attack, which must succeed: a service that
 refuses everything fails every one of them.

@@ -25,7 +25,7 @@ from uvicorn.server import ServerState
 from hubweir.drivers.request_head import head_fault, is_websocket_path
 from hubweir.drivers.websocket_driver import AmqpFactory, WebSocketDriver
 
-# Programme part 3, HTTP: line, headers, count, head time, body rate.
+# Safety limits of HTTP: line, headers, count, head time, body rate.
 LINE_BYTES = 8 * 1024
 HEAD_BYTES = 32 * 1024
 HEADER_COUNT = 64

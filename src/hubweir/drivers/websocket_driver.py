@@ -4,7 +4,7 @@ The handshake arrives as an HTTP request whose head was read already (http_drive
 peer are one stream of bytes, cut anywhere, and what the driver writes goes out in binary messages. Framing is the
 sans-IO protocol of the `websockets` library; no extension is agreed, so nothing is ever inflated.
 
-What a peer may do is limited (programme part 3): 256 KiB a message, so many fragments a message, one ping a second
+What a peer may do is limited: 256 KiB a message, so many fragments a message, one ping a second
 beyond a burst. Whoever does more, sends text, or does not mask, is told so in a close frame and dropped.
 """
 

@@ -1,4 +1,4 @@
-"""How many bytes of peers are taken and not answered yet, and who has to wait. (Programme rule R17)
+"""How many bytes of peers are taken and not answered yet, and who has to wait. (docs/reliability.md, rule R17)
 
 Credit is advice: some clients send without any. What bounds memory is this: every delivery's bytes are taken from the
 budget when they arrive and given back when it is answered. A connection over its own budget, or any connection that

@@ -90,5 +90,5 @@ ABSENT = 0xFFFFFFFF
 OPERATION_HEADER_SIZE = 4
 
 # At most this many bytes of records in one batch, unless one event alone is larger: one flipped bit, or one read on
-# small credit, then costs little. (Programme rule R5)
+# small credit, then costs little. (docs/reliability.md, rule R5)
 BATCH_RECORDS_LIMIT = 64 * 1024

@@ -22,7 +22,7 @@ from hubweir.errors import StoreError
 
 
 class Durability(IntEnum):
-    """When an append is answered, so what a power cut may take. (Programme part 2: durable, relaxed)"""
+    """When an append is answered, so what a power cut may take. (docs/reliability.md)"""
 
     DURABLE = 1
     RELAXED = 2

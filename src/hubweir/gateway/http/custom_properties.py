@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.http.strict_json import read_json, refused
 
-# Properties of one event: programme part 3. An AMQP map may have more entries than a head has headers.
+# Properties of one event: a safety limit. An AMQP map may have more entries than a head has headers.
 PROPERTY_BYTES = 32 * 1024
 PROPERTIES_BYTES = 64 * 1024
 PROPERTY_COUNT = 4_096

@@ -89,7 +89,7 @@ class Request:
 
 
 class Room:
-    """A place in the process's byte budget for one request, taken before its body is read. (Programme rule R17)
+    """A place in the process's byte budget for one request, taken before its body is read. (Rule R17)
 
     A body that is being read is never made to wait: two half-read ones could wait for each other.
     """

@@ -5,7 +5,7 @@ from dataclasses import fields
 from hubweir.amqp.transport.settings import EndpointSettings
 
 
-def test_the_defaults_are_what_the_service_offers_and_the_programme_limits() -> None:
+def test_the_defaults_are_what_the_service_offers_and_our_safety_limits() -> None:
     settings = EndpointSettings("name")
     assert (settings.max_frame_size, settings.channel_max, settings.handle_max) == (65_536, 4_999, 255)
     assert (settings.idle_timeout_ms, settings.incoming_window) == (240_000, 5_000)
