@@ -93,9 +93,8 @@ CHECKS = {
 # Checks that ask for the JavaScript client beside others.
 JAVASCRIPT_TOO = frozenset((1, 3, 25, 37, 38, 44, 63, 74))
 
-# What waits for a part that is not built: the whole check, or the half of it that the text names.
+# What waits for a part that is not built.
 LATER = {
     79: "capture not built",
     80: "capture not built",
 }
-HALF_LATER: dict[int, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.conformance.checklist import CHECKS, HALF_LATER, JAVASCRIPT_TOO, LATER
+from tests.conformance.checklist import CHECKS, JAVASCRIPT_TOO, LATER
 
 FEATURES = (
     "properties",
@@ -115,7 +115,7 @@ def _row(number: int, results: list[Result]) -> str:
     mine = [result for result in results if number in result.numbers]
     status = status_of([result.outcome for result in mine]) if mine else "not yet" if number in LATER else "not run"
     shown = {CLIENTS.get(result.client, SCRIPTED) for result in mine if result.outcome == "passed"}
-    notes = [notes[number] for notes in (LATER, HALF_LATER) if number in notes]
+    notes = [LATER[number]] if number in LATER else []
     if number in JAVASCRIPT_TOO and "JavaScript" not in shown:
         notes.append("the half with JavaScript: not run")
     by = ", ".join(name for name in (SCRIPTED, *dict.fromkeys(CLIENTS.values())) if name in shown)

@@ -8,6 +8,7 @@ that are not answered yet count in the connection's byte budget, so a peer canno
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message, Properties, ValueBody, decode_message, encode_message
@@ -31,7 +32,7 @@ REQUEST_LIMIT_BYTES = 64 * 1024
 _ACCEPTED = Accepted()
 
 
-class RequestNode(Node):
+class RequestNode(Node, ABC):
     """See the module's text."""
 
     link: ReceiverLink
@@ -51,9 +52,9 @@ class RequestNode(Node):
     def closed(self) -> None:
         self.is_over = True
 
+    @abstractmethod
     def request(self, message: Message, size: int) -> None:
         """A request of `size` bytes; the subclass answers it now or later with `answer` or `refuse`, once."""
-        raise NotImplementedError
 
     def deliveries(self, event: DeliveriesReceived) -> None:
         rows = event.rows
