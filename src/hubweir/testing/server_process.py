@@ -103,11 +103,21 @@ class ServerProcess:
         """Start it and wait until it is ready; how many seconds that took. ServerFailed, and it is killed, if not."""
         began = time.monotonic()
         self.begin()
+        if not self.becomes_ready(seconds=seconds):
+            self.kill9()
+            raise ServerFailed(f"the server ended before it was ready; it said:\n{self.output}")
+        return time.monotonic() - began
+
+    def becomes_ready(self, *, seconds: float = START_S) -> bool:
+        """Wait after `begin`: False when it ended by itself first. ServerFailed, and it is killed, when it takes longer."""
+        limit = time.monotonic() + seconds
         while not self._ready.wait(0.01):
-            if self._ended.is_set() or time.monotonic() - began > seconds:
+            if self._ended.is_set():
+                return self._ready.is_set()
+            if time.monotonic() > limit:
                 self.kill9()
                 raise ServerFailed(f"the server was not ready within {seconds:.0f} s; it said:\n{self.output}")
-        return time.monotonic() - began
+        return True
 
     def begin(self) -> None:
         """Start it and do not wait: for who wants to kill it on its way."""
