@@ -109,7 +109,7 @@ class ServerProcess:
         return time.monotonic() - began
 
     def becomes_ready(self, *, seconds: float = START_S) -> bool:
-        """Wait after `begin`: False when it ended by itself first. ServerFailed, and it is killed, when it takes longer."""
+        """Wait after `begin`: False when it ended by itself before. ServerFailed, and it is killed, after so long."""
         limit = time.monotonic() + seconds
         while not self._ready.wait(0.01):
             if self._ended.is_set():
