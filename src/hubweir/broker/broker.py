@@ -175,7 +175,7 @@ class Broker:
         on_answer(Done())
 
     def _cap(self, command: CapPartitions, on_answer: OnAnswer) -> None:
-        self._partitions.set_caps(command.is_on, self._env.monotonic_ms())
+        self._partitions.set_caps(command.namespace, command.is_on, self._env.monotonic_ms())
         on_answer(Done())
 
     def _append(self, command: AppendEvents, on_answer: OnAnswer) -> None:

@@ -40,13 +40,17 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class CreatePartition:
-    """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash)."""
+    """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash).
+
+    namespace: whose hub it is, for what is set for a whole namespace (CapPartitions).
+    """
 
     log_id: str
     hub: str
     partition_id: str
     durability: Durability
     retention_ms: int
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,10 @@ class ChangePartition:
 
 @dataclass(frozen=True, slots=True)
 class CapPartitions:
-    """From now on every partition of the broker carries at most one throughput unit, or as much as comes."""
+    """From now on every partition of this namespace carries at most one throughput unit, or as much as comes."""
 
     is_on: bool
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

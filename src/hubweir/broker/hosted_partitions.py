@@ -54,6 +54,7 @@ class HostedPartition:
 
     partition: Partition
     retention_ms: int
+    namespace: str
     readers: ReaderTable = field(default_factory=ReaderTable)
     producers: ProducerSequences = field(default_factory=ProducerSequences)
     producers_saved_at: int | None = None
@@ -73,7 +74,7 @@ class HostedPartitions:
         self._on_swept = on_swept
         self._hosted: dict[str, HostedPartition] = {}
         self._sweeping: list[str] = []
-        self._capped_at_ms: int | None = None
+        self._capped_at_ms: dict[str, int] = {}  # by namespace
 
     def __len__(self) -> int:
         return len(self._hosted)
@@ -100,9 +101,11 @@ class HostedPartitions:
         if hosted is None:
             log = self._store.create_log(command.log_id, durability=command.durability)
             log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
-            hosted = HostedPartition(Partition(log, command.hub, command.partition_id), command.retention_ms)
+            hosted = HostedPartition(
+                Partition(log, command.hub, command.partition_id), command.retention_ms, command.namespace
+            )
             _load_producers(hosted)
-            hosted.cap = self._new_cap()
+            hosted.cap = self._new_cap(command.namespace)
             self._hosted[command.log_id] = hosted
         return hosted
 
@@ -114,16 +117,24 @@ class HostedPartitions:
         if hosted.log.durability != command.durability:
             hosted.log.set_durability(command.durability)
 
-    def set_caps(self, is_on: bool, now_ms: int) -> None:
-        """Cap every partition, those to come too, or none. Caps that are there go on. now_ms: monotonic."""
-        if is_on == (self._capped_at_ms is not None):
-            return
-        self._capped_at_ms = now_ms if is_on else None
-        for hosted in self._hosted.values():
-            hosted.cap = self._new_cap()
+    def set_caps(self, namespace: str, is_on: bool, now_ms: int) -> None:
+        """Cap every partition of a namespace, those to come too, or none. Caps that are there go on.
 
-    def _new_cap(self) -> PartitionCap | None:
-        return None if self._capped_at_ms is None else PartitionCap(now_ms=self._capped_at_ms)
+        now_ms: monotonic.
+        """
+        if is_on == (namespace in self._capped_at_ms):
+            return
+        if is_on:
+            self._capped_at_ms[namespace] = now_ms
+        else:
+            del self._capped_at_ms[namespace]
+        for hosted in self._hosted.values():
+            if hosted.namespace == namespace:
+                hosted.cap = self._new_cap(namespace)
+
+    def _new_cap(self, namespace: str) -> PartitionCap | None:
+        capped_at_ms = self._capped_at_ms.get(namespace)
+        return None if capped_at_ms is None else PartitionCap(now_ms=capped_at_ms)
 
     def drop(self, log_id: str) -> HostedPartition | None:
         """Host it no longer; its log stays open. None when it was not hosted."""

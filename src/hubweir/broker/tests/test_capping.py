@@ -53,6 +53,15 @@ def test_caps_are_lifted_while_running_and_saying_it_twice_gives_nothing_away(be
     assert isinstance(send(bench, 5_000), EventsAppended)
 
 
+def test_caps_of_one_namespace_leave_the_partitions_of_another_alone(bench: Any) -> None:
+    bench.ask(CapPartitions(True, "another"))
+    assert isinstance(send(bench, 5_000), EventsAppended)
+    bench.ask(CapPartitions(True))
+    bench.ask(CapPartitions(False, "another"))
+    assert isinstance(send(bench, 1_000), EventsAppended)
+    assert isinstance(send(bench, 1), Refusal)
+
+
 def test_bytes_count_as_they_came_not_as_they_are_stored(bench: Any) -> None:
     bench.ask(CapPartitions(True))
     assert isinstance(send(bench, 1, size_bytes=1_048_576), EventsAppended)
