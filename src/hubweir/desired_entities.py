@@ -19,7 +19,7 @@ from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig,
 from hubweir.config.problems import EmulatorFileError, Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, parse_availability
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.secret import Secret
@@ -55,7 +55,7 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
         description = EventHubDescription(hub.name, hub.partition_count, consumer_groups=groups)
         longest_ms = gateway.namespace.profile.retention_ms or description.retention_ms
         retention_ms = hub.retention_ms or min(description.retention_ms, longest_ms)
-        wanted = replace(description, retention_ms=retention_ms)
+        wanted = _with(replace(description, retention_ms=retention_ms), hub)
         await _asked(lambda done: gateway.management.create_hub(wanted, done))
         return
     known = entry.description
@@ -64,12 +64,19 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
         allowed = f"{known.partition_count}, another name, or a fresh data folder"
         place = hub.partition_count_location
         problems.add(Problem(Severity.ERROR, Kind.CONTRADICTION, place, text, str(hub.partition_count), allowed))
-    if hub.retention_ms not in (None, known.retention_ms):
-        changed = replace(known, retention_ms=hub.retention_ms or known.retention_ms)
+    changed = _with(replace(known, retention_ms=hub.retention_ms or known.retention_ms), hub)
+    if changed != known:
         await _asked(lambda done: gateway.management.change_hub(changed, done))
     for group in hub.consumer_groups:
         if known.find_group(group) is None:
             await _asked(partial(gateway.management.create_group, hub.name, group))
+
+
+def _with(known: EventHubDescription, hub: HubConfig) -> EventHubDescription:
+    """The hub with the status and the metadata that a file names."""
+    if hub.status is not None:
+        known = replace(known, availability=parse_availability(hub.status.value))
+    return known if hub.user_metadata is None else replace(known, user_metadata=hub.user_metadata)
 
 
 async def _make_rule(gateway: Gateway, hub: str | None, rule: AuthorizationRuleConfig) -> None:

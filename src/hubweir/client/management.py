@@ -26,7 +26,7 @@ _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespa
 
 @dataclass(frozen=True, slots=True)
 class HubInfo:
-    """An event hub as the namespace describes it. The last four are empty where a foreign service answers."""
+    """An event hub as described. What follows partition_ids is empty where a foreign service answers."""
 
     name: str
     created_at_ms: int
@@ -35,6 +35,9 @@ class HubInfo:
     retention_ms: int | None
     durability: str | None
     revoked_publishers: tuple[str, ...] = ()
+    status: str | None = None
+    user_metadata: str = ""
+    updated_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +125,34 @@ class Management:
         retention_ms: int,
         durability: str,
         consumer_groups: tuple[str, ...] = (),
+        status: str | None = None,
+        user_metadata: str | None = None,
     ) -> HubInfo:
         """Create a hub; its partition count is for ever. ServiceError ENTITY_EXISTS, ARGUMENT_OUT_OF_RANGE."""
         await self.connection.authorization.authorize("")
-        description = {
+        description: dict[str, object] = {
             "partition_count": Int(partition_count),
             "retention_ms": Long(retention_ms),
             "durability": durability,
             "consumer_groups": list(consumer_groups),
         }
+        description |= _given(status=status, user_metadata=user_metadata)
         return _hub_info(await self._ask("CREATE", _HUB, name, body=description))
 
-    async def change_hub(self, name: str, *, retention_ms: int | None = None, durability: str | None = None) -> HubInfo:
+    async def change_hub(
+        self,
+        name: str,
+        *,
+        retention_ms: int | None = None,
+        durability: str | None = None,
+        status: str | None = None,
+        user_metadata: str | None = None,
+    ) -> HubInfo:
         """Change what may be changed of a hub; None leaves it as it is."""
         await self.connection.authorization.authorize("")
-        changes: dict[str, object] = {}
+        changes = _given(durability=durability, status=status, user_metadata=user_metadata)
         if retention_ms is not None:
             changes["retention_ms"] = Long(retention_ms)
-        if durability is not None:
-            changes["durability"] = durability
         return _hub_info(await self._ask("UPDATE", _HUB, name, body=changes))
 
     async def delete_hub(self, name: str) -> None:
@@ -183,6 +195,11 @@ class Management:
         return answer.body.value if isinstance(answer.body, ValueBody) else None
 
 
+def _given(**settings: str | None) -> dict[str, object]:
+    """Those that are not None."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 def _error(answer: Message, status: int, text: str) -> ServiceError:
     symbol = str((answer.application_properties or {}).get("error-condition", ""))
     by_symbol = next((condition for condition in CONDITIONS if condition.symbol == symbol), None)
@@ -211,4 +228,7 @@ def _hub_info(body: dict[str, Any]) -> HubInfo:
         retention_ms=body.get("retention_ms"),
         durability=body.get("durability"),
         revoked_publishers=tuple(body.get("revoked_publishers") or ()),
+        status=body.get("status"),
+        user_metadata=body.get("user_metadata") or "",
+        updated_at_ms=None if body.get("updated_at") is None else int(body["updated_at"]),
     )

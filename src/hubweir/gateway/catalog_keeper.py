@@ -94,7 +94,7 @@ class CatalogKeeper:
         self._namespace.begin_delete_hub(name, intended)
 
     def change(self, wanted: EventHubDescription, on_done: OnHub) -> None:
-        """Set retention and durability of a hub, first in the catalog, then at its brokers.
+        """Set what may change of a hub, first in the catalog, then at its brokers.
 
         Another number of partitions is refused, with the reason.
         A broker that is away gets them at its next start, from the catalog.
@@ -116,6 +116,8 @@ class CatalogKeeper:
             retention_ms=wanted.retention_ms,
             durability=wanted.durability,
             partition_count=wanted.partition_count,
+            availability=wanted.availability,
+            user_metadata=wanted.user_metadata,
             on_done=changed,
         )
 

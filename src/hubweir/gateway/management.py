@@ -69,7 +69,7 @@ class Management:
         self._keeper.create(description, on_done)
 
     def change_hub(self, wanted: EventHubDescription, on_done: OnHub, *, rules: Rules | None = None) -> None:
-        """Set retention and durability, and these rules in place of the hub's own; None leaves them as they are.
+        """Set what may change of a hub, and these rules in place of the hub's own; None leaves them as they are.
 
         Another number of partitions is refused. Raises ServiceError for rules that are not legal: nothing is changed.
         """

@@ -83,8 +83,17 @@ class Catalog:
             case CommitDelete(hub_id):
                 del self._ids[fold(self._entry(hub_id).name)]
                 del self._hubs[hub_id]
-            case ChangeHub(hub_id, retention_ms, durability):
-                self._change(hub_id, retention_ms=retention_ms, durability=durability)
+            case ChangeHub():
+                known = self._entry(operation.hub_id).description
+                availability, metadata = operation.availability, operation.user_metadata
+                self._change(
+                    operation.hub_id,
+                    retention_ms=operation.retention_ms,
+                    durability=operation.durability,
+                    availability=known.availability if availability is None else availability,
+                    user_metadata=known.user_metadata if metadata is None else metadata,
+                    changed_at_ms=operation.changed_at_ms or known.changed_at_ms,
+                )
             case SetGroups(hub_id, consumer_groups):
                 self._change(hub_id, consumer_groups=consumer_groups)
             case SetRevoked(hub_id, publishers):
@@ -96,8 +105,8 @@ class Catalog:
             case SetUnits(units):
                 self.namespace = replace(self.namespace, units=units)
             case RecordUsage(hours, oldest_hour_ms):
-                known = {**self._usage, **{row[0]: row for row in hours if row}}
-                self._usage = {hour_ms: known[hour_ms] for hour_ms in sorted(known) if hour_ms >= oldest_hour_ms}
+                rows = {**self._usage, **{row[0]: row for row in hours if row}}
+                self._usage = {hour_ms: rows[hour_ms] for hour_ms in sorted(rows) if hour_ms >= oldest_hour_ms}
         self.version += 1
 
     def snapshot(self) -> bytes:

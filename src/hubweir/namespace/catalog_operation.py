@@ -7,7 +7,7 @@
 | CommitCreate    | all its partitions exist: it is served |
 | IntendDelete    | it is being removed: it is not served any more |
 | CommitDelete    | all its partitions are gone, and so is it |
-| ChangeHub       | retention and durability |
+| ChangeHub       | retention, durability, availability, user metadata |
 | SetGroups       | the consumer groups of a hub |
 | SetRevoked      | the publishers of a hub that may not send |
 | SetRules        | the authorization rules of the namespace, or of a hub |
@@ -26,7 +26,12 @@ import msgspec
 
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Durability
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, UnitsDescription
+from hubweir.namespace.descriptions import (
+    AuthorizationRuleDescription,
+    Availability,
+    EventHubDescription,
+    UnitsDescription,
+)
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
 from hubweir.namespace.secret import Secret
 
@@ -59,9 +64,14 @@ class CommitDelete(msgspec.Struct, frozen=True, tag="commit-delete"):
 
 
 class ChangeHub(msgspec.Struct, frozen=True, tag="change-hub"):
+    """availability, user_metadata None: as they are. changed_at_ms 0: not noted, in records of older versions."""
+
     hub_id: str
     retention_ms: int
     durability: Durability
+    availability: Availability | None = None
+    user_metadata: str | None = None
+    changed_at_ms: int = 0
 
 
 class SetGroups(msgspec.Struct, frozen=True, tag="set-groups"):

@@ -27,6 +27,7 @@ from hubweir.namespace.descriptions import (
     REVOKED_PUBLISHERS_MAX,
     RULES_PER_LEVEL_MAX,
     AuthorizationRuleDescription,
+    Availability,
     EntityStatus,
     EventHubDescription,
     check_event_hub,
@@ -34,6 +35,7 @@ from hubweir.namespace.descriptions import (
     check_retention,
     check_rule,
     check_rules,
+    check_user_metadata,
 )
 from hubweir.namespace.error_text import entity_not_found, entity_uri
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
@@ -85,7 +87,13 @@ class Changes:
         return CommitDelete(entry.hub_id)
 
     def change(
-        self, name: str, retention_ms: int | None, durability: Durability | None, partition_count: int | None
+        self,
+        name: str,
+        retention_ms: int | None,
+        durability: Durability | None,
+        partition_count: int | None,
+        availability: Availability | None = None,
+        user_metadata: str | None = None,
     ) -> ChangeHub:
         """New settings; None leaves one as it is. A new partition count is always refused."""
         entry = self._served(name)
@@ -99,7 +107,10 @@ class Changes:
         retention_ms = known.retention_ms if retention_ms is None else retention_ms
         check_retention(known.name, retention_ms)
         self._profile.check_retention(known.name, retention_ms)
-        return ChangeHub(entry.hub_id, retention_ms, known.durability if durability is None else durability)
+        if user_metadata is not None:
+            check_user_metadata(known.name, user_metadata)
+        kept = known.durability if durability is None else durability
+        return ChangeHub(entry.hub_id, retention_ms, kept, availability, user_metadata, self._env.now_ms())
 
     def add_group(self, name: str, group: str) -> SetGroups:
         """A consumer group more. Raises ENTITY_EXISTS when there is one of this name in any case."""

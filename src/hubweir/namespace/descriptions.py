@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from hubweir.errors import ARGUMENT_OUT_OF_RANGE, RESOURCE_LIMIT, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name, check_rule_name
 from hubweir.namespace.resource_path import fold
@@ -24,6 +24,7 @@ RETENTION_MIN_MS, RETENTION_MAX_MS, RETENTION_DEFAULT_MS = HOUR_MS, 90 * DAY_MS,
 MESSAGE_SIZE_LIMIT_BYTES = 1_048_576
 GROUPS_PER_HUB_MAX = 1_000
 RULES_PER_LEVEL_MAX = 12
+USER_METADATA_LIMIT = 1_024
 # A description is read whole by everyone who follows the catalog: this many names of 128 characters are 128 KB.
 REVOKED_PUBLISHERS_MAX = 1_000
 
@@ -34,6 +35,20 @@ class EntityStatus(IntEnum):
     CREATING = 1  # intent written: partitions are being made; not yet served
     ACTIVE = 2
     DELETING = 3  # intent written: partitions are being removed; not served any more
+
+
+class Availability(IntEnum):
+    """What an operator lets an entity take part in. Kept in the catalog: never change a number."""
+
+    ACTIVE = 1
+    DISABLED = 2
+    SEND_DISABLED = 3
+    RECEIVE_DISABLED = 4
+
+    @property
+    def text(self) -> str:
+        """As the service's descriptions have it: Active, Disabled, SendDisabled, ReceiveDisabled."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +63,10 @@ class AuthorizationRuleDescription:
 
 @dataclass(frozen=True, slots=True)
 class EventHubDescription:
-    """One event hub. partition_count never changes: the hash of a key depends on it. `$Default` is always a group."""
+    """One event hub. partition_count never changes: the hash of a key depends on it. `$Default` is always a group.
+
+    changed_at_ms: of its newest change; 0: never, or by a version that did not keep it.
+    """
 
     name: str
     partition_count: int
@@ -59,6 +77,14 @@ class EventHubDescription:
     status: EntityStatus = EntityStatus.ACTIVE
     rules: tuple[AuthorizationRuleDescription, ...] = ()
     revoked_publishers: tuple[str, ...] = ()
+    availability: Availability = Availability.ACTIVE
+    user_metadata: str = ""
+    changed_at_ms: int = 0
+
+    @property
+    def updated_at_ms(self) -> int:
+        """When it was changed, or else made."""
+        return self.changed_at_ms or self.created_at_ms
 
     @property
     def partition_ids(self) -> tuple[str, ...]:
@@ -115,6 +141,9 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
         status=description.status,
         rules=check_rules(hub, description.rules),
         revoked_publishers=description.revoked_publishers,
+        availability=Availability(description.availability),
+        user_metadata=check_user_metadata(hub, description.user_metadata),
+        changed_at_ms=description.changed_at_ms,
     )
 
 
@@ -129,6 +158,22 @@ def check_retention(hub: str, retention_ms: int) -> None:
             hub,
             f"retention_ms is {retention_ms}; {RETENTION_MIN_MS} (1 hour) to {RETENTION_MAX_MS} (90 days) are allowed",
         )
+
+
+def check_user_metadata(hub: str, text: str) -> str:
+    """The text that its owner keeps with a hub, when it is not too long."""
+    if len(text) > USER_METADATA_LIMIT:
+        raise _out_of_range(hub, f"user_metadata has {len(text)} characters; at most {USER_METADATA_LIMIT} are allowed")
+    return text
+
+
+def parse_availability(text: str) -> Availability:
+    """The availability of that name in any case. Raises ServiceError ARGUMENT_ERROR with what there is."""
+    for each in Availability:
+        if each.text.casefold() == text.casefold():
+            return each
+    allowed = ", ".join(each.text for each in Availability)
+    raise ServiceError(ARGUMENT_ERROR, f"There is no status {text[:32]!r}; use one of {allowed}.")
 
 
 def check_rule(rule: AuthorizationRuleDescription) -> AuthorizationRuleDescription:

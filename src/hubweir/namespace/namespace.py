@@ -22,6 +22,7 @@ from hubweir.namespace.catalog_operation import Operation, RecordUsage, SetUnits
 from hubweir.namespace.changes import Changes
 from hubweir.namespace.descriptions import (
     AuthorizationRuleDescription,
+    Availability,
     EntityStatus,
     EventHubDescription,
     NamespaceDescription,
@@ -131,9 +132,16 @@ class Namespace:
         retention_ms: int | None = None,
         durability: Durability | None = None,
         partition_count: int | None = None,
+        availability: Availability | None = None,
+        user_metadata: str | None = None,
     ) -> None:
         """Change settings of a hub; None leaves one as it is. Another partition_count is refused: see Changes."""
-        self._change_hub(name, lambda: self._changes.change(name, retention_ms, durability, partition_count), on_done)
+
+        def plan() -> Operation:
+            settings = retention_ms, durability, partition_count, availability, user_metadata
+            return self._changes.change(name, *settings)
+
+        self._change_hub(name, plan, on_done)
 
     def add_consumer_group(self, hub: str, group: str, on_done: OnHub) -> None:
         self._change_hub(hub, lambda: self._changes.add_group(hub, group), on_done)

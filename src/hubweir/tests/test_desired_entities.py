@@ -12,6 +12,7 @@ from hubweir.cli.serve import configured
 from hubweir.config.problems import EmulatorFileError
 from hubweir.config.settings import Settings
 from hubweir.launcher import Service
+from hubweir.namespace.descriptions import Availability
 from hubweir.testing.event_loops import run_on
 
 
@@ -106,3 +107,15 @@ def test_without_a_file_there_are_the_settings_alone(tmp_path: Path) -> None:
     settings, entities = configured({"data": str(tmp_path)}, {}, None)
     assert settings == Settings(data=str(tmp_path))
     assert entities is None
+
+
+def test_status_and_user_metadata_are_as_the_file_says_and_stay_when_it_says_nothing(tmp_path: Path) -> None:
+    file = write(tmp_path, {"Entities": [{**HUB, "Status": "SendDisabled", "UserMetadata": "mine"}]})
+    made = start(tmp_path, file)["hubs"]["eh1"]
+    assert (made.availability, made.user_metadata) == (Availability.SEND_DISABLED, "mine")
+    write(tmp_path, {"Entities": [HUB]})
+    assert start(tmp_path, file)["hubs"]["eh1"] == made
+    write(tmp_path, {"Entities": [{**HUB, "Status": "Active"}]})
+    changed = start(tmp_path, file)["hubs"]["eh1"]
+    assert (changed.availability, changed.user_metadata) == (Availability.ACTIVE, "mine")
+    assert changed.updated_at_ms >= made.updated_at_ms

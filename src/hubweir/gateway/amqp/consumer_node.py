@@ -40,6 +40,7 @@ from hubweir.broker.commands import (
     Refusal,
 )
 from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
+from hubweir.event_hub.availability import check_may_receive
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.node import Node, attach_properties
@@ -127,6 +128,18 @@ class ConsumerNode(Node):
 
     def is_idle(self) -> bool:
         return self.link.credit == 0
+
+    def catalog_changed(self) -> None:
+        entry = self.host.gateway.namespace.find_hub(self._place.hub)
+        if entry is None:
+            return
+        try:
+            check_may_receive(entry.description)
+        except ServiceError as refusal:
+            if self._reader_id is None:  # its attach is not answered yet
+                self.host.refuse(self, self.host.describe(refusal, entity=self._place.hub))
+            else:
+                self.host.detach(self, refusal, entity=self._place.hub)
 
     def closed(self) -> None:
         self._is_over = True

@@ -2,8 +2,8 @@
 partition_ids is an array, not a list; counts are int; times are timestamps; some clients fail on any other.
 
 Hub: name, type, created_at, partition_count, partition_ids, georeplication_factor; a summary for hubweir's own tools
-adds retention_ms (long), durability ("durable" or "relaxed"), consumer_groups and revoked_publishers (lists). The same
-keys, all but the name optional, say what a hub is to be created with or changed to.
+adds retention_ms (long), durability ("durable" or "relaxed"), consumer_groups and revoked_publishers (lists), status,
+user_metadata, updated_at. The same keys, all but the name optional, say what a hub is to be created with or changed to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription
+from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription, parse_availability
 from hubweir.throughput_unit.usage import HourUsage
 
 # 0001-01-01T00:00:00Z: what the service gives for a partition that never held an event.
@@ -44,6 +44,9 @@ def hub_summary(hub: EventHubDescription) -> dict[str, object]:
         "durability": hub.durability.name.lower(),
         "consumer_groups": list(hub.consumer_groups),
         "revoked_publishers": list(hub.revoked_publishers),
+        "status": hub.availability.text,
+        "user_metadata": hub.user_metadata,
+        "updated_at": Timestamp(hub.updated_at_ms),
     }
 
 
@@ -140,6 +143,14 @@ def _with(hub: EventHubDescription, wanted: dict[object, object]) -> EventHubDes
                 if mode is None:
                     raise _wrong("durability", " or ".join(modes))
                 hub = replace(hub, durability=mode)
+            case "status":
+                if not isinstance(value, str):
+                    raise _wrong("status", "a string")
+                hub = replace(hub, availability=parse_availability(value))
+            case "user_metadata":
+                if not isinstance(value, str):
+                    raise _wrong("user_metadata", "a string")
+                hub = replace(hub, user_metadata=value)
             case "consumer_groups":
                 if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
                     raise _wrong("consumer_groups", "a list of strings")

@@ -22,6 +22,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.event_hub.availability import check_may_receive, check_may_send
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
@@ -64,6 +65,7 @@ def open_node(host: ConnectionHost, link: Link) -> Node:
         directory = host.gateway.directory
         group = directory.group(address.hub, address.group)
         place = directory.partition(address.hub, address.partition_id)
+        check_may_receive(directory.hub(address.hub).description)
         return ConsumerNode(host, link, scope=scope, place=place, group=group)
     raise ServiceError(
         NOT_ALLOWED,
@@ -110,6 +112,8 @@ def _publisher(host: ConnectionHost, link: ReceiverLink, address: Address | None
     if wants_numbers(link) and not isinstance(address, PartitionAddress | None):
         text = "Idempotent producers send to one partition: attach to EVENTHUB/Partitions/ID."
         raise ServiceError(NOT_ALLOWED, text)
+    if isinstance(address, HubAddress | PartitionAddress | PublisherAddress):
+        check_may_send(directory.hub(address.hub).description)
     match address:
         case HubAddress(hub):
             places = directory.partitions(hub)

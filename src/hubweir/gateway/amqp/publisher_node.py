@@ -26,6 +26,7 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
+from hubweir.event_hub.availability import check_may_send
 from hubweir.event_hub.event_hub import HubRouter
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
@@ -152,11 +153,14 @@ class PublisherNode(Node):
 
     def catalog_changed(self) -> None:
         entry = self.host.gateway.namespace.find_hub(self._hub)
-        if self._publisher is not None and entry is not None:
-            try:
+        if entry is None:
+            return
+        try:
+            check_may_send(entry.description)
+            if self._publisher is not None:
                 check_publisher(entry.description, self._publisher.decode())
-            except ServiceError as refusal:
-                self.host.detach(self, refusal, entity=self._hub)
+        except ServiceError as refusal:
+            self.host.detach(self, refusal, entity=self._hub)
 
     def closed(self) -> None:
         self._is_over = True

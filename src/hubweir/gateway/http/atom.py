@@ -29,12 +29,13 @@ _RIGHTS = (Rights.LISTEN, Rights.MANAGE, Rights.SEND)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entity. uri: its address. content: the XML of its description."""
+    """One entity. uri: its address. content: the XML of its description. updated_at_ms None: when it was made."""
 
     uri: str
     title: str
     created_at_ms: int
     content: str
+    updated_at_ms: int | None = None
 
 
 def entry_response(entry: Entry, *, author: str, status: int = 200) -> Response:
@@ -57,14 +58,16 @@ def hub_content(hub: EventHubDescription) -> str:
     rules = "".join(_rule(rule) for rule in hub.rules)
     ids = "".join(f"<a:string>{partition_id}</a:string>" for partition_id in hub.partition_ids)
     created = f"{timestamp(hub.created_at_ms)}Z"
+    metadata = (("UserMetadata", escape(hub.user_metadata)),) if hub.user_metadata else ()
     return _description(
         "EventHubDescription",
         (
             ("MessageRetentionInDays", str(retention_days(hub))),
             ("AuthorizationRules", rules),
-            ("Status", "Active"),
+            ("Status", hub.availability.text),
             ("CreatedAt", created),
-            ("UpdatedAt", created),
+            ("UpdatedAt", f"{timestamp(hub.updated_at_ms)}Z"),
+            *metadata,
             ("PartitionCount", str(hub.partition_count)),
         ),
         f'<PartitionIds xmlns:a="{ARRAYS}">{ids}</PartitionIds>',
@@ -120,10 +123,11 @@ def _rule(rule: AuthorizationRuleDescription) -> str:
 
 def _xml(entry: Entry, author: str, *, root: bool) -> str:
     created = f"{timestamp(entry.created_at_ms)}Z"
+    updated = created if entry.updated_at_ms is None else f"{timestamp(entry.updated_at_ms)}Z"
     namespace = f' xmlns="{ATOM}"' if root else ""
     return (
         f'<entry{namespace}><id>{escape(entry.uri)}</id><title type="text">{escape(entry.title)}</title>'
-        f"<published>{created}</published><updated>{created}</updated><author><name>{escape(author)}</name></author>"
+        f"<published>{created}</published><updated>{updated}</updated><author><name>{escape(author)}</name></author>"
         f'<link rel="self" href={quoteattr(entry.uri)}/><content type="application/xml">{entry.content}</content>'
         "</entry>"
     )

@@ -1,7 +1,7 @@
 """What the XML of a PUT asks of an event hub. Elements that the service sets itself are passed over.
 
 The description stands alone or inside an Atom entry; namespaces and prefixes are not looked at. Nothing that cannot
-be kept is taken silently: a status other than Active and user metadata are refused.
+be kept is taken silently: user metadata of a consumer group is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.http.strict_xml import Element, read_xml, refused
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
+from hubweir.namespace.descriptions import AuthorizationRuleDescription, Availability, parse_availability
 from hubweir.namespace.rights import parse_rights
 from hubweir.namespace.secret import Secret
 
@@ -25,6 +25,8 @@ class WantedHub:
     retention_days: int | None = None
     partition_count: int | None = None
     rules: tuple[AuthorizationRuleDescription, ...] | None = None
+    availability: Availability | None = None
+    user_metadata: str | None = None
 
 
 def read_hub(data: bytes, new_key: Callable[[], Secret]) -> WantedHub:
@@ -36,22 +38,20 @@ def read_hub(data: bytes, new_key: Callable[[], Secret]) -> WantedHub:
         return WantedHub()
     description = _description(data, "EventHubDescription")
     status = _text(description, "Status")
-    if status not in (None, "", "Active"):
-        raise ServiceError(NOT_IMPLEMENTED, f"Event hubs are not switched to the status {status[:32]!r} here.")
-    if _text(description, "UserMetadata"):
-        raise ServiceError(NOT_IMPLEMENTED, "UserMetadata is not kept here; leave it out.")
     rules = description.child("AuthorizationRules")
     return WantedHub(
         _number(description, "MessageRetentionInDays"),
         _number(description, "PartitionCount"),
         None if rules is None else tuple(_rule(rule, new_key) for rule in rules.children),
+        parse_availability(status) if status else None,
+        _text(description, "UserMetadata"),
     )
 
 
 def check_group(data: bytes) -> None:
     """Raise ServiceError when the body of a consumer group, which may be empty, asks for what is not kept."""
     if data.strip() and _text(_description(data, "ConsumerGroupDescription"), "UserMetadata"):
-        raise ServiceError(NOT_IMPLEMENTED, "UserMetadata is not kept here; leave it out.")
+        raise ServiceError(NOT_IMPLEMENTED, "UserMetadata of a consumer group is not kept here; leave it out.")
 
 
 def _description(data: bytes, name: str) -> Element:

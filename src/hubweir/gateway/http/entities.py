@@ -69,6 +69,7 @@ async def put_hub(gateway: Gateway, request: Request, match: Match) -> Response:
     description = EventHubDescription(match.hub, count, rules=wanted.rules or ())
     if wanted.retention_days is not None:
         description = replace(description, retention_ms=wanted.retention_days * DAY_MS)
+    description = _with(description, wanted)
     made = await _changed(lambda on_done: gateway.management.create_hub(description, on_done))
     return _hub(gateway, request, made, 201)
 
@@ -163,7 +164,17 @@ async def _change(gateway: Gateway, name: str, wanted: WantedHub) -> EventHubDes
     # Retention is told in whole days: a request that repeats what it was told changes nothing.
     if wanted.retention_days is not None and wanted.retention_days != retention_days(hub):
         asked = replace(asked, retention_ms=wanted.retention_days * DAY_MS)
+    asked = _with(asked, wanted)
     return await _changed(lambda on_done: gateway.management.change_hub(asked, on_done, rules=wanted.rules))
+
+
+def _with(hub: EventHubDescription, wanted: WantedHub) -> EventHubDescription:
+    """The hub with the status and the metadata that a request names."""
+    if wanted.availability is not None:
+        hub = replace(hub, availability=wanted.availability)
+    if wanted.user_metadata is not None:
+        hub = replace(hub, user_metadata=wanted.user_metadata)
+    return hub
 
 
 def _is_change(request: Request) -> bool:
@@ -211,7 +222,7 @@ def _group(gateway: Gateway, request: Request, match: Match, status: int) -> Res
 
 
 def _hub_entry(request: Request, hub: EventHubDescription) -> Entry:
-    return Entry(_uri(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub))
+    return Entry(_uri(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub), hub.updated_at_ms)
 
 
 def _group_entry(request: Request, hub: EventHubDescription, group: str) -> Entry:

@@ -19,6 +19,7 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
+from hubweir.event_hub.availability import check_may_send
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
@@ -62,6 +63,7 @@ async def send_as_publisher(gateway: Gateway, request: Request, match: Match) ->
 
 
 async def _send(gateway: Gateway, request: Request, hub: str, place: Place | None, publisher: str | None) -> Response:
+    check_may_send(gateway.management.hub(hub))
     content_type = request.header(b"content-type")
     batched = is_batch(content_type)
     limit = JSON_BYTES if batched else gateway.settings.max_message_size_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from hubweir.errors import CorruptStore, NewerFormat
@@ -26,6 +27,7 @@ from hubweir.namespace.catalog_operation import (
 )
 from hubweir.namespace.descriptions import (
     AuthorizationRuleDescription,
+    Availability,
     EntityStatus,
     EventHubDescription,
     UnitsDescription,
@@ -43,6 +45,8 @@ HISTORY: list[Operation] = [
         "1" * 32, EventHubDescription("Hub", 2, created_at_ms=7), (Placement("a" * 32, 0), Placement("b" * 32, 1))
     ),
     CommitCreate("1" * 32),
+    ChangeHub("1" * 32, 7_200_000, Durability.RELAXED),
+    ChangeHub("1" * 32, 7_200_000, Durability.RELAXED, Availability.SEND_DISABLED, "mine", 8),
     ChangeHub("1" * 32, 7_200_000, Durability.RELAXED),
     SetGroups("1" * 32, ("$Default", "g")),
     SetRevoked("1" * 32, ("p",)),
@@ -125,3 +129,26 @@ def test_what_a_corrupt_record_s_error_says_holds_no_key() -> None:
     with pytest.raises(CorruptStore) as refused:
         decode_operation(data)
     assert "k1" not in str(refused.value)
+
+
+class OldChangeHub(msgspec.Struct, tag="change-hub"):
+    """As versions without status and metadata wrote it."""
+
+    hub_id: str
+    retention_ms: int
+    durability: int
+
+
+def test_a_catalog_of_before_status_and_metadata_opens_unchanged() -> None:
+    old = b"\x01" + msgspec.msgpack.encode(OldChangeHub("1" * 32, 7_200_000, 2))
+    catalog = Catalog()
+    made = {**msgspec.to_builtins(EventHubDescription("Hub", 2, created_at_ms=7)), "durability": 1, "status": 2}
+    for newer in ("availability", "user_metadata", "changed_at_ms"):
+        del made[newer]
+    intent = {"type": "intend-create", "hub_id": "1" * 32, "description": made, "placements": []}
+    for record in (b"\x01" + msgspec.msgpack.encode(intent), old):
+        catalog.apply(decode_operation(record))
+    (entry,) = catalog.hubs()
+    hub = entry.description
+    assert (hub.availability, hub.user_metadata, hub.updated_at_ms) == (Availability.ACTIVE, "", 7)
+    assert (hub.retention_ms, hub.durability) == (7_200_000, Durability.RELAXED)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, NOT_IMPLEMENTED, Condition, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, Condition, ServiceError
 from hubweir.gateway.http.atom import ARRAYS, ATOM, SERVICE_BUS
 from hubweir.gateway.http.description_xml import WantedHub, check_group, read_hub
+from hubweir.namespace.descriptions import Availability
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 
@@ -38,7 +39,10 @@ def test_what_can_be_set_is_read_and_what_the_service_sets_is_passed_over() -> N
         ),
         new_key,
     )
-    assert wanted == WantedHub(2, 8, None)
+    assert wanted == WantedHub(2, 8, None, Availability.ACTIVE, "")
+    set_so = read_hub(hub("<Status>sendDisabled</Status><UserMetadata>a &lt; b</UserMetadata>"), new_key)
+    assert set_so == WantedHub(availability=Availability.SEND_DISABLED, user_metadata="a < b")
+    assert read_hub(hub("<Status/>"), new_key) == WantedHub()
 
 
 def test_rules_are_read_and_absent_keys_are_made() -> None:
@@ -66,8 +70,7 @@ def test_rules_are_read_and_absent_keys_are_made() -> None:
         (hub("<PartitionCount>8_0</PartitionCount>"), ARGUMENT_ERROR),
         (hub("<MessageRetentionInDays>9999999</MessageRetentionInDays>"), ARGUMENT_ERROR),
         (b"<ConsumerGroupDescription/>", ARGUMENT_ERROR),
-        (hub("<Status>SendDisabled</Status>"), NOT_IMPLEMENTED),
-        (hub("<UserMetadata>mine</UserMetadata>"), NOT_IMPLEMENTED),
+        (hub("<Status>Send</Status>"), ARGUMENT_ERROR),
         (hub("<AuthorizationRules><R><Rights><A>Own</A></Rights></R></AuthorizationRules>"), ARGUMENT_OUT_OF_RANGE),
         (hub("<AuthorizationRules><R/></AuthorizationRules>"), ARGUMENT_OUT_OF_RANGE),
     ],

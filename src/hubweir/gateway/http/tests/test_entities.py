@@ -66,7 +66,8 @@ def test_a_hub_without_a_description_has_the_defaults_of_the_reference(http: Htt
         ("/bad", "<not xml", 400),
         ("/bad", '<!DOCTYPE a [<!ENTITY b "c">]>' + described(""), 400),
         ("/bad", "<a>" * 200_000, 413),
-        ("/bad", described("<Status>Disabled</Status>"), 501),
+        ("/bad", described("<Status>Off</Status>"), 400),
+        ("/bad", described(f"<UserMetadata>{'x' * 1025}</UserMetadata>"), 400),
         ("/bad%20name", described(""), 400),
         ("/x" * 129, described(""), 400),
     ],
@@ -84,6 +85,31 @@ def test_an_update_changes_what_it_names_and_nothing_else(http: Http, new_hub: N
     found = http.call("GET", f"/{hub}")
     assert (text(found.body, "PartitionCount"), text(found.body, "MessageRetentionInDays")) == ("2", "1")
     assert http.call("PUT", f"/{hub}", found.body, **ANY).status == 200
+
+
+def test_status_and_metadata_are_kept_and_a_hub_that_takes_nothing_says_so(http: Http, new_hub: NewHub) -> None:
+    hub = new_hub(1)
+    before = http.call("GET", f"/{hub}").body
+    assert (text(before, "Status"), text(before, "UserMetadata")) == ("Active", None)
+    assert text(before, "UpdatedAt") == text(before, "CreatedAt")
+    assert http.call("POST", f"/{hub}/messages", "x").status == 201
+    for status, sends in (("SendDisabled", 403), ("Disabled", 403), ("ReceiveDisabled", 201), ("Active", 201)):
+        asked = described(f"<Status>{status}</Status><UserMetadata>&lt;{status}&gt; &amp; mine</UserMetadata>")
+        changed = http.call("PUT", f"/{hub}", asked, **ANY)
+        assert (changed.status, text(changed.body, "Status")) == (200, status)
+        assert text(changed.body, "UserMetadata") == f"<{status}> & mine"
+        assert (text(changed.body, "UpdatedAt") or "") >= (text(before, "UpdatedAt") or "z")
+        assert http.call("POST", f"/{hub}/messages", "x").status == sends
+    assert (
+        http.call("PUT", f"/{hub}", described("<MessageRetentionInDays>2</MessageRetentionInDays>"), **ANY).status
+        == 200
+    )
+    assert text(http.call("GET", f"/{hub}").body, "UserMetadata") == "<Active> & mine"
+    http.call("PUT", f"/{hub}", described("<UserMetadata/>"), **ANY)
+    assert text(http.call("GET", f"/{hub}").body, "UserMetadata") is None
+    made = http.call("PUT", "/made-disabled", described("<Status>Disabled</Status><PartitionCount>1</PartitionCount>"))
+    assert (made.status, text(made.body, "Status")) == (201, "Disabled")
+    assert http.call("POST", "/made-disabled/messages", "x").status == 403
 
 
 def test_rules_written_here_work_at_once_and_removed_ones_no_more(http: Http) -> None:

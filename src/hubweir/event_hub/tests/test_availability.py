@@ -1,0 +1,34 @@
+"""Which status lets a hub take events, and give them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hubweir.errors import ENTITY_DISABLED, ServiceError
+from hubweir.event_hub.availability import check_may_receive, check_may_send
+from hubweir.namespace.descriptions import Availability, EventHubDescription
+
+
+def allows(check: Callable[[EventHubDescription], None], availability: Availability) -> bool:
+    try:
+        check(EventHubDescription("hub", 1, availability=availability))
+    except ServiceError as refusal:
+        assert refusal.condition is ENTITY_DISABLED
+        assert "'hub'" in refusal.text and availability.text in refusal.text
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("availability", "sends", "receives"),
+    [
+        (Availability.ACTIVE, True, True),
+        (Availability.DISABLED, False, False),
+        (Availability.SEND_DISABLED, False, True),
+        (Availability.RECEIVE_DISABLED, True, False),
+    ],
+)
+def test_each_status_stops_its_halves(availability: Availability, sends: bool, receives: bool) -> None:
+    assert (allows(check_may_send, availability), allows(check_may_receive, availability)) == (sends, receives)
