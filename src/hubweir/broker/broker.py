@@ -46,7 +46,7 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.env import Env, Result
-from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log import Appended, Refused
 
 logger = logging.getLogger(__name__)
@@ -67,6 +67,8 @@ class Broker:
         self._readers = Readers(env, self._push)
         self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
         self._stopping = False
+        # Who waits for the end of a deletion that is under way, by log id.
+        self._deleting: dict[str, list[OnAnswer]] = {}
         # Bounded by the catalog: its keeper asks for each partition once.
         self._openings: deque[tuple[CreatePartition, OnAnswer]] = deque()
         self.on_push: Callable[[Push], None] | None = None
@@ -127,6 +129,8 @@ class Broker:
             answer = refusal_of(ServiceError(STORE_OFFLINE, STOPPING))
         else:
             try:
+                if command.log_id in self._deleting:
+                    raise ServiceError(SERVER_BUSY, f"partition {command.log_id} is being deleted; ask again later")
                 self._partitions.host(command)
             except (HubweirError, OSError) as error:
                 answer = refusal_of(error)
@@ -142,7 +146,12 @@ class Broker:
         on_answer(answer)
 
     def _delete(self, command: DeletePartition, on_answer: OnAnswer) -> None:
-        hosted = self._partitions.drop(command.log_id)
+        log_id = command.log_id
+        if log_id in self._deleting:
+            self._deleting[log_id].append(on_answer)  # one deletion, whoever asks: all are answered at its end
+            return
+        self._deleting[log_id] = [on_answer]
+        hosted = self._partitions.drop(log_id)
         self._counters.set("broker.partitions", len(self._partitions))
         if hosted is not None:
             partition = hosted.partition
@@ -154,21 +163,25 @@ class Broker:
             self._producers.end_partition(hosted)
             self._readers.end_partition(hosted, ServiceError(NOT_FOUND, text))
 
+        def answer_all(answer: Answer) -> None:
+            for waiting in self._deleting.pop(log_id):
+                waiting(answer)
+
         def closed() -> None:
             try:
-                self._store.delete_log(command.log_id, deleted)
+                self._store.delete_log(log_id, deleted)
             except HubweirError as error:
-                on_answer(refusal_of(error))
+                answer_all(refusal_of(error))
 
         def deleted(result: Result[None]) -> None:
             try:
                 result.value()
             except (HubweirError, OSError) as error:
-                on_answer(refusal_of(error))
+                answer_all(refusal_of(error))
             else:
-                on_answer(Done())
+                answer_all(Done())
 
-        self._store.close_log(command.log_id, closed)
+        self._store.close_log(log_id, closed)
 
     def _change(self, command: ChangePartition, on_answer: OnAnswer) -> None:
         self._partitions.change(command)

@@ -55,7 +55,10 @@ class CreatePartition:
 
 @dataclass(frozen=True, slots=True)
 class DeletePartition:
-    """Remove a partition's log and end its readers; does nothing when it is gone."""
+    """Remove a partition's log and end its readers; does nothing when it is gone.
+
+    While it is being removed the same command joins: both are answered when it is done.
+    """
 
     log_id: str
 

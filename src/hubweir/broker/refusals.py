@@ -1,4 +1,9 @@
-"""Errors of a store as the refusals that a gateway gets: which condition, and whether something may be stored."""
+"""Errors of a store as the refusals that a gateway gets: which condition, and whether something may be stored.
+
+A full disk and a log that is being repaired both heal, so they get the condition that every official client waits on
+and tries again: SERVER_BUSY. A quota's condition (resource-limit-exceeded) ends a send for good in most of them, and a
+name of our own is retried by none. The text says what is the matter. (Client libraries' retry tables)
+"""
 
 from __future__ import annotations
 
@@ -6,22 +11,20 @@ from hubweir.broker.commands import Refusal
 from hubweir.errors import (
     ENTITY_MOVED,
     INTERNAL_ERROR,
-    RESOURCE_LIMIT,
+    SERVER_BUSY,
     STORE_OFFLINE,
     Condition,
     CorruptStore,
-    DiskFull,
     HubweirError,
     LogFenced,
     LogOffline,
     ServiceError,
 )
 
-# The most special class first: DiskFull is a LogOffline.
+# DiskFull and OutOfFiles are LogOffline, too.
 CONDITION_OF: tuple[tuple[type[HubweirError], Condition], ...] = (
-    (DiskFull, RESOURCE_LIMIT),
     (LogFenced, ENTITY_MOVED),
-    (LogOffline, STORE_OFFLINE),
+    (LogOffline, SERVER_BUSY),
     (CorruptStore, INTERNAL_ERROR),
 )
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from hubweir.broker.broker import Broker
 from hubweir.broker.commands import (
+    Answer,
     AppendEvents,
     AskCounters,
     AskPartitionInfo,
@@ -12,6 +14,7 @@ from hubweir.broker.commands import (
     ChangePartition,
     CloseOwner,
     CloseReader,
+    Command,
     CountersTaken,
     CreatePartition,
     DeletePartition,
@@ -26,9 +29,14 @@ from hubweir.broker.commands import (
     ReadEvents,
     Refusal,
 )
+from hubweir.broker.tests.numbered_world import body_of, transfer
+from hubweir.counters import Counters
 from hubweir.errors import CorruptStore, DiskFull, LogFenced, LogOffline
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.record import Producer
+from hubweir.testing.simulated_env import SimulatedEnv
 
 ME = Owner(1, 7)
 
@@ -51,8 +59,8 @@ def test_an_append_is_answered_when_its_log_says_durable_and_not_before(bench: A
 @pytest.mark.parametrize(
     ("error", "symbol"),
     [
-        (DiskFull("no space"), "amqp:resource-limit-exceeded"),
-        (LogOffline("a sync failed"), "com.microsoft:store-offline"),
+        (DiskFull("no space"), "com.microsoft:server-busy"),
+        (LogOffline("a sync failed"), "com.microsoft:server-busy"),
         (LogFenced("a newer writer"), "com.microsoft:entity-moved"),
     ],
 )
@@ -64,7 +72,7 @@ def test_a_refused_append_names_its_condition(bench: Any, error: Exception, symb
 def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
     answers = bench.ask(append(b"x"))
     bench.log.complete(Refused(LogOffline("a sync failed"), known=False))
-    assert answers == [Refusal("com.microsoft:store-offline", "a sync failed", False)]
+    assert answers == [Refusal("com.microsoft:server-busy", "a sync failed", False)]
 
 
 @pytest.mark.parametrize(
@@ -232,3 +240,56 @@ def test_a_position_beyond_the_end_is_refused_with_the_last_one(bench: Any) -> N
     (answer,) = bench.ask(reader(EventPosition(PositionKind.SEQUENCE_NUMBER, 10)))
     assert answer.symbol == "com.microsoft:argument-error"
     assert "'10'" in answer.text
+
+
+def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> None:
+    env = SimulatedEnv(4)
+    store = MessagingStore.open(env, "store-0")
+    broker = Broker(env, store, Counters())
+    log_id = "ab" * 16
+    answers: list[Answer] = []
+
+    def ask(command: Command) -> Answer:
+        broker.submit(command, answers.append)
+        env.run_for(100)
+        return answers[-1]
+
+    def events(number: int) -> AppendEvents:
+        return AppendEvents(log_id, 1, transfer(Producer(7, 0, number), 1), 1, 10)
+
+    assert ask(CreatePartition(log_id, "orders", "0", Durability.DURABLE, 3_600_000)) == Done()
+    env.files.capacity_bytes = 0
+    for number in range(3):
+        refused = ask(events(number))
+        assert isinstance(refused, Refusal) and refused.known
+        assert refused.symbol == "com.microsoft:server-busy" and "space" in refused.text
+    env.files.capacity_bytes = 1 << 30
+    assert ask(events(5)) == EventsAppended(0, 1)
+    stored = b"".join(bytes(run.data) for run in store.open_log(log_id).replay())
+    assert body_of(7, 5) in stored and body_of(7, 1) not in stored
+
+
+def test_a_deletion_that_is_asked_for_again_joins_the_one_under_way(bench: Any) -> None:
+    closing: list[Any] = []
+    bench.store.close_log = lambda log_id, on_done: closing.append(on_done)
+    first, second = bench.ask(DeletePartition("a")), bench.ask(DeletePartition("a"))
+    assert (first, second, len(closing)) == ([], [], 1)
+    (meanwhile,) = bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 1))
+    assert meanwhile.symbol == "com.microsoft:server-busy"
+    closing[0]()
+    assert (first, second) == ([Done()], [Done()])
+    assert bench.ask(DeletePartition("a")) == [] and len(closing) == 2  # over: the next one begins anew
+
+
+def test_deletions_at_once_end_well_on_a_store() -> None:
+    env = SimulatedEnv(5)
+    store = MessagingStore.open(env, "store-0")
+    broker = Broker(env, store, Counters())
+    answers: list[Answer] = []
+    broker.submit(CreatePartition("ab" * 16, "orders", "0", Durability.DURABLE, 3_600_000), answers.append)
+    env.turn()
+    for _ in range(3):
+        broker.submit(DeletePartition("ab" * 16), answers.append)
+        env.run_for(3)
+    env.run_for(500)
+    assert answers == [Done()] * 4 and store.log_ids() == []
