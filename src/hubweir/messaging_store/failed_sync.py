@@ -21,11 +21,9 @@ from typing import Protocol
 
 from hubweir.env import Result, Timer
 from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
-from hubweir.messaging_store.batch_scan import Place
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.log_state import Entry, LogState
-from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.recovery import recover
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
 from hubweir.messaging_store.segment_files import SegmentIndexes
@@ -150,9 +148,7 @@ def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]
     known.indexes = SegmentIndexes()
     position = segment.end - sum(len(data) for data in shown)
     for data in shown:
-        for header in headers_of(data):
-            place = Place(position + header.position, header.first_index, header.first_offset)
-            known.indexes.note(place, header.enqueued_time_ms)
+        known.indexes.note_run(data, position)
         position += len(data)
     known.end_position = segment.end
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from hubweir.counters import Counters
 from hubweir.env import Env
-from hubweir.messaging_store.batch_scan import Place
 from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader
@@ -114,8 +113,7 @@ class LogState:
         if known.indexes is None:
             known.indexes = SegmentIndexes()
         for entry in entries:
-            place = Place(segment.end, entry.before.index, entry.before.offset)
-            known.indexes.note(place, entry.appended.enqueued_time_ms)
+            known.indexes.note_run(entry.run, segment.end)
             segment.end += len(entry.run)
             if not entry.is_mark:
                 run = TailRun(

@@ -10,7 +10,7 @@ from array import array
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from hubweir.env import Files
+from hubweir.env import Buffer, Files
 from hubweir.kernels.contract import (
     B_ENQUEUED_TIME,
     B_FIRST_INDEX,
@@ -21,6 +21,7 @@ from hubweir.kernels.contract import (
 from hubweir.messaging_store.batch_scan import Damage, Piece, Place, scan
 from hubweir.messaging_store.layout import OFFSETS_SUFFIX, TIMES_SUFFIX, join
 from hubweir.messaging_store.offset_index import OffsetIndex
+from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader
 from hubweir.messaging_store.time_index import TimeIndex
 from hubweir.messaging_store.whole_file import read_whole, write_whole
@@ -51,6 +52,16 @@ class SegmentIndexes:
             if self.offsets.wants(position):
                 self.offsets.add(Place(position, rows[at + B_FIRST_INDEX], rows[at + B_FIRST_OFFSET]))
                 self.times.add(rows[at + B_ENQUEUED_TIME], rows[at + B_FIRST_INDEX])
+
+    def note_run(self, run: Buffer, position: int) -> None:
+        """Note every batch of a completed run, which starts at a position, that is far enough from the last.
+
+        A run may hold many batches: without entries inside, each read of its middle would begin at its start.
+        """
+        if self.offsets.wants(position + len(run)):
+            for header in headers_of(run):
+                place = Place(position + header.position, header.first_index, header.first_offset)
+                self.note(place, header.enqueued_time_ms)
 
     def save(self, files: Files, folder: str, stem: str) -> None:
         """Write both files. Not synced: they can be rebuilt."""
