@@ -16,7 +16,7 @@ from random import Random
 
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels.stored_batch import KIND_EVENTS, RECORD_HEADER_SIZE, RECORD_STRUCT
-from hubweir.messaging_store.log import Appended, Durability, Refused, Run
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Refused, Run
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
@@ -135,6 +135,14 @@ def check(model: Model, records: list[Record], first_index: int, *, lost_allowed
         model.saw(record)
 
 
+def check_last(bounds: Bounds, records: list[Record]) -> None:
+    """The last index that the log names is the last record's, whatever numbers were skipped behind it."""
+    if records and bounds.last_index != records[-1].index:
+        raise Violation(f"the log names {bounds.last_index} as its last index; the last record has {records[-1].index}")
+    if not records and bounds.last_index >= bounds.first_index:
+        raise Violation(f"the log names {bounds.last_index} as its last index, and holds nothing")
+
+
 class LogWorld:
     """A seeded history of one log. `run` plays it; `trace` hashes it (two runs of one seed must agree)."""
 
@@ -201,6 +209,7 @@ class LogWorld:
         self.log = self.store.create_log(LOG_ID, durability=self.durability)
         records = self.read_all(self.log.bounds.first_index)
         check(self.model, records, self.log.bounds.first_index, lost_allowed=self.lost_allowed)
+        check_last(self.log.bounds, records)
         self.lost_allowed = False
         for record in records:
             self.trace.update(f"{record.index} {record.offset} {record.time_ms}".encode() + record.message)

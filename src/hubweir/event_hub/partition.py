@@ -85,13 +85,13 @@ class Partition:
     def info(self) -> PartitionProperties:
         """Bounds and last values. Reading them changes nothing: two calls without a send between are equal."""
         bounds = self.log.bounds
-        nothing_ever = bounds.next_index == 0
+        nothing_ever = bounds.last_index < 0
         return PartitionProperties(
             begin_sequence_number=-1 if nothing_ever else bounds.first_index,
-            last_sequence_number=bounds.next_index - 1,
+            last_sequence_number=bounds.last_index,
             last_offset=bounds.last_offset,
             last_enqueued_time_ms=bounds.last_time_ms,
-            is_empty=bounds.first_index == bounds.next_index,
+            is_empty=bounds.last_index < bounds.first_index,
             size_bytes=bounds.next_offset - bounds.first_offset,
         )
 
@@ -113,7 +113,7 @@ class Partition:
     def _resolve_sequence_number(self, position: EventPosition, bounds: Bounds) -> int:
         first = position.value if position.inclusive else position.value + 1
         if first > bounds.next_index:
-            raise self._beyond_end("sequence number", position.value, bounds.next_index - 1)
+            raise self._beyond_end("sequence number", position.value, bounds.last_index)
         return max(first, bounds.first_index)
 
     def _resolve_offset(

@@ -50,8 +50,9 @@ class Appended:
 class Bounds:
     """What a log holds and shows: indexes first_index .. next_index - 1 are visible.
 
-    last_offset is the offset of the newest visible record, last_time_ms its enqueued time; -1 and None before the
-    first. Both keep their values when retention empties the log: first_index = next_index then.
+    last_index is the index of the newest visible record (numbers may be skipped behind it), last_offset its offset,
+    last_time_ms its enqueued time; -1, -1 and None before the first. All keep their values when retention empties the
+    log: first_index = next_index then.
     """
 
     first_index: int
@@ -60,6 +61,7 @@ class Bounds:
     next_offset: int
     last_offset: int
     last_time_ms: int | None
+    last_index: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,16 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An end of the log: the next index and offset, and the newest record's offset and time (-1: none yet)."""
+    """An end of the log: the next index and offset, and the newest record's offset and time (-1: none yet).
+
+    last_index: of the newest record. Numbers may be skipped behind it, so it is not always index - 1; -1: none yet.
+    """
 
     index: int
     offset: int
     last_offset: int
     last_time_ms: int
+    last_index: int
 
 
 @dataclass(slots=True)
@@ -90,7 +94,7 @@ class LogState:
         """The header of a segment that starts at an end of the log."""
         return SegmentHeader(
             self.log_id, self.nonce, self.writer_epoch, at.index, at.offset, at.last_offset, at.last_time_ms, now_ms,
-            self.durability,
+            self.durability, at.index - 1 - at.last_index,
         )  # fmt: skip
 
     def started(self, active: ActiveSegment) -> None:

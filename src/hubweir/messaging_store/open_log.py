@@ -58,7 +58,7 @@ def open_log(
     env.files.sync_folder(folder)
     found = recover(env.files, folder, log_id)
     nonce = found.nonce or int.from_bytes(env.random_bytes(8), "big") | 1
-    end = End(found.end.index, found.end.offset, found.last_offset, found.last_time_ms)
+    end = End(found.end.index, found.end.offset, found.last_offset, found.last_time_ms, found.last_index)
     oldest = found.segments[0].header if found.segments else None
     superseded = [name for file_name in found.superseded for name in _with_indexes(file_name)]
     state = LogState(
@@ -95,11 +95,12 @@ def _start_behind(state: LogState, found: Recovered, *, skip: bool) -> None:
     at = end
     if found.vouched.index < found.end.index:
         # Not the newest record before D, but the first one behind it: never earlier, and as good for every search.
-        at = End(found.vouched.index, found.vouched.offset, -1, _time_at(state, found))
+        at = End(found.vouched.index, found.vouched.offset, -1, _time_at(state, found), found.vouched.index - 1)
     marks = bytearray()
     if skip:
         skipped = End(
-            end.index + SKIPPED_NUMBERS, end.offset + SKIPPED_NUMBERS, end.last_offset, end.last_time_ms
+            end.index + SKIPPED_NUMBERS, end.offset + SKIPPED_NUMBERS, end.last_offset, end.last_time_ms,
+            end.last_index,
         )  # fmt: skip
         marks += _completed(state, pack_skipped(skipped.index, skipped.offset), end, now_ms, durable_upto=at.index)
         end = skipped

@@ -60,6 +60,7 @@ class Recovered:
     vouched: Place = Place(0, 0, 0)
     last_offset: int = -1
     last_time_ms: int = -1
+    last_index: int = -1
     clean: bool = True
     durability: Durability = Durability.DURABLE
     alarms: list[str] = field(default_factory=list)
@@ -233,9 +234,9 @@ def _run_scan(
     segment.end_position, segment.indexes = state.end.position, indexes
     found.end = state.end
     found.last_time_ms = state.last_time_ms
-    found.last_offset = header.last_offset
+    found.last_offset, found.last_index = header.last_offset, header.last_index
     if state.last_batch is not None:
-        found.last_offset = _offset_of_last_record(file, state.last_batch)
+        found.last_offset, found.last_index = _last_record(file, state.last_batch)
     found.clean = state.closed
     found.vouched = _place_of(file, segment, indexes, min(vouched, state.end.index), state.end)
     return True
@@ -267,11 +268,12 @@ def _take(piece: Piece, state: _State, vouched: int, upto: int | None) -> tuple[
     return vouched, False
 
 
-def _offset_of_last_record(file: File, position: int) -> int:
-    """Offset of the last record of the batch at position."""
+def _last_record(file: File, position: int) -> tuple[int, int]:
+    """Offset and index of the last record of the batch at position."""
     batch: BatchHeader = read_header(file.read(position, HEADER_SIZE))
     data = file.read(position, batch.length)
-    return last_record_offset(data, 0, batch.count, batch.first_offset, batch.records_at)
+    offset = last_record_offset(data, 0, batch.count, batch.first_offset, batch.records_at)
+    return offset, batch.first_index + batch.count - 1
 
 
 def _place_of(file: File, segment: Segment, indexes: SegmentIndexes, index: int, end: Place) -> Place:

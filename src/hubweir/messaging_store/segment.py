@@ -19,10 +19,11 @@ aside for the next ones, until the segment is finished.
 |     56 |    8 | last offset      | signed: of the newest record before this segment; -1 when there never was one |
 |     64 |    8 | last time        | signed: its enqueued time, ms; -1 when there never was one |
 |     72 |    8 | created          | signed: when this segment was made, ms since 1970 |
-|     80 |   44 | reserved         | zero |
+|     80 |    8 | skipped          | numbers right before first index that no record has; 0 in files of older versions |
+|     88 |   36 | reserved         | zero |
 |    124 |    4 | header CRC       | CRC-32C, seed CRC_SEED, of bytes 0 to 124 |
 
-Last offset and last time survive here when retention empties the log.
+Last offset, last time and, by skipped, the last record's index survive here when retention empties the log.
 
 After a crash: a segment is there with a durable header, and with what `create` was told to put in it, or not at all:
 it is written under another name, synced, renamed, and its folder synced. From then on it supersedes everything at or
@@ -45,7 +46,7 @@ from hubweir.messaging_store.log import Durability
 
 SEGMENT_HEADER_SIZE = 128
 _MAGIC, _VERSION = b"hWs\x01", 1
-_HEADER = struct.Struct(">4sHBB16sQIIQQqqq44s")
+_HEADER = struct.Struct(">4sHBB16sQIIQQqqqQ36s")
 _CRC = struct.Struct(">I")
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -70,6 +71,12 @@ class SegmentHeader:
     last_time_ms: int
     created_ms: int
     durability: Durability
+    skipped: int = 0
+
+    @property
+    def last_index(self) -> int:
+        """Index of the newest record before this segment; -1 when there never was one."""
+        return self.first_index - 1 - self.skipped
 
     @property
     def name(self) -> SegmentName:
@@ -79,7 +86,8 @@ class SegmentHeader:
         """The 128 bytes."""
         head = _HEADER.pack(
             _MAGIC, _VERSION, self.durability, 0, bytes.fromhex(self.log_id), self.nonce, self.writer_epoch, 0,
-            self.first_index, self.first_offset, self.last_offset, self.last_time_ms, self.created_ms, bytes(44),
+            self.first_index, self.first_offset, self.last_offset, self.last_time_ms, self.created_ms, self.skipped,
+            bytes(36),
         )  # fmt: skip
         return head + _CRC.pack(crc32c(head, CRC_SEED))
 
@@ -92,13 +100,13 @@ def unpack_header(data: bytes) -> SegmentHeader | None:
         return None
     (
         _, version, durability, _, log_id, nonce, writer_epoch, _, first_index, first_offset, last_offset,
-        last_time_ms, created_ms, _,
+        last_time_ms, created_ms, skipped, _,
     ) = _HEADER.unpack_from(data)  # fmt: skip
     if version > _VERSION:
         raise NewerFormat(f"segment of log {log_id.hex()} has format {version}; this version reads up to {_VERSION}")
     return SegmentHeader(
         log_id.hex(), nonce, writer_epoch, first_index, first_offset, last_offset, last_time_ms, created_ms,
-        Durability(durability),
+        Durability(durability), skipped,
     )  # fmt: skip
 
 

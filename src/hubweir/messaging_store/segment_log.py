@@ -69,7 +69,7 @@ class SegmentLog:
         state, end = self._state, self._state.visible
         return Bounds(
             state.first_index, end.index, state.first_offset, end.offset, end.last_offset,
-            None if end.last_time_ms < 0 else end.last_time_ms,
+            None if end.last_time_ms < 0 else end.last_time_ms, end.last_index,
         )  # fmt: skip
 
     @property
@@ -99,9 +99,9 @@ class SegmentLog:
             durable_upto=state.synced.index, writer_epoch=state.writer_epoch,
         )  # fmt: skip
         if ended.last_record_offset is None:
-            end = End(ended.next_index, ended.next_offset, before.last_offset, before.last_time_ms)
+            end = End(ended.next_index, ended.next_offset, before.last_offset, before.last_time_ms, before.last_index)
         else:
-            end = End(ended.next_index, ended.next_offset, ended.last_record_offset, time_ms)
+            end = End(ended.next_index, ended.next_offset, ended.last_record_offset, time_ms, ended.next_index - 1)
         appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
         self._commit.submit(Entry(run, before, end, appended, on_done))
         return appended

@@ -95,7 +95,7 @@ class HandLog:
     @property
     def bounds(self) -> Bounds:
         last = self.visible - 1
-        return Bounds(self.first, self.visible, self.first, self.visible, last, last if self.visible else None)
+        return Bounds(self.first, self.visible, self.first, self.visible, last, last if self.visible else None, last)
 
     def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
         if self.fail_with is not None:

@@ -10,9 +10,9 @@ from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind, parse_selector
 from hubweir.event_hub.partition import Partition, PartitionProperties
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
-from hubweir.messaging_store.log import Refused, Run
+from hubweir.messaging_store.log import Durability, Refused, Run
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
+from hubweir.messaging_store.record import CONTROL_EPOCH, begin_batch, headers_of, seal_batch
 from hubweir.testing.simulated_env import START_MS, SimulatedEnv
 
 HOUR_MS = 3_600_000
@@ -247,3 +247,34 @@ def test_a_reader_that_waits_again_from_its_callback_is_called_for_the_next_even
 
 def test_an_earliest_position_needs_no_search() -> None:
     assert filled().resolve(EventPosition(PositionKind.EARLIEST)) == 0
+
+
+def test_after_an_unclean_start_of_a_relaxed_hub_the_last_number_is_that_of_an_event() -> None:
+    env = SimulatedEnv(6)
+    log_id, durability = env.new_id(), Durability.RELAXED
+    for starts in range(3):
+        partition = Partition(MessagingStore.open(env, "store-0").create_log(log_id, durability=durability), "hub", "0")
+        if not starts:
+            partition.append(run_of(4), now_ms=env.now_ms(), on_done=lambda outcome: None)
+            env.run_for(1_000)
+        found = partition.info()
+        assert (found.begin_sequence_number, found.last_sequence_number, found.is_empty) == (0, 3, False)
+        if starts:
+            assert partition.log.bounds.next_index > 1_000_000, "numbers were skipped"
+            with pytest.raises(ServiceError, match="'3'"):
+                partition.resolve(EventPosition(PositionKind.SEQUENCE_NUMBER, 1 << 40), lambda outcome: None)
+        env.crash()
+        env = env.restart()
+
+
+def test_a_relaxed_hub_that_never_had_an_event_has_none_after_an_unclean_start() -> None:
+    env = SimulatedEnv(7)
+    log_id = env.new_id()
+    log = MessagingStore.open(env, "store-0").create_log(log_id, durability=Durability.RELAXED)
+    log.append_control(CONTROL_EPOCH, b"", now_ms=0)
+    env.run_for(100)
+    env.crash()
+    env = env.restart()
+    log = MessagingStore.open(env, "store-0").create_log(log_id, durability=Durability.RELAXED)
+    found = Partition(log, "hub", "0").info()
+    assert (found.begin_sequence_number, found.last_sequence_number, found.is_empty) == (-1, -1, True)

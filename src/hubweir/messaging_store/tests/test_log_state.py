@@ -22,7 +22,7 @@ def test_an_alarm_is_raised_once(bench) -> None:
 def test_a_segment_at_the_same_index_supersedes_the_whole_old_one(bench) -> None:
     bench.append(b"a")
     state = bench.log._state
-    header = state.new_header(type(state.visible)(0, 0, -1, -1), 0)
+    header = state.new_header(type(state.visible)(0, 0, -1, -1, -1), 0)
     state.started(create(bench.env.files, state.folder, replace(header, writer_epoch=9)))
     assert [segment.header.writer_epoch for segment in state.segments] == [9]
     assert state.superseded[0] == "00000000000000000000-00000001.log"

@@ -5,7 +5,8 @@ import pytest
 from hubweir.errors import DiskFull, LogOffline
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.record import CONTROL_SKIPPED, control_of, headers_of
+from hubweir.messaging_store.open_log import SKIPPED_NUMBERS
+from hubweir.messaging_store.record import CONTROL_EPOCH, CONTROL_SKIPPED, control_of, headers_of
 from hubweir.testing.memory_files import Fault
 
 
@@ -56,6 +57,42 @@ def test_skipped_numbers_stand_in_the_log(make_bench) -> None:
     before = bench.log.bounds.next_index
     bench.reopen()
     assert bench.log.bounds.next_index > before, "numbers may have been shown since: they are skipped again"
+
+
+def test_the_last_index_is_that_of_a_record_however_often_numbers_were_skipped_behind_it(make_bench) -> None:
+    bench = make_bench(durability=Durability.RELAXED)
+    bench.append(b"a")
+    bench.append(b"b")
+    for starts in range(1, 4):
+        bench.reopen()
+        assert bench.log.bounds.next_index > starts * SKIPPED_NUMBERS
+        assert bench.log.bounds.last_index == 1
+    bench.append(b"c")
+    last = bench.log.bounds.last_index
+    assert bench.everything()[last] == b"c" and last > SKIPPED_NUMBERS
+
+
+def test_the_last_index_outlives_the_records_that_retention_took(make_bench) -> None:
+    bench = make_bench(durability=Durability.RELAXED)
+    bench.append(b"a")
+    bench.append(b"b")
+    bench.reopen()
+    for _ in range(4):
+        bench.env.run_for(10_000)
+        bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=1_000)
+    bench.env.run_for(10_000)
+    bench.reopen()
+    bounds = bench.log.bounds
+    assert bench.everything() == {} and bounds.first_index > 1 and bounds.last_index == 1
+
+
+def test_a_log_without_a_record_has_no_last_index(make_bench) -> None:
+    bench = make_bench(durability=Durability.RELAXED)
+    assert bench.log.bounds.last_index == -1
+    bench.log.append_control(CONTROL_EPOCH, b"", now_ms=0)
+    bench.env.run_for(100)
+    bench.reopen()
+    assert bench.log.bounds.last_index == -1 and bench.log.bounds.next_index > 0
 
 
 def test_the_mode_of_the_newest_segment_is_kept(make_bench) -> None:

@@ -19,7 +19,7 @@ def test_an_append_says_where_it_is_put_and_later_that_it_is_there(bench) -> Non
     assert bench.outcomes == [] and bench.log.bounds.next_index == 0
     bench.env.run_for(100)
     assert bench.outcomes == [appended]
-    assert bench.log.bounds == Bounds(0, 2, 0, 72, 35, appended.enqueued_time_ms)
+    assert bench.log.bounds == Bounds(0, 2, 0, 72, 35, appended.enqueued_time_ms, 1)
 
 
 def test_nothing_is_readable_before_it_is_synced(bench) -> None:
