@@ -152,7 +152,9 @@ class Service:
         settings, env = self.settings, self._env
         self._lock = self._files.lock_folder("")
         check_data_format(self._files)
-        tls = server_context(self._certificate_files())
+        tls = server_context(
+            self._certificate_files(), Path(settings.tls_client_ca) if settings.tls_client_ca else None
+        )
         catalog = self._catalog = MessagingStore.open(
             env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
         )

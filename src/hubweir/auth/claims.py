@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hubweir.auth.authorization_rule import AuthorizationRule, Rights, key_matches
+from hubweir.auth.authorization_rule import AuthorizationRule, Rights
+from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.json_web_token import JsonWebToken
-from hubweir.auth.plain import PlainGrant
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
     AuthRefused,
@@ -36,6 +36,8 @@ from hubweir.namespace.rights import right_name
 CLAIMS_LIMIT = 4_096
 # Links outlive their claim by this much, so that a renewal in flight is not too late; new attaches do not.
 GRACE_MS = 5_000
+# The scope of what SASL proved: the whole namespace.
+_EVERYTHING = Scope("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Claims:
 
     def __init__(self) -> None:
         self._by_path: dict[tuple[str, ...], Claim] = {}
-        self._plain: PlainGrant | None = None
+        self._grant: ConnectionGrant | None = None
 
     def __len__(self) -> int:
         return len(self._by_path)
@@ -61,7 +63,7 @@ class Claims:
     @property
     def is_empty(self) -> bool:
         """True while this connection has proved nothing."""
-        return not self._by_path and self._plain is None
+        return not self._by_path and self._grant is None
 
     def put(self, audience: Scope, verified: VerifiedToken) -> None:
         """Take a verified token for an audience.
@@ -79,16 +81,16 @@ class Claims:
             )
         self._by_path[audience.segments] = Claim(audience, verified.rights, verified.expires_at_ms, verified.token)
 
-    def grant_plain(self, grant: PlainGrant) -> None:
-        """Take what SASL PLAIN proved: the rights of that rule on the whole namespace."""
-        self._plain = grant
+    def grant(self, grant: ConnectionGrant) -> None:
+        """Take what SASL proved: the rights of that rule on the whole namespace."""
+        self._grant = grant
 
     def check(self, right: Rights, resource: Scope, now_ms: int) -> None:
         """Do nothing when a claim gives the right on the resource; of several rights, any one is enough.
 
         Raises ServiceError UNAUTHORIZED with the text that clients match.
         """
-        if self._plain is not None and self._plain.rule.rights & right:
+        if self._grant is not None and self._grant.holds(right, now_ms):
             return
         lapsed: Claim | None = None
         for depth in range(len(resource.segments), -1, -1):
@@ -105,11 +107,18 @@ class Claims:
 
     def next_deadline_ms(self) -> int | None:
         """When `expired` will next have something to say; None: never."""
-        return min((claim.expires_at_ms + GRACE_MS for claim in self._by_path.values()), default=None)
+        ends = [claim.expires_at_ms for claim in self._by_path.values()]
+        if self._grant is not None and self._grant.ends_at_ms is not None:
+            ends.append(self._grant.ends_at_ms)
+        return min(ends) + GRACE_MS if ends else None
 
     def expired(self, now_ms: int) -> list[Scope]:
         """Forget the claims that ended GRACE_MS ago, and return their audiences: the caller checks its links again."""
-        return self._drop([claim for claim in self._by_path.values() if claim.expires_at_ms + GRACE_MS <= now_ms])
+        ended = self._drop([claim for claim in self._by_path.values() if claim.expires_at_ms + GRACE_MS <= now_ms])
+        if self._grant is not None and self._grant.has_ended(now_ms - GRACE_MS):
+            self._grant = None
+            ended.append(_EVERYTHING)
+        return ended
 
     def recheck(
         self,
@@ -118,7 +127,8 @@ class Claims:
     ) -> list[Scope]:
         """After rules or keys changed: take every claim anew, and return the audiences that lost or changed rights.
 
-        verify_again: shared_access_signature.verify with today's rules. find_rule: a rule of the namespace, for PLAIN.
+        verify_again: shared_access_signature.verify with today's rules. find_rule: a rule of the namespace, for
+        what SASL proved.
         A key that was replaced, a rule that was deleted or made again under its name, ends its claims. The scope
         without segments stands for the whole namespace. The caller checks its links again.
         """
@@ -135,17 +145,11 @@ class Claims:
             if verified.rights != claim.rights:
                 self._by_path[claim.audience.segments] = replace(claim, rights=verified.rights)
                 changed.append(claim.audience)
-        if self._plain is not None and self._recheck_plain(self._plain, find_rule(self._plain.rule.name)):
-            changed.append(Scope("", ()))
+        if self._grant is not None:
+            before, self._grant = self._grant, self._grant.under(find_rule(self._grant.rule.name))
+            if self._grant is None or self._grant.rule.rights != before.rule.rights:
+                changed.append(_EVERYTHING)
         return changed
-
-    def _recheck_plain(self, grant: PlainGrant, rule: AuthorizationRule | None) -> bool:
-        """Take the grant anew; True when it changed."""
-        if rule is None or not key_matches(rule, grant.key):
-            self._plain = None
-            return True
-        self._plain = PlainGrant(rule, grant.key)
-        return rule.rights != grant.rule.rights
 
     def _drop(self, claims: list[Claim]) -> list[Scope]:
         for claim in claims:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Secret, key_matches
+from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.errors import UNAUTHORIZED, ServiceError
 
 # The SASL frame that carries it may have 512 bytes.
 RESPONSE_LIMIT = 512
 
 
-@dataclass(frozen=True, slots=True)
-class PlainGrant:
-    """What SASL PLAIN proved for a whole connection: a rule, and the key of it that was shown."""
-
-    rule: AuthorizationRule
-    key: Secret
-
-
-def check_plain(response: bytes, find_rule: Callable[[str], AuthorizationRule | None]) -> PlainGrant:
+def check_plain(response: bytes, find_rule: Callable[[str], AuthorizationRule | None]) -> ConnectionGrant:
     """The rule whose name and key an initial response (authorisation id, NUL, name, NUL, key) carries.
 
     find_rule: a rule of the namespace by its name. The authorisation id must be empty or the name again. Raises
@@ -32,7 +24,7 @@ def check_plain(response: bytes, find_rule: Callable[[str], AuthorizationRule | 
         rule, key = find_rule(_text(parts[1])), _text(parts[2])
     if not key_matches(rule, Secret(key)) or rule is None:
         raise ServiceError(UNAUTHORIZED, "The rule name or key given to SASL PLAIN is not right.")
-    return PlainGrant(rule, Secret(key))
+    return ConnectionGrant(rule, Secret(key))
 
 
 def _text(part: bytes) -> str:

@@ -57,6 +57,9 @@ class Settings:
     )
     tls_cert: str = setting("", "PEM file of the certificate and its chain; empty: a development certificate is made")
     tls_key: str = setting("", "PEM file of the certificate's key")
+    tls_client_ca: str = setting(
+        "", "PEM file of the CAs whose client certificates SASL EXTERNAL takes; empty: clients are asked for none"
+    )
     jwt_issuer: str = setting("", "issuer (iss) whose JSON Web Tokens are taken besides signatures; empty: nobody's")
     jwt_audience: str = setting("https://eventhubs.azure.net", "audience (aud) that JSON Web Tokens must be for")
     jwt_keys_file: str = setting("", "file of the issuer's public keys: a JWK set, or PEM")

@@ -19,6 +19,7 @@ from typing import Protocol, cast
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.events import Event
 from hubweir.drivers.monotonic import monotonic_ms
+from hubweir.drivers.tls import PeerCertificate, peer_certificate
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +105,11 @@ class AmqpDriver(asyncio.BufferedProtocol):
     def transport(self) -> asyncio.Transport | None:
         """The transport, for its `get_extra_info`; None before and after the connection."""
         return self._transport
+
+    @property
+    def peer_certificate(self) -> PeerCertificate | None:
+        """The certificate that the peer showed and TLS verified; None when it showed none, or there is no TLS."""
+        return None if self._transport is None else peer_certificate(self._transport.get_extra_info("peercert"))
 
     @property
     def writing_paused(self) -> bool:

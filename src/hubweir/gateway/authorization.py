@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
 from hubweir.auth.claims import Claims
+from hubweir.auth.connection_grant import ConnectionGrant
+from hubweir.auth.external import check_external
 from hubweir.auth.high_water_time import HighWaterTime
 from hubweir.auth.json_web_token import JsonWebToken, TokenIssuer
-from hubweir.auth.plain import PlainGrant, check_plain
+from hubweir.auth.plain import check_plain
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
     SharedAccessSignature,
@@ -21,6 +23,7 @@ from hubweir.auth.shared_access_signature import (
     is_signature,
     verify,
 )
+from hubweir.drivers.tls import PeerCertificate
 from hubweir.env import Env
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.directory import Directory
@@ -79,9 +82,14 @@ class Authorization:
             self._check_hub(scope)
         claims.put(scope, verified)
 
-    def plain(self, response: bytes) -> PlainGrant:
+    def plain(self, response: bytes) -> ConnectionGrant:
         """What the rule name and key that SASL PLAIN carried prove; ServiceError UNAUTHORIZED when nothing."""
         return check_plain(response, self._namespace_rule)
+
+    def external(self, certificate: PeerCertificate | None, response: bytes) -> ConnectionGrant:
+        """What a client's certificate proves; None: it showed none. ServiceError UNAUTHORIZED when nothing."""
+        name, ends_at_ms = (None, 0) if certificate is None else (certificate.name, certificate.ends_at_ms)
+        return check_external(name, ends_at_ms, response, self._namespace_rule, self.now_ms())
 
     def recheck(self, claims: Claims) -> bool:
         """After rules or keys changed: take the claims of a connection anew; True when any changed."""

@@ -225,7 +225,7 @@ def test_a_connection_holds_so_many_audiences_and_may_still_renew_them() -> None
 
 def test_plain_grants_the_rights_of_its_rule_on_everything_and_follows_the_rule() -> None:
     claims, rules = Claims(), Rules()
-    claims.grant_plain(check_plain(b"\0SEND\0SEND key", rules.find))
+    claims.grant(check_plain(b"\0SEND\0SEND key", rules.find))
     assert not claims.is_empty
     assert allows(claims, Rights.SEND, HUB)
     assert allows(claims, Rights.SEND, Scope.parse("sb://h/other"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hubweir.auth.claims import GRACE_MS, Claims
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import invalid_audience
+from hubweir.drivers.tls import PeerCertificate
 from hubweir.env import Timer
 from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.gateway.amqp.node import Node
@@ -29,9 +30,15 @@ class ConnectionClaims:
         self._claims = Claims()
         self._timer: Timer | None = None
 
-    def grant_plain(self, response: bytes) -> None:
-        """Take SASL PLAIN's response; ServiceError UNAUTHORIZED when it is wrong."""
-        self._claims.grant_plain(self._authorization.plain(response))
+    def prove(self, mechanism: str, response: bytes, certificate: PeerCertificate | None) -> None:
+        """Take the proof of a SASL mechanism, for the whole connection; ServiceError UNAUTHORIZED when it is none."""
+        if mechanism == "PLAIN":
+            self._claims.grant(self._authorization.plain(response))
+        elif mechanism == "EXTERNAL":
+            self._claims.grant(self._authorization.external(certificate, response))
+            self._plan_sweep()
+        else:
+            raise ServiceError(UNAUTHORIZED, f"The SASL mechanism {mechanism!r} is not known.")
 
     def put(self, token: str, audience: str) -> None:
         """Take a token for an audience; ServiceError as Authorization.put_token."""

@@ -203,12 +203,13 @@ class ConnectionHost:
         code = SASL_REFUSED
         if event.mechanism in _WITHOUT_PROOF:
             code = SASL_OK
-        elif event.mechanism == "PLAIN":
+        else:
+            certificate = None if self._driver is None else self._driver.peer_certificate
             try:
-                self.claims.grant_plain(event.response)
+                self.claims.prove(event.mechanism, event.response, certificate)
                 code = SASL_OK
             except ServiceError as refusal:
-                logger.info("PLAIN of %s refused: %s", self.peer, refusal.text)
+                logger.info("SASL of %s refused: %s", self.peer, refusal.text)
         self.endpoint.answer_sasl(code)
 
     def _opened(self, event: Opened) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.auth.shared_access_signature import make_token
+from hubweir.drivers.tls import PeerCertificate
 from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, put_token, status_of
 from hubweir.namespace.rights import Rights
 
@@ -128,6 +129,36 @@ def test_sasl_lets_in_who_proves_a_rule_and_nobody_else(
         assert not peer.endpoint.is_open
         code = [entry.code for entry in peer.side.events if type(entry).__name__ == "SaslFinished"]
         assert code in ([1], [])
+
+
+def test_a_link_by_certificate_ends_with_the_certificate_and_the_grace_and_not_before(world: World) -> None:
+    certificate = PeerCertificate("sender", world.env.now_ms() + 20_000)
+    peer = world.peer(mechanism="EXTERNAL", certificate=certificate)
+    link = peer.sender("hub")
+    peer.run(24_000)
+    assert peer.is_attached(link)
+    assert not peer.is_attached(peer.sender("hub"))  # no new one within the grace
+    peer.run(2_000)
+    assert peer.refusal(link).condition == "amqp:unauthorized-access"
+    assert peer.put_token(HUB)[0] == 202  # the connection stays
+    assert peer.is_attached(peer.sender("hub"))
+
+
+def test_a_link_by_certificate_ends_with_the_rule_and_not_with_a_key(world: World) -> None:
+    peer = world.peer(mechanism="EXTERNAL", certificate=PeerCertificate("sender", world.env.now_ms() + HOUR_MS))
+    link = peer.sender("hub")
+    world.set_rule("sender", Rights.SEND, key="another key")
+    peer.run()
+    assert peer.is_attached(link)
+    world.wait(lambda done: world.namespace.remove_rule(None, "sender", done))
+    peer.run()
+    assert peer.refusal(link).condition == "amqp:unauthorized-access"
+
+
+@pytest.mark.parametrize("name", [None, "nobody"])
+def test_a_certificate_that_names_no_rule_opens_nothing(world: World, name: str | None) -> None:
+    peer = world.peer(mechanism="EXTERNAL", certificate=PeerCertificate(name, world.env.now_ms() + HOUR_MS))
+    assert not peer.endpoint.is_open
 
 
 @pytest.mark.parametrize("mechanism", ["ANONYMOUS", "MSSBCBS"])

@@ -22,6 +22,7 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands import Answer, Command, Refusal
 from hubweir.counters import Counters
+from hubweir.drivers.tls import PeerCertificate
 from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
@@ -126,8 +127,16 @@ class World:
     def run_for(self, milliseconds: int) -> None:
         self.env.run_for(milliseconds)
 
-    def peer(self, *, mechanism: str = "ANONYMOUS", response: bytes = b"", opened: bool = True) -> Peer:
-        peer = Peer(self, EndpointSettings("peer", HOST, sasl_mechanism=mechanism, sasl_response=response))
+    def peer(
+        self,
+        *,
+        mechanism: str = "ANONYMOUS",
+        response: bytes = b"",
+        opened: bool = True,
+        certificate: PeerCertificate | None = None,
+    ) -> Peer:
+        settings = EndpointSettings("peer", HOST, sasl_mechanism=mechanism, sasl_response=response)
+        peer = Peer(self, settings, certificate=certificate)
         if opened:
             peer.endpoint.open()
             self.run_for(20)
@@ -141,7 +150,8 @@ class World:
 class Peer:
     """One connection: a client endpoint, a connection host, and the two drivers between them."""
 
-    def __init__(self, world: World, settings: EndpointSettings) -> None:
+    def __init__(self, world: World, settings: EndpointSettings, *, certificate: PeerCertificate | None = None) -> None:
+        self.peer_certificate = certificate  # what TLS verified
         self.world = world
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
