@@ -22,6 +22,7 @@ COMMANDS = {
         "Make, list and delete authorization rules; show and renew their keys.",
     ),
     "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
+    "store": ("hubweir.cli.store", "store", "Look into a data folder: logs, batches, checksums."),
     "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),
 }
 

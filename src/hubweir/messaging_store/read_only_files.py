@@ -6,7 +6,6 @@ Files that are being written (`*.new`) are not shown, so that nobody tries to cl
 from __future__ import annotations
 
 import errno
-import os
 from typing import NoReturn
 
 from hubweir.env import File, Files
@@ -54,4 +53,4 @@ class ReadOnlyFiles:
 
 
 def _refused(path: str) -> OSError:
-    return OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+    return OSError(errno.EROFS, "this view of a store changes nothing", path)

@@ -1,0 +1,188 @@
+"""A data folder seen from outside: its stores, their logs, and whose each log is, by the catalogs that lie in it.
+
+Nothing is locked and nothing is written, so a server may run on the folder meanwhile; what is told is what stood in
+the files at that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from hubweir.config.settings import Settings
+from hubweir.errors import HubweirError
+from hubweir.messaging_store.files import SystemFiles
+from hubweir.messaging_store.inspection import look, newest_state, operations
+from hubweir.messaging_store.layout import FORMAT_NAME, LOGS_FOLDER, is_log_id, join
+from hubweir.messaging_store.read_only_files import ReadOnlyFiles
+from hubweir.messaging_store.recovery import Recovered
+from hubweir.messaging_store.whole_file import read_whole
+from hubweir.namespace.catalog import Catalog
+from hubweir.namespace.catalog_operation import decode_operation
+from hubweir.namespace.descriptions import EntityStatus
+from hubweir.namespace.resource_path import fold
+
+T = TypeVar("T")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+takes_data = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    envvar="HUBWEIR_DATA",
+    default=Settings.__dataclass_fields__["data"].default,
+    show_default=True,
+    help="The data folder of a service; a server may be running on it.",
+)
+
+CATALOG_PREFIX, STORE_PREFIX = "catalog", "store-"
+_STORE_TEXT = b"hubweir store "
+# A segment may be removed by retention between the look and the read.
+_LOOKS = 5
+_STATES = {EntityStatus.CREATING: "being made", EntityStatus.ACTIVE: "", EntityStatus.DELETING: "being deleted"}
+
+
+class NoSuchLog(HubweirError):
+    """The folder holds no stores, or none of its logs is the one that was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedLog:
+    """One log. entity: whose it is, such as `hub orders, partition 3`; `unknown` when no catalog names it.
+
+    state: empty when it is in use; `being made`, `being deleted`, `missing`. hub, partition_id: None for a catalog.
+    """
+
+    store: str
+    log_id: str
+    entity: str
+    state: str = ""
+    namespace: str | None = None
+    hub: str | None = None
+    partition_id: str | None = None
+
+    @property
+    def folder(self) -> str:
+        return join(self.store, LOGS_FOLDER, self.log_id)
+
+    @property
+    def is_catalog(self) -> bool:
+        return self.store.startswith(CATALOG_PREFIX)
+
+
+class DataFolder:
+    """See the module's text. Everything blocks and may raise OSError, NewerFormat or CorruptStore."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises NoSuchLog when there is no data folder at path; it is not made."""
+        if not path.is_dir():
+            raise NoSuchLog(f"there is no data folder {path}")
+        self.path = path
+        self.files = ReadOnlyFiles(SystemFiles(path))
+        self.stores = [name for name in self.files.list("") if self._is_store(name)]
+        if not self.stores:
+            raise NoSuchLog(f"{path} holds no stores: it is no data folder of hubweir serve")
+
+    def logs(self) -> list[OwnedLog]:
+        """All logs, in the order of stores and entities, then those that nobody names."""
+        known: dict[tuple[str, str], OwnedLog] = {}
+        there = {(store, log_id) for store in self.stores for log_id in self._log_ids(store)}
+        for store, log_id in sorted(there):
+            if store.startswith(CATALOG_PREFIX):
+                for log in self._owned_by(store, log_id):
+                    known[log.store, log.log_id] = log
+        missing = {
+            place: OwnedLog(
+                log.store, log.log_id, log.entity, log.state or "missing", log.namespace, log.hub, log.partition_id
+            )
+            for place, log in known.items()
+            if place not in there
+        }
+        known |= missing
+        unknown = [OwnedLog(store, log_id, "unknown") for store, log_id in sorted(there - known.keys())]
+        return [*known.values(), *unknown]
+
+    def find(self, name: str) -> OwnedLog:
+        """The log of that id (or its first digits), of HUB/PARTITION, or `catalog`. NoSuchLog for none, or several."""
+        logs = self.logs()
+        hub, _, partition_id = name.rpartition("/")
+        found = [log for log in logs if log.log_id == name]
+        found = found or [
+            log
+            for log in logs
+            if log.hub is not None and log.partition_id == partition_id and fold(log.hub) == fold(hub)
+        ]
+        found = found or [log for log in logs if name == CATALOG_PREFIX and log.is_catalog]
+        found = found or [log for log in logs if len(name) >= 4 and log.log_id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise NoSuchLog(f"{self.path} holds no log {name}: name HUB/PARTITION, catalog, or an id of `store list`")
+        ids = ", ".join(log.log_id for log in found)
+        raise NoSuchLog(f"several logs of {self.path} are {name}: name one of the ids {ids}")
+
+    def recovered(self, log: OwnedLog) -> Recovered:
+        """What a start would make of the log as it is now."""
+        return again(lambda: look(self.files, log.folder, log.log_id))
+
+    def size_bytes(self, log: OwnedLog) -> int:
+        """Of all files of the log, with what is set aside."""
+        return sum(self._size(join(log.folder, name)) for name in self.files.list(log.folder))
+
+    def _size(self, path: str) -> int:
+        try:
+            file = self.files.open_to_read(path)
+        except FileNotFoundError:
+            return 0
+        try:
+            return file.size()
+        finally:
+            file.close()
+
+    def _is_store(self, name: str) -> bool:
+        if not name.startswith((CATALOG_PREFIX, STORE_PREFIX)):
+            return False
+        text = read_whole(self.files, join(name, FORMAT_NAME))
+        return text is not None and text.startswith(_STORE_TEXT)
+
+    def _log_ids(self, store: str) -> list[str]:
+        return [name for name in self.files.list(join(store, LOGS_FOLDER)) if is_log_id(name)]
+
+    def _owned_by(self, store: str, log_id: str) -> Iterator[OwnedLog]:
+        """The catalog's own log, then those of all partitions that it names."""
+        folder = join(store, LOGS_FOLDER, log_id)
+        catalog = again(lambda: self._catalog(folder, log_id))
+        namespace = catalog.namespace.name
+        yield OwnedLog(store, log_id, f"catalog of {namespace}" if namespace else "catalog", namespace=namespace)
+        for hub in catalog.hubs():
+            for number, placement in enumerate(hub.placements):
+                yield OwnedLog(
+                    f"{STORE_PREFIX}{placement.store_index}",
+                    placement.log_id,
+                    f"hub {hub.name}, partition {number}",
+                    _STATES[hub.description.status],
+                    namespace,
+                    hub.name,
+                    str(number),
+                )
+
+    def _catalog(self, folder: str, log_id: str) -> Catalog:
+        found = look(self.files, folder, log_id)
+        saved = newest_state(self.files, folder)
+        start, catalog = (0, Catalog()) if saved is None else (saved[0], Catalog.restore(saved[1]))
+        for _, data in operations(self.files, found, start):
+            catalog.apply(decode_operation(data))
+        return catalog
+
+
+def again(read: Callable[[], T]) -> T:
+    """What read gives; when a file was removed meanwhile, it reads again."""
+    for _ in range(_LOOKS - 1):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()

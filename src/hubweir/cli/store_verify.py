@@ -1,0 +1,102 @@
+"""hubweir store verify: every checksum of every log, and the place of what does not fit."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from hubweir.cli.data_folder import DataFolder, OwnedLog, again, as_json, takes_data
+from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.messaging_store.inspection import Finding, findings, torn_tail
+from hubweir.messaging_store.recovery import Recovered
+
+# Between two looks at the end of a log, to tell a torn tail from one that is being written.
+SECOND_LOOK_S = 0.3
+PROGRESS_EVERY_S = 1.0
+
+
+@click.command()
+@click.argument("log", required=False)
+@takes_data
+@as_json
+def verify(log: str | None, data: Path, as_json: bool) -> None:
+    """Check every checksum of one log, or of all. Exit code 1 when something is damaged, with its place."""
+    folder = DataFolder(data)
+    logs = [folder.find(log)] if log is not None else folder.logs()
+    found: list[tuple[OwnedLog, Finding]] = []
+    progress = _Progress(sum(folder.size_bytes(each) for each in logs))
+    for each in logs:
+        for finding in _wrong_with(folder, each, progress.add):
+            found.append((each, finding))
+            if not as_json:
+                click.echo(
+                    f"{finding.path} from byte {finding.position}: {finding.kind}: {finding.text} ({each.entity})"
+                )
+    if as_json:
+        wrong = [
+            {
+                "store": each.store,
+                "log": each.log_id,
+                "entity": each.entity,
+                "kind": finding.kind,
+                "path": finding.path,
+                "position": finding.position,
+                "text": finding.text,
+            }
+            for each, finding in found
+        ]
+        click.echo(json.dumps({"logs": len(logs), "verified_bytes": progress.read, "findings": wrong}, indent=2))
+    else:
+        sound = "everything is sound" if not found else f"{len(found)} findings"
+        click.echo(f"{len(logs)} logs, {progress.read} bytes of batches verified: {sound}")
+    if found:
+        sys.exit(1)
+
+
+def _wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
+    if log.state == "missing":
+        yield Finding("missing", log.folder, 0, "the catalog names this log, and its folder is not there")
+        return
+    try:
+        found = again(lambda: _all_wrong_with(folder, log, on_bytes))
+    except (CorruptStore, NewerFormat) as error:
+        yield Finding("unreadable", log.folder, 0, str(error))
+        return
+    yield from found
+
+
+def _all_wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], None]) -> list[Finding]:
+    recovered = folder.recovered(log)
+    wrong = list(findings(folder.files, log.folder, recovered, on_bytes))
+    if any(finding.kind == "torn tail" for finding in wrong) and _is_being_written(folder, log, recovered):
+        return [finding for finding in wrong if finding.kind != "torn tail"]
+    return wrong
+
+
+def _is_being_written(folder: DataFolder, log: OwnedLog, before: Recovered) -> bool:
+    """Whether the end of the log moves, or is whole at a second look: then its tail was not torn."""
+    time.sleep(SECOND_LOOK_S)
+    now = folder.recovered(log)
+    moved = (now.segments[-1].path, now.end.position) != (before.segments[-1].path, before.end.position)
+    return moved or torn_tail(folder.files, now) is None
+
+
+class _Progress:
+    """How much was verified, told on standard error while that takes long."""
+
+    def __init__(self, total_bytes: int) -> None:
+        self.read = 0
+        self._total = total_bytes
+        self._told_s = time.monotonic()
+
+    def add(self, count: int) -> None:
+        self.read += count
+        now_s = time.monotonic()
+        if now_s - self._told_s >= PROGRESS_EVERY_S:
+            self._told_s = now_s
+            click.echo(f"{self.read / 2**20:.0f} of at most {self._total / 2**20:.0f} MiB verified", err=True)
