@@ -145,8 +145,11 @@ class Service:
     def alarms(self) -> list[str]:
         """What the operator must know: damage found, odd files."""
         found = [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
-        units = None if self._gateway is None else self._gateway.units.warning
-        return [*found, units] if units is not None else found
+        if self._gateway is not None:
+            issuer = self._gateway.settings.issuer
+            more = (self._gateway.units.warning, None if issuer is None else issuer.problem)
+            found += [text for text in more if text is not None]
+        return found
 
     async def _start(self) -> None:
         settings, env = self.settings, self._env
@@ -196,6 +199,8 @@ class Service:
         raise_descriptor_limit()
         gc.collect()
         gc.freeze()
+        if gateway.settings.issuer is not None:
+            gateway.settings.issuer.follow(env, settings.jwt_keys_check_ms)
         self.ready = True
 
     async def _reach(self, broker: Broker) -> BrokerClient:
@@ -244,6 +249,8 @@ class Service:
         if self._switch is not None:
             self._switch.stop_listening()
         if self._gateway is not None:
+            if self._gateway.settings.issuer is not None:
+                self._gateway.settings.issuer.stop()
             await self._close_connections(self._gateway, grace_ms)
         if self._http is not None:
             await self._http.close(grace_ms=min(grace_ms, CLOSE_MS))

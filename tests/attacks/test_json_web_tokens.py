@@ -21,10 +21,15 @@ LATE = 2_000_000_000
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    keys: Path = tmp_path_factory.mktemp("keys") / "keys.json"
-    keys.write_bytes(ISSUER_KEYS.keys_file())
-    with running_namespace(jwt_issuer=ISSUER, jwt_keys_file=str(keys)) as namespace:
+def keys_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("keys") / "keys.json"
+    path.write_bytes(ISSUER_KEYS.keys_file())
+    return path
+
+
+@pytest.fixture(scope="module")
+def target(keys_file: Path) -> Iterator[Target]:
+    with running_namespace(jwt_issuer=ISSUER, jwt_keys_file=str(keys_file), jwt_keys_check_ms=100) as namespace:
         namespace.create_event_hub("hub1")
         yield Target(namespace)
 
@@ -105,3 +110,30 @@ def test_the_end_of_a_token_ends_its_link_and_signatures_go_on(target: Target) -
                 assert other.none_of(Detach)
         finally:
             target.forget_time()
+
+
+def test_what_a_removed_key_signed_ends_and_a_bad_keys_file_ends_nothing(target: Target, keys_file: Path) -> None:
+    """An issuer rotates its keys; somebody then writes rubbish. Waits end with what they wait for, or after 5 s."""
+    fresh = TestIssuer()
+    before = keys_file.read_bytes()
+    with target.client() as client:
+        assert target.put(client, good(OWNER))[0] == 202
+        client.sender("hub1")
+        keys_file.write_bytes(fresh.keys_file())
+        assert client.expect(Detach).error.condition == UNAUTHORIZED
+    assert target.https(good(OWNER)) == 401
+    control = fresh.token(claims_until(LATE, OWNER))
+    assert target.https(control) == 201
+    keys_file.write_bytes(b"rubbish")
+    wait_until(lambda: any(ISSUER in alarm for alarm in target.namespace.service.alarms))
+    assert target.https(control) == 201
+    keys_file.write_bytes(before)
+    wait_until(lambda: target.https(good(OWNER)) == 201)
+
+
+def wait_until(holds: Callable[[], bool], *, seconds: float = 5.0) -> None:
+    """Let the service run, which looks at the file at its own pace, until this holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come to be in time"
+        time.sleep(0.02)

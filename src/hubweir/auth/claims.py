@@ -122,20 +122,18 @@ class Claims:
 
     def recheck(
         self,
-        verify_again: Callable[[SharedAccessSignature], VerifiedToken],
+        verify_again: Callable[[SharedAccessSignature | JsonWebToken], VerifiedToken],
         find_rule: Callable[[str], AuthorizationRule | None],
     ) -> list[Scope]:
         """After rules or keys changed: take every claim anew, and return the audiences that lost or changed rights.
 
-        verify_again: shared_access_signature.verify with today's rules. find_rule: a rule of the namespace, for
-        what SASL proved.
+        verify_again: a token by today's rules, or by the keys that its issuer has today. find_rule: a rule of the
+        namespace, for what SASL proved.
         A key that was replaced, a rule that was deleted or made again under its name, ends its claims. The scope
         without segments stands for the whole namespace. The caller checks its links again.
         """
         changed: list[Scope] = []
         for claim in tuple(self._by_path.values()):
-            if isinstance(claim.token, JsonWebToken):
-                continue  # no rule signed it, and the issuer's keys stay as they are while the service runs
             try:
                 verified = verify_again(claim.token)
             except AuthRefused as refused:

@@ -63,6 +63,9 @@ class Settings:
     jwt_issuer: str = setting("", "issuer (iss) whose JSON Web Tokens are taken besides signatures; empty: nobody's")
     jwt_audience: str = setting("https://eventhubs.azure.net", "audience (aud) that JSON Web Tokens must be for")
     jwt_keys_file: str = setting("", "file of the issuer's public keys: a JWK set, or PEM")
+    jwt_keys_check_ms: int = setting(
+        2_000, "time between two looks at the keys file; a new one counts at once", least=100, most=3_600_000
+    )
     stores: int = setting(1, "messaging stores; only 1 is served", least=1, most=64)
     brokers: int = setting(1, "broker processes; only 1 is served", least=1, most=64)
     broker_seam: str = setting(

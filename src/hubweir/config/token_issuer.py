@@ -1,22 +1,27 @@
-"""Whose JSON Web Tokens a service takes, by its settings; the public keys are read from their file at start."""
+"""Whose JSON Web Tokens a service takes, by its settings; the public keys are in a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hubweir.auth.json_web_key import BadKeys
-from hubweir.auth.json_web_token import TokenIssuer
+from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.auth.json_web_key import FILE_LIMIT, BadKeys
 from hubweir.config.settings import BadSetting, Settings
 
 
-def token_issuer(settings: Settings) -> TokenIssuer | None:
+def token_issuer(settings: Settings) -> IssuerKeys | None:
     """None when no issuer is set. Raises BadSetting when the file cannot be read or holds no good public keys."""
     if not settings.jwt_issuer:
         return None
     try:
-        keys = Path(settings.jwt_keys_file).read_bytes()
-        return TokenIssuer.of_file(settings.jwt_issuer, settings.jwt_audience, keys)
+        return IssuerKeys(settings.jwt_issuer, settings.jwt_audience, lambda: _read(settings.jwt_keys_file))
     except OSError as error:
         raise BadSetting(f"jwt_keys_file {settings.jwt_keys_file} cannot be read: {error.strerror}") from None
     except BadKeys as error:
         raise BadSetting(f"jwt_keys_file {settings.jwt_keys_file}: {error}") from None
+
+
+def _read(path: str) -> bytes:
+    """The file, or so much of it that it is known to be too large."""
+    with Path(path).open("rb") as file:
+        return file.read(FILE_LIMIT + 1)

@@ -13,10 +13,13 @@ from hubweir.auth.claims import Claims
 from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.external import check_external
 from hubweir.auth.high_water_time import HighWaterTime
-from hubweir.auth.json_web_token import JsonWebToken, TokenIssuer
+from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
+    AuthRefused,
+    Refusal,
     SharedAccessSignature,
     VerifiedToken,
     invalid_audience,
@@ -46,7 +49,7 @@ class Authorization:
         *,
         host_name: str,
         hosts: frozenset[str] | None,
-        issuer: TokenIssuer | None = None,
+        issuer: IssuerKeys | None = None,
     ) -> None:
         self._namespace = namespace
         self._directory = directory
@@ -93,7 +96,7 @@ class Authorization:
 
     def recheck(self, claims: Claims) -> bool:
         """After rules or keys changed: take the claims of a connection anew; True when any changed."""
-        return bool(claims.recheck(self._verify, self._namespace_rule))
+        return bool(claims.recheck(self._verify_again, self._namespace_rule))
 
     def scope_of(self, address: str) -> Scope:
         """The scope of an address as a peer wrote it, whether something is there or not.
@@ -109,6 +112,13 @@ class Authorization:
 
     def _verify(self, token: SharedAccessSignature) -> VerifiedToken:
         return verify(token, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
+
+    def _verify_again(self, token: SharedAccessSignature | JsonWebToken) -> VerifiedToken:
+        if isinstance(token, SharedAccessSignature):
+            return self._verify(token)
+        if self._issuer is None:  # no issuer, no such token; if one came all the same, nobody signed it
+            raise AuthRefused(Refusal.INVALID_SIGNATURE, "The token has an invalid signature.")
+        return self._issuer.verify(token, self.now_ms() // 1000, hosts=self._hosts)
 
     def _check_hub(self, scope: Scope) -> None:
         """NOT_FOUND when the scope names a hub that is not there, UNAUTHORIZED when it names a revoked publisher.

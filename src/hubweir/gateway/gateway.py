@@ -70,6 +70,8 @@ class Gateway:
         self._next_connection = 1
         self._on_all_closed: Callable[[], None] | None = None
         namespace.on_change(self._catalog_changed)
+        if settings.issuer is not None:
+            settings.issuer.on_change(self._catalog_changed)
         for broker in brokers:
             broker.listen(self._push_listener(broker))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hubweir.auth.json_web_token import TokenIssuer
+from hubweir.auth.issuer_keys import IssuerKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +60,4 @@ class GatewaySettings:
     # The rule of the namespace that every start takes from the settings; it is not changed any other way.
     settings_rule: str = ""
     # Whose JSON Web Tokens are taken besides shared access signatures; None: nobody's.
-    issuer: TokenIssuer | None = None
+    issuer: IssuerKeys | None = None

@@ -201,13 +201,20 @@ def test_a_recheck_leaves_expired_claims_to_their_grace() -> None:
     assert claims.expired(LATER_S * 1000 + GRACE_MS) == [HUB]
 
 
-def test_a_recheck_leaves_json_web_tokens_alone_which_no_rule_signed() -> None:
-    claims, rules = Claims(), Rules()
-    token = JsonWebToken("RS256", None, "", b"", b"")
-    claims.put(HUB, VerifiedToken(Scope("", ()), Rights.SEND, LATER_S * 1000, "", token))
-    claims.put(PARTITION, rules.token("LISTEN"))
-    rules.rules = ()
-    assert claims.recheck(rules.verify_again, rules.find) == [PARTITION]
+def test_a_recheck_ends_json_web_tokens_whose_key_is_gone_and_no_others() -> None:
+    claims = Claims()
+    kept, gone = (JsonWebToken("RS256", name, "", b"", b"") for name in ("kept", "gone"))
+    verified = {token: VerifiedToken(Scope("", ()), Rights.SEND, LATER_S * 1000, "", token) for token in (kept, gone)}
+    claims.put(HUB, verified[kept])
+    claims.put(PARTITION, verified[gone])
+
+    def verify_again(token: SharedAccessSignature | JsonWebToken) -> VerifiedToken:
+        assert isinstance(token, JsonWebToken)
+        if token == gone:
+            raise AuthRefused(Refusal.INVALID_SIGNATURE, "its key is gone")
+        return verified[token]
+
+    assert claims.recheck(verify_again, lambda name: None) == [PARTITION]
     assert allows(claims, Rights.SEND, HUB)
     assert claims.expired(LATER_S * 1000 + GRACE_MS) == [HUB]
 

@@ -16,7 +16,8 @@ def test_keys_are_read_from_their_file(tmp_path: Path) -> None:
     path.write_bytes(TestIssuer().pem())
     issuer = token_issuer(Settings(jwt_issuer=ISSUER, jwt_keys_file=str(path)))
     assert issuer is not None
-    assert (issuer.issuer, issuer.audience, len(issuer.keys)) == (ISSUER, "https://eventhubs.azure.net", 2)
+    found = issuer.current
+    assert (found.issuer, found.audience, len(found.keys)) == (ISSUER, "https://eventhubs.azure.net", 2)
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "cannot be read: No such file"), (b"x", "holds 0 public keys")])

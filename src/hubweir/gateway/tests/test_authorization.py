@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.messaging.message import Message
-from hubweir.auth.json_web_token import TokenIssuer
+from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, put_token, status_of
 from hubweir.gateway.settings import GatewaySettings
@@ -23,7 +23,7 @@ def issuer() -> TestIssuer:
 
 @pytest.fixture
 def world(issuer: TestIssuer) -> World:
-    trusted = TokenIssuer.of_file(ISSUER, AUDIENCE, issuer.keys_file())
+    trusted = IssuerKeys(ISSUER, AUDIENCE, issuer.keys_file)
     return World(settings=GatewaySettings(issuer=trusted))
 
 
@@ -77,6 +77,22 @@ def test_rules_may_change_without_harm_to_links_that_stand_on_the_issuer(world: 
     world.set_rule(ROOT, world.namespace.rule(None, ROOT).rights, key="another")
     world.run_for(5_000)
     assert peer.refusal(link) is None
+
+
+def test_a_key_that_its_issuer_took_back_ends_the_links_that_stand_on_it(issuer: TestIssuer) -> None:
+    content = [issuer.keys_file()]
+    keys = IssuerKeys(ISSUER, AUDIENCE, lambda: content[0])
+    world = World(settings=GatewaySettings(issuer=keys))
+    keys.follow(world.env, 2_000)
+    peer, other = world.peer(), world.peer()
+    assert put(peer, token_of(issuer, world, SENDER))[0] == 202
+    assert other.put_token(HUB)[0] == 202
+    by_token, by_signature = peer.sender("hub"), other.sender("hub")
+    content[0] = TestIssuer().keys_file()
+    world.run_for(4_000)
+    assert peer.refusal(by_token).condition == "amqp:unauthorized-access"
+    assert other.is_attached(by_signature)
+    assert put(peer, token_of(issuer, world, SENDER))[0] == 401
 
 
 def test_a_hub_that_is_not_there_is_told_to_good_tokens_only(world: World, issuer: TestIssuer) -> None:
