@@ -33,8 +33,8 @@ SETTINGS = LogSettings(
 LEAST_JUMP = 1_000_000  # numbers are skipped by more than this, or not at all
 
 
-class Violation(AssertionError):
-    """A promise does not hold."""
+class Violation(BaseException):
+    """A promise does not hold. No Exception: a log contains those that are raised in its callbacks."""
 
 
 @dataclass(slots=True)

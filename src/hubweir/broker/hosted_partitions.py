@@ -147,8 +147,11 @@ class HostedPartitions:
         if self._sweeping:
             hosted = self._hosted.get(self._sweeping.pop())
             if hosted is not None:
-                self._on_swept(hosted, now_ms)
-                hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
+                try:
+                    self._on_swept(hosted, now_ms)
+                    hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
+                except Exception as fault:  # of ours: it stops this partition, and the sweep goes on (rule R4)
+                    hosted.log.stop(fault)
         return bool(self._sweeping)
 
 

@@ -67,5 +67,8 @@ class RetentionSweep:
     def _step(self) -> None:
         if self._stopped:
             return
-        more = self._expire_next(self._clock.now_ms())
-        self._timer = self._env.call_later(0 if more else self._sweep_ms, self._step)
+        more = False
+        try:
+            more = self._expire_next(self._clock.now_ms())
+        finally:  # also after a fault: a sweep that is not set up again never comes
+            self._timer = self._env.call_later(0 if more else self._sweep_ms, self._step)

@@ -147,4 +147,5 @@ class OffloadPool:
             try:
                 job.on_done(result)
             except Exception:
+                # The last resort: who may leave something waiting contains its own faults (messaging_store/steps.py).
                 logger.exception("a completion failed; its owner is in an unknown state")

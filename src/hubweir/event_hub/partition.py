@@ -104,11 +104,17 @@ class Partition:
         return Waiting(self._waiters, index, callback)
 
     def _wake(self) -> None:
-        next_index = self.log.bounds.next_index
+        """Wake every reader that has something; a fault of one is raised when all were woken."""
+        next_index, fault = self.log.bounds.next_index, None
         for waiting in [waiting for waiting in self._waiters if waiting.index < next_index]:
             # An earlier callback of this loop may have cancelled it.
             if self._waiters.pop(waiting, self) is None:
-                waiting.callback()
+                try:
+                    waiting.callback()
+                except Exception as error:
+                    fault = fault or error
+        if fault is not None:
+            raise fault
 
     def _resolve_sequence_number(self, position: EventPosition, bounds: Bounds) -> int:
         first = position.value if position.inclusive else position.value + 1

@@ -22,7 +22,7 @@ def save_indexes(state: LogState, old: ActiveSegment) -> None:
         if segment is not None and segment.indexes is not None:
             segment.indexes.save(files, folder, segment.header.name.stem)
 
-    state.env.offload(save, _ignore_failure)
+    state.steps.away(save, _ignore_failure)
 
 
 def close_segment(state: LogState, active: ActiveSegment | None, on_closed: Callable[[], None]) -> None:
@@ -42,10 +42,12 @@ def close_segment(state: LogState, active: ActiveSegment | None, on_closed: Call
             active.file.close()
 
     def finished(result: Result[None]) -> None:
-        _ignore_failure(result)
-        on_closed()
+        try:
+            _ignore_failure(result)
+        finally:
+            on_closed()
 
-    state.env.offload(finish, finished)
+    state.steps.away(finish, finished)
 
 
 def _ignore_failure(result: Result[None]) -> None:

@@ -8,6 +8,9 @@ The kernel may have thrown the unsynced pages away and will say so only once; th
 3. a new segment is made from there on, with what was shown; by its epoch it supersedes the old file's rest;
 4. only now the waiting sends are refused: nothing of them can come back.
 
+A fault of ours in a step of the log (steps.py) ends here too: what was being written ends *unknown*, what only waited
+is refused, and the same steps make the log anew from what is durable, a second later.
+
 If 1, 2 or 3 fails, the log goes offline and the waiting sends end *unknown*: the next start may find them or not. An
 offline log tries the steps again by itself, under yet another epoch, after 1 s and then ever later, up to every 30 s:
 `log.offline_retries` counts, and an alarm stands until it works.
@@ -23,7 +26,7 @@ from hubweir.env import Result, Timer
 from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Refused
-from hubweir.messaging_store.log_state import Entry, LogState
+from hubweir.messaging_store.log_state import Entry, LogState, tell
 from hubweir.messaging_store.recovery import recover
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
 from hubweir.messaging_store.segment_files import SegmentIndexes
@@ -49,6 +52,7 @@ class Repair:
         self._delay_ms = FIRST_RETRY_MS
         self._timer: Timer | None = None
         self._alarm: str | None = None  # what was told when the log went offline
+        self._is_running = False
 
     def failed(self, error: OSError, entries: list[Entry]) -> None:
         """Run the four steps above; commit starts no round until they are over."""
@@ -58,6 +62,23 @@ class Repair:
         state.counters.add("log.failed_syncs")
         self._start(waiting)
 
+    def faulted(self, fault: Exception) -> None:
+        """A step of the log raised what nobody expected: offline from now on, and repaired."""
+        state = self._state
+        if self._is_running or self._timer is not None:
+            return  # offline already, and about to be made anew
+        state.offline = state.offline or f"log {state.log_id}: {_reason(fault)}"
+        state.steps.when_written(lambda: self._stop_all(fault))
+
+    def _stop_all(self, fault: Exception) -> None:
+        state, commit = self._state, self._commit
+        if self._is_running or self._timer is not None:
+            return
+        being_written, waiting = commit.drain_for_fault()
+        self._refuse(waiting, known=True)  # of these no file holds anything
+        state.tail.forget_from(state.visible.index)
+        self._give_up(fault, being_written)
+
     def stop(self) -> None:
         """The log closes: it is not tried any more."""
         if self._timer is not None:
@@ -66,33 +87,33 @@ class Repair:
 
     def _start(self, waiting: list[Entry]) -> None:
         state, epochs = self._state, self._epochs
+        self._is_running = True
         old, state.active = state.active, None
 
         def epoch_taken(result: Result[int]) -> None:
             try:
                 state.writer_epoch = result.value()
-            except (OSError, StoreError) as failure:
+                shown = state.tail.runs_from(state.synced.index) if state.visible.index > state.synced.index else []
+                header = state.new_header(state.synced, state.env.now_ms())
+                state.steps.away(lambda: _make_segment(state, old, header, shown), lambda made: ended(made, shown))
+            except Exception as failure:  # a fault of ours as well: the log must not stay half repaired
                 self._give_up(failure, waiting)
-                return
-            shown = state.tail.runs_from(state.synced.index) if state.visible.index > state.synced.index else []
-            header = state.new_header(state.synced, state.env.now_ms())
 
-            def made(outcome: Result[ActiveSegment]) -> None:
-                try:
-                    segment = outcome.value()
-                except (OSError, StoreError) as failure:
-                    self._give_up(failure, waiting)
-                    return
+        def ended(made: Result[ActiveSegment], shown: list[memoryview]) -> None:
+            try:
+                segment = made.value()
                 state.started(segment)
                 _note_shown(state, segment, shown)
+            except Exception as failure:  # as above
+                self._give_up(failure, waiting)
+            else:
                 self._succeeded(waiting)
-
-            state.env.offload(lambda: _make_segment(state, old, header, shown), made)
 
         epochs.take_epoch(epoch_taken)
 
     def _succeeded(self, waiting: list[Entry]) -> None:
         state = self._state
+        self._is_running = False
         state.synced = state.appended = state.visible
         state.offline = None
         if self._alarm is not None:
@@ -100,32 +121,42 @@ class Repair:
             state.counters.add("log.offline_healed")
             self._alarm = None
         self._delay_ms = FIRST_RETRY_MS
-        _refuse(state, waiting, known=True)
+        self._refuse(waiting, known=True)
         self._commit.resume()
 
     def _give_up(self, failure: Exception, waiting: list[Entry]) -> None:
         """Offline. The waiting sends end unknown, whatever a later try finds: it drops what was not synced."""
         state = self._state
+        self._is_running = False
+        if not isinstance(failure, OSError | StoreError):
+            state.steps.report(failure)
         state.offline = (
-            f"log {state.log_id}: cannot be written since a failed sync: {failure}; "
+            f"log {state.log_id}: {_reason(failure)}; "
             f"it is tried again within {LAST_RETRY_MS // 1000} s, and reads go on"
         )
         state.appended = state.visible
         if self._alarm is None:
             self._alarm = state.offline
             state.alarm(state.offline)
-        _refuse(state, waiting, known=False)
-        self._commit.resume()
         if isinstance(failure, LogFenced):
             state.fenced = True
         elif not state.closing:
-            self._timer = state.env.call_later(self._delay_ms, self._again)
+            self._timer = state.steps.later(self._delay_ms, self._again)
             self._delay_ms = min(2 * self._delay_ms, LAST_RETRY_MS)
+        self._refuse(waiting, known=False)
+        self._commit.resume()
 
     def _again(self) -> None:
         self._timer = None
         self._state.counters.add("log.offline_retries")
         self._start(self._commit.drain_for_failure())
+
+    def _refuse(self, waiting: list[Entry], *, known: bool) -> None:
+        """As _refuse; a fault of whoever waits is told of, and does not keep the log from coming back."""
+        try:
+            _refuse(self._state, waiting, known=known)
+        except Exception as fault:
+            self._state.steps.report(fault)
 
 
 def _make_segment(
@@ -156,6 +187,11 @@ def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]
 def _refuse(state: LogState, waiting: list[Entry], *, known: bool) -> None:
     text = state.offline or f"log {state.log_id}: a sync failed; nothing of this was stored, send it again"
     state.counters.add("log.refused", len(waiting))
-    for entry in waiting:
-        if entry.on_done is not None:
-            entry.on_done(Refused(LogOffline(text), known))
+    refused = Refused(LogOffline(text), known)
+    tell(waiting, lambda entry: refused)
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, OSError | StoreError):
+        return f"cannot be written since a failed sync: {failure}"
+    return f"stopped by a fault of the service ({type(failure).__name__}: {failure}), which is in its log"

@@ -9,7 +9,7 @@ A log that falls idle gets a mark within 1 s: a control batch that vouches for t
 
 After a crash: a round is there whole, in part, or not at all; its tickets had not been called (recovery.py). A round
 that fails is not tried again: no space or no descriptor → the runs are refused and nothing of them stays; else →
-failed_sync.py.
+failed_sync.py. A fault of ours in any step ends there, too (steps.py).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreErr
 from hubweir.messaging_store.closing import close_segment, save_indexes
 from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.log import Durability, Refused
-from hubweir.messaging_store.log_state import Entry, LogState
+from hubweir.messaging_store.log_state import Entry, LogState, tell
 from hubweir.messaging_store.record import CLOSED
 from hubweir.messaging_store.segment import MARK_ROOM_BYTES, NO_SPACE, SEGMENT_HEADER_SIZE, ActiveSegment
+from hubweir.messaging_store.sync_waiters import SyncWaiters
 from hubweir.messaging_store.write_round import NO_FILES, write_round
 
 
@@ -39,6 +40,7 @@ class GroupCommit:
         self.roll_age_ms = state.settings.roll_age_ms
         self._queue: list[Entry] = []
         self._queued_bytes = 0
+        self._round: list[Entry] = []  # what is being written, and not answered yet
         self._flush_scheduled = False
         self._busy = False  # a round or a failure's repair is under way
         self._syncing = False  # relaxed: a sync is under way; writes on the loop go on beside it
@@ -46,7 +48,7 @@ class GroupCommit:
         self._sync_timer: Timer | None = None
         self._mark = IdleMark(state, self._is_idle, self.submit)
         self._roll_wanted = self._round_wanted = False
-        self._waiting_for_sync: list[tuple[int, Callable[[bool], None]]] = []
+        self._sync_waiters = SyncWaiters(state)
         self._on_closed: Callable[[], None] | None = None
         self._close_marked = False
 
@@ -71,13 +73,7 @@ class GroupCommit:
 
     def when_synced(self, callback: Callable[[bool], None]) -> None:
         """Call back when everything visible now is synced (True), or cannot be (False)."""
-        state = self._state
-        if state.offline is not None:
-            state.env.call_soon(lambda: callback(False))
-        elif state.synced.index >= state.visible.index:
-            state.env.call_soon(lambda: callback(True))
-        else:
-            self._waiting_for_sync.append((state.visible.index, callback))
+        if self._sync_waiters.add(callback):
             self._sync_soon()
 
     def close(self, on_closed: Callable[[], None]) -> None:
@@ -85,19 +81,31 @@ class GroupCommit:
         self._on_closed = on_closed
         self._state.closing = True
         self._mark.stop()
-        self._state.env.call_soon(self._after_round)
+        self._state.steps.soon(self._after_round)
 
     def drain_for_failure(self) -> list[Entry]:
         """Everything that waits, taken out; no round starts until resume."""
         entries, self._queue, self._queued_bytes = self._queue, [], 0
         self._busy = True
+        self._round = []
         return entries
+
+    def drain_for_fault(self) -> tuple[list[Entry], list[Entry]]:
+        """The same when a step was cut short, and no call uses the file: what may be in it, and what only waited."""
+        being_written = self._round
+        self._flush_scheduled = self._syncing = False
+        if self._sync_timer is not None:
+            self._sync_timer.cancel()
+            self._sync_timer = None
+        self._mark.reset()
+        return being_written, self.drain_for_failure()
 
     def resume(self) -> None:
         """A failure was dealt with: everything visible is synced, or the log is offline."""
         self._busy = False
         self._unsynced_bytes = 0
-        self._release_syncs()
+        self._on_visible()  # a fault may have come before readers were told
+        self._sync_waiters.release()
         self._after_round()
 
     # -- rounds
@@ -105,7 +113,7 @@ class GroupCommit:
     def _schedule_flush(self) -> None:
         if not self._flush_scheduled:
             self._flush_scheduled = True
-            self._state.env.call_soon(self._flush)
+            self._state.steps.soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_scheduled = False
@@ -126,7 +134,7 @@ class GroupCommit:
             if self._queue:
                 self._schedule_flush()
         elif self._syncing:
-            self._queue[:0] = entries  # its end comes back here
+            self._queue[:0], self._round = entries, []  # its end comes back here
             self._queued_bytes += size
         else:
             self._start_round(entries, size, new)
@@ -157,9 +165,9 @@ class GroupCommit:
                 break
             size += len(entry.run)
             number += 1
-        entries, self._queue = self._queue[:number], self._queue[number:]
+        self._round, self._queue = self._queue[:number], self._queue[number:]
         self._queued_bytes -= size
-        return entries, size
+        return self._round, size
 
     def _start_round(self, entries: list[Entry], size: int, new: bool) -> None:
         state = self._state
@@ -193,7 +201,7 @@ class GroupCommit:
                     save_indexes(state, old)
                 self._round_done(entries, segment, size)
 
-        state.env.offload(round_of_writes, done)
+        state.steps.write_away(round_of_writes, done)
 
     def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int) -> None:
         state = self._state
@@ -208,7 +216,7 @@ class GroupCommit:
         self._busy = self._roll_wanted = self._round_wanted = False
         state.reserve.watch()
         self._answer(entries)
-        self._release_syncs()
+        self._sync_waiters.release()
         self._after_round()
 
     def _write_now(self, entries: list[Entry], size: int) -> None:
@@ -223,7 +231,7 @@ class GroupCommit:
                 self._on_failure(error, entries)
                 return
             # Part of it may be in the file: a round goes over the same place, and knows what to do if that fails.
-            self._queue[:0] = entries
+            self._queue[:0], self._round = entries, []
             self._queued_bytes += size
             self._round_wanted = True
             self._schedule_flush()
@@ -234,22 +242,23 @@ class GroupCommit:
         if self._unsynced_bytes >= state.settings.relaxed_sync_bytes:
             self._sync_soon()
         elif self._sync_timer is None:
-            self._sync_timer = state.env.call_later(state.settings.relaxed_sync_ms, self._sync_due)
+            self._sync_timer = state.steps.later(state.settings.relaxed_sync_ms, lambda: self._sync_soon(is_due=True))
         self._mark.arm()
 
     def _answer(self, entries: list[Entry]) -> None:
-        for entry in entries:
-            if entry.on_done is not None:
-                entry.on_done(entry.appended)
-        if moved := sum(not entry.is_mark for entry in entries):
-            self._state.counters.add("log.appends", moved)
-            self._state.counters.add("log.appended_bytes", sum(len(entry.run) for entry in entries))
+        self._round = []
+        tell(entries, lambda entry: entry.appended)
+        moved = [len(entry.run) for entry in entries if not entry.is_mark]
+        if moved:
+            self._state.counters.add("log.appends", len(moved))
+            self._state.counters.add("log.appended_bytes", sum(moved))
             self._on_visible()
 
     def _refuse(self, error: StoreError, entries: list[Entry]) -> None:
         """Nothing of these, nor of what waits behind them, is stored: their numbers are free again."""
         state = self._state
-        waiting, self._queue, self._queued_bytes = entries + self._queue, [], 0
+        waiting = self._round = entries + self._queue
+        self._queue, self._queued_bytes = [], 0
         state.appended = state.visible
         state.full = isinstance(error, DiskFull)
         self._roll_wanted = False  # whoever wanted it asks again; nobody may ask a full disk in a loop
@@ -257,9 +266,8 @@ class GroupCommit:
         self._mark.appended(is_mark=False)
         self._busy = False
         state.reserve.watch()
-        for entry in waiting:
-            if entry.on_done is not None:
-                entry.on_done(Refused(error))
+        self._round = []
+        tell(waiting, lambda entry: Refused(error))
         if self._close_marked:
             self._finish_close()
         else:
@@ -267,11 +275,9 @@ class GroupCommit:
 
     # -- relaxed: the sync that follows
 
-    def _sync_due(self) -> None:
-        self._sync_timer = None
-        self._sync_soon()
-
-    def _sync_soon(self) -> None:
+    def _sync_soon(self, *, is_due: bool = False) -> None:
+        if is_due:
+            self._sync_timer = None
         state, active = self._state, self._state.active
         if self._busy or self._syncing or active is None or state.offline is not None or not self._unsynced_bytes:
             return  # a round under way syncs everything, or there is nothing to do
@@ -291,25 +297,18 @@ class GroupCommit:
             state.synced = target
             self._unsynced_bytes -= size
             state.tail.shrink(target.index)
-            self._release_syncs()
+            self._sync_waiters.release()
             if self._unsynced_bytes and self._sync_timer is None:
-                self._sync_timer = state.env.call_later(state.settings.relaxed_sync_ms, self._sync_due)
+                self._sync_timer = state.steps.later(
+                    state.settings.relaxed_sync_ms, lambda: self._sync_soon(is_due=True)
+                )
             self._after_round()
 
         def sync() -> None:
             state.env.fault("log.before_relaxed_sync")
             active.file.sync()
 
-        state.env.offload(sync, done)
-
-    def _release_syncs(self) -> None:
-        state = self._state
-        waiting, self._waiting_for_sync = self._waiting_for_sync, []
-        for index, callback in waiting:
-            if state.synced.index >= index or state.offline is not None:
-                callback(state.offline is None)
-            else:
-                self._waiting_for_sync.append((index, callback))
+        state.steps.write_away(sync, done)
 
     # -- after a round: the next one, the end, or an idle mark (idle_mark.py)
 

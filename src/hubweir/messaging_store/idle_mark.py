@@ -37,6 +37,11 @@ class IdleMark:
         if self._timer is not None:
             self._timer.cancel()
 
+    def reset(self) -> None:
+        """A step was cut short: the newest batch needs a mark, and no timer is set."""
+        self.stop()
+        self._timer, self._marked = None, False
+
     def arm(self) -> None:
         """The log was busy a moment ago: the mark is due a while from now. One timer, moved when it fires too early."""
         state = self._state
@@ -44,14 +49,14 @@ class IdleMark:
             return
         self._due_ms = state.env.monotonic_ms() + state.settings.idle_mark_ms
         if self._timer is None:
-            self._timer = state.env.call_later(state.settings.idle_mark_ms, self._fire)
+            self._timer = state.steps.later(state.settings.idle_mark_ms, self._fire)
 
     def _fire(self) -> None:
         self._timer = None
         state = self._state
         early = self._due_ms - state.env.monotonic_ms()
         if early > 0:
-            self._timer = state.env.call_later(early, self._fire)
+            self._timer = state.steps.later(early, self._fire)
         elif state.active is None or not self._is_idle():
             self.arm()
         elif not self._marked and state.offline is None and not state.closing:

@@ -155,5 +155,11 @@ class Log(Protocol):
     def set_durability(self, durability: Durability) -> None:
         """Change the mode; the next append starts a new segment, whose header names it."""
 
+    def stop(self, fault: Exception) -> None:
+        """A fault of the owner's code (rule R4): the log goes offline at once, loudly, as after a fault of its own.
+
+        Waiting appends are refused, and it is repaired and comes back by itself.
+        """
+
     def close(self, on_done: Callable[[], None]) -> None:
         """Write and sync what is pending, append the idle mark, sync, close. Appends from now on raise LogOffline."""

@@ -14,6 +14,7 @@ from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader
 from hubweir.messaging_store.segment_files import Segment, SegmentIndexes
+from hubweir.messaging_store.steps import Steps
 from hubweir.messaging_store.tail import Tail, TailRun
 
 MIB = 1024 * 1024
@@ -89,6 +90,10 @@ class LogState:
     fenced: bool = False
     closing: bool = False
     alarms: list[str] = field(default_factory=list)
+    steps: Steps = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.env, self.log_id, self.counters)
 
     def new_header(self, at: End, now_ms: int) -> SegmentHeader:
         """The header of a segment that starts at an end of the log."""
@@ -134,3 +139,16 @@ class LogState:
         if text not in self.alarms:
             self.alarms.append(text)
             self.counters.add("log.alarms")
+
+
+def tell(entries: list[Entry], outcome_of: Callable[[Entry], Appended | Refused]) -> None:
+    """Call the ticket of every entry, in order. Raises the first exception of one, when all were called."""
+    fault: Exception | None = None
+    for entry in entries:
+        if entry.on_done is not None:
+            try:
+                entry.on_done(outcome_of(entry))
+            except Exception as error:
+                fault = fault or error
+    if fault is not None:
+        raise fault

@@ -170,8 +170,10 @@ class MessagingStore:
 
         def removed(result: Result[None]) -> None:
             self._deleting.discard(log_id)
-            on_done(result)
-            self._release_if_over()
+            try:
+                on_done(result)
+            finally:
+                self._release_if_over()
 
         self._env.offload(remove, removed)
 
@@ -254,9 +256,11 @@ class MessagingStore:
         def done(result: Result[int]) -> None:
             waiter = self._epoch_waiters.popleft()
             self._epoch = max(self._epoch, epoch)
-            waiter(result)
-            self._reserve.watch()
-            if self._epoch_waiters:
-                self._take_next_epoch()
+            try:
+                waiter(result)
+            finally:
+                self._reserve.watch()
+                if self._epoch_waiters:
+                    self._take_next_epoch()
 
         self._env.offload(write, done)

@@ -50,7 +50,15 @@ def read_away(
             return
         value: Answer | Refused
         try:
-            value = answer(result.value())
+            raw = result.value()
+            try:
+                value = answer(raw)
+            except (OSError, StoreError):
+                raise
+            except Exception as fault:
+                # On the loop, so the log's own state may be wrong: it stops, and this read is answered first.
+                on_done(Refused(_faulted(state, fault)))
+                raise
         except SegmentGone as gone:
             if not any(gone.segment is kept for kept in state.segments):
                 outcome = again()
@@ -60,6 +68,11 @@ def read_away(
                     on_done(outcome)  # type: ignore[arg-type]  # not pending, so an answer
                 return
             value = Refused(_lost(state, gone))
+        except _ReadFault as error:
+            state.steps.report(error.fault)
+            refusal = _faulted(state, error.fault)
+            state.alarm(str(refusal))
+            value = Refused(refusal)
         except StoreError as error:
             value = Refused(error)
         except OSError as error:
@@ -69,8 +82,30 @@ def read_away(
                 value = Refused(StoreError(f"log {state.log_id}: cannot be read: {error}"))
         on_done(value)
 
-    state.env.offload(call, done)
+    def contained() -> Raw:
+        try:
+            return call()
+        except (OSError, StoreError):
+            raise
+        except Exception as fault:  # reading changes nothing: this read is refused, the log goes on
+            raise _ReadFault(fault) from fault
+
+    state.steps.away(contained, done)
     return pending
+
+
+class _ReadFault(StoreError):
+    """A fault of ours in the part of a read that is away from the loop."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+def _faulted(state: LogState, fault: Exception) -> LogOffline:
+    """The refusal of a read that ended in a fault of ours: retriable."""
+    text = f"log {state.log_id}: a read ended in a fault of the service ({type(fault).__name__}: {fault}); try again"
+    return LogOffline(text)
 
 
 def _lost(state: LogState, gone: SegmentGone) -> StoreError:

@@ -49,6 +49,7 @@ class SegmentLog:
         self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
         self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
         self._repair = Repair(state, self._commit, epochs)
+        state.steps.on_fault = self._repair.faulted
 
     # -- what it is
 
@@ -123,6 +124,11 @@ class SegmentLog:
     def fence(self) -> None:
         """Another writer has the lease: from now on appends raise LogFenced."""
         self._state.fenced = True
+
+    def stop(self, fault: Exception) -> None:
+        """See Log.stop."""
+        self._state.steps.report(fault)
+        self._repair.faulted(fault)
 
     def set_durability(self, durability: Durability) -> None:
         """See Log.set_durability."""
@@ -269,7 +275,7 @@ class SegmentLog:
                     superseded + [name for segment in gone for name in segment.names()] + state.superseded
                 )
 
-        state.env.offload(lambda: remove_segments(files, folder, superseded, gone), removed)
+        state.steps.away(lambda: remove_segments(files, folder, superseded, gone), removed)
         return state.first_index
 
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
@@ -277,7 +283,7 @@ class SegmentLog:
         log = self._state
         snapshot = Snapshot(log.visible.index, state)
         if self._saving or self._closed:
-            log.env.call_soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
+            log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
             return
         self._saving = True
 
@@ -293,7 +299,7 @@ class SegmentLog:
 
         def synced(durable: bool) -> None:
             if durable:
-                log.env.offload(lambda: save(log.env.files, log.folder, snapshot), saved)
+                log.steps.away(lambda: save(log.env.files, log.folder, snapshot), saved)
             else:
                 self._saving = False
                 on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))

@@ -66,6 +66,12 @@ class Tail:
             runs[self._head : head] = [empty] * (head - self._head)
         self._head = head
 
+    def forget_from(self, index: int) -> None:
+        """Drop every run that ends behind an index: it was put here, but never shown."""
+        while len(self._runs) > self._head and self._runs[-1].next_index > index:
+            self._bytes -= len(self._runs.pop().data)
+            self._firsts.pop()
+
     def runs_from(self, index: int) -> list[memoryview]:
         """The data of every run that starts at or behind an index, in order."""
         return [run.data for run in self._runs[self._head :] if run.first_index >= index]

@@ -41,8 +41,8 @@ HOUR_MS = 3_600_000
 SETTINGS = LogSettings(segment_bytes=20_000, tail_bytes=3_000, idle_mark_ms=100)
 
 
-class Violation(AssertionError):
-    """A promise does not hold."""
+class Violation(BaseException):
+    """A promise does not hold. No Exception: a log contains those that are raised in its callbacks."""
 
 
 def body_of(producer_id: int, number: int) -> bytes:

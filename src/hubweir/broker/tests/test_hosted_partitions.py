@@ -1,8 +1,8 @@
 import pytest
 
 from hubweir.broker.commands import ChangePartition, CreatePartition
-from hubweir.broker.hosted_partitions import HostedPartitions
-from hubweir.errors import ENTITY_MOVED, ServiceError
+from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions
+from hubweir.errors import ENTITY_MOVED, LogOffline, ServiceError
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import pack_operations
@@ -67,3 +67,38 @@ def test_partition_that_is_not_here_has_moved() -> None:
     with pytest.raises(ServiceError) as refused:
         Host().partitions.get("0" * 32)
     assert refused.value.condition is ENTITY_MOVED
+
+
+@pytest.mark.parametrize("part", ["sweep", "expire"])
+def test_a_fault_in_the_sweep_of_a_partition_stops_that_one_and_the_sweep_goes_on(part: str) -> None:
+    env, swept = SimulatedEnv(), []
+
+    def visit(hosted: HostedPartition, now_ms: int) -> None:
+        if part == "sweep" and hosted.partition.partition_id == "1":
+            raise ZeroDivisionError("planted")
+        swept.append(hosted.partition.partition_id)
+
+    store = MessagingStore.open(env, "store-0")
+    partitions = HostedPartitions(store, visit)
+    hosted = []
+    for number in range(3):
+        command = CreatePartition(env.new_id(), "hub", str(number), Durability.DURABLE, HOUR_MS)
+        hosted.append(partitions.host(command))
+    if part == "expire":
+        hosted[1].log.expire = lambda **given: 1 // 0  # type: ignore[method-assign]
+    while partitions.expire_next(env.now_ms()):
+        pass
+    assert {"0", "2"} <= set(swept)
+    env.turn()
+    outcomes: list[str] = []
+    for entry in hosted:
+        try:
+            entry.log.append(pack_operations([b"event"]), now_ms=0, on_done=lambda outcome: None)
+            outcomes.append("taken")
+        except LogOffline as refused:
+            outcomes.append(str(refused)[-40:])
+    assert outcomes[0] == outcomes[2] == "taken" and outcomes[1] != "taken"
+    assert len(store.alarms) == 1 and "ZeroDivisionError" in store.alarms[0]
+    env.run_for(5_000)
+    hosted[1].log.append(pack_operations([b"event"]), now_ms=0, on_done=lambda outcome: None)  # it came back
+    assert store.alarms == []

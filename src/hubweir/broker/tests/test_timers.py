@@ -1,7 +1,9 @@
 from typing import Any
 
+import pytest
+
 from hubweir.broker.commands import CreatePartition
-from hubweir.broker.timers import JUMP_MS, SWEEP_MS, TrustedClock
+from hubweir.broker.timers import JUMP_MS, SWEEP_MS, RetentionSweep, TrustedClock
 from hubweir.messaging_store.log import Durability
 
 HOUR_MS = 3_600_000
@@ -29,3 +31,18 @@ def test_small_steps_and_steps_back_are_taken(bench: Any) -> None:
     assert clock.now_ms() == bench.env.wall_ms
     bench.env.wall_ms -= HOUR_MS
     assert clock.now_ms() == bench.env.wall_ms
+
+
+def test_a_sweep_that_ends_in_a_fault_comes_again(bench: Any) -> None:
+    times: list[int] = []
+
+    def visit(now_ms: int) -> bool:
+        times.append(now_ms)
+        raise ZeroDivisionError("planted")
+
+    sweep = RetentionSweep(bench.env, visit)
+    sweep.start()
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            bench.env.pass_time(SWEEP_MS)
+    assert len(times) == 3

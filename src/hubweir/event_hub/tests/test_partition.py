@@ -278,3 +278,12 @@ def test_a_relaxed_hub_that_never_had_an_event_has_none_after_an_unclean_start()
     log = MessagingStore.open(env, "store-0").create_log(log_id, durability=Durability.RELAXED)
     found = Partition(log, "hub", "0").info()
     assert (found.begin_sequence_number, found.last_sequence_number, found.is_empty) == (-1, -1, True)
+
+
+def test_a_reader_that_faults_when_it_is_woken_keeps_none_of_the_others_asleep() -> None:
+    owner = Owner()
+    woken: list[int] = []
+    owner.partition.wait(0, lambda: woken.append(1 // 0))
+    owner.partition.wait(0, lambda: woken.append(2))
+    owner.append()
+    assert woken == [2]

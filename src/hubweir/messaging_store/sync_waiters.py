@@ -1,0 +1,38 @@
+"""Who waits until what is visible now is synced: snapshots, which may cover durable records only (rule R11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hubweir.messaging_store.log_state import LogState
+
+
+class SyncWaiters:
+    """The waiters of one log. A callback gets True when it is synced, False when it cannot be."""
+
+    __slots__ = ("_state", "_waiting")
+
+    def __init__(self, state: LogState) -> None:
+        self._state = state
+        self._waiting: list[tuple[int, Callable[[bool], None]]] = []
+
+    def add(self, callback: Callable[[bool], None]) -> bool:
+        """Call back in time, never inside this call; whether a sync has to be seen to."""
+        state = self._state
+        is_online = state.offline is None
+        if is_online and state.synced.index < state.visible.index:
+            self._waiting.append((state.visible.index, callback))
+            return True
+        state.steps.soon(lambda: callback(is_online))
+        return False
+
+    def release(self) -> None:
+        """Something was synced, or the log went offline."""
+        state = self._state
+        waiting, self._waiting = self._waiting, []
+        is_online = state.offline is None
+        for index, callback in waiting:
+            if is_online and state.synced.index < index:
+                self._waiting.append((index, callback))
+            else:
+                state.steps.soon(lambda callback=callback: callback(is_online))  # type: ignore[misc]
