@@ -22,6 +22,8 @@ COMMANDS = {
         "Make, list and delete authorization rules; show and renew their keys.",
     ),
     "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
+    "health": ("hubweir.cli.health", "health", "Exit with 0 when the service is ready, for containers."),
+    "config": ("hubweir.cli.config_file", "config_file", "Check, show, export and compare Config.json files."),
     "store": ("hubweir.cli.store", "store", "Look into a data folder: logs, batches, checksums."),
     "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),
 }

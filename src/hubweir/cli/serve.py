@@ -19,6 +19,7 @@ from hubweir import kernels
 from hubweir.config.emulator_entities import NamespaceConfig, Root
 from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
+from hubweir.config.emulator_variables import companions_in
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.config.sources import TYPES, load
 from hubweir.desired_entities import only_namespace
@@ -28,8 +29,6 @@ from hubweir.launcher import Service
 READY_LINE = "hubweir is ready"
 # And whoever starts the official emulators waits for this one.
 EMULATOR_READY_LINE = "Emulator Service is Successfully Up!"
-# What the official emulators want in their environment: a licence, and services that they keep their data in.
-COMPANIONS = {"ACCEPT_EULA", "BLOB_SERVER", "METADATA_SERVER", "SQL_SERVER", "MSSQL_SA_PASSWORD", "SQL_WAIT_INTERVAL"}
 
 
 def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -127,8 +126,8 @@ def configured(
     Prints its warnings; EmulatorFileError has every error of it.
     """
     settings = load(flags, environment, file)
-    companions = sorted(COMPANIONS & set(environment)) if settings.profile == "official-emulator" else []
-    if companions:
+    companions = companions_in(environment)
+    if companions and (settings.profile == "official-emulator" or settings.emulator_config):
         click.echo(
             f"variables of the official emulators that hubweir has no use for: {', '.join(companions)}", err=True
         )

@@ -1,5 +1,6 @@
 """Where settings come from: flags win over the environment, that over a TOML file, that over the defaults.
 
+The variables and the mount points of the official emulators' containers count as defaults (emulator_variables.py).
 In the environment a setting is `HUBWEIR_` and its name in capitals; lists are separated by commas. A TOML file has the
 names of settings.py at its top level. Whatever is not a setting, or has the wrong type, is refused by name: a typing
 error must not silently leave a default in force.
@@ -11,10 +12,11 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hubweir.config.emulator_variables import MOUNT_POINTS, emulator_defaults
 from hubweir.config.settings import BadSetting, Settings
 
 PREFIX = "HUBWEIR_"
@@ -32,12 +34,14 @@ def load(
     file: Path | None = None,
     *,
     below: Mapping[str, object] | None = None,
+    mount_points: Iterable[Path] = MOUNT_POINTS,
 ) -> Settings:
     """The settings of a service. flags: by setting name; a flag that is None was not given. below: win over defaults.
 
-    file: a TOML file; without it, the one that HUBWEIR_CONFIG names, if any. Raises BadSetting with the source.
+    file: a TOML file; without it, the one that HUBWEIR_CONFIG names, if any. mount_points: where a Config.json of the
+    official emulators is looked for. Raises BadSetting with the source.
     """
-    values: dict[str, Any] = dict(below or {})
+    values: dict[str, Any] = {**(below or {}), **emulator_defaults(environment, mount_points)}
     path = file or (Path(environment["HUBWEIR_CONFIG"]) if environment.get("HUBWEIR_CONFIG") else None)
     if path is not None:
         values.update(_from_file(path))

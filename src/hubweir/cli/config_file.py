@@ -1,0 +1,153 @@
+"""hubweir config validate | show | export | diff: Config.json files, and what they come to."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from hubweir.cli.live_namespace import differences, live_document
+from hubweir.cli.serve import takes_settings
+from hubweir.cli.session import Target, takes_target
+from hubweir.config.effective_document import effective_document
+from hubweir.config.emulator_entities import EmulatorConfig
+from hubweir.config.emulator_file import read_emulator_files
+from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE, FileLimits
+from hubweir.config.problems import EmulatorFileError, Problem
+from hubweir.config.settings import Settings
+from hubweir.config.sources import load
+from hubweir.namespace.tiers import PROFILES
+
+takes_files = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+takes_profile = click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default="development",
+    show_default=True,
+    help="official-emulator holds the files to that emulator's limits.",
+)
+strictly = click.option("--strict-config", "strict", is_flag=True, help="A member that nothing reads is an error.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+@click.group(name="config")
+def config_file() -> None:
+    """Check, show, export and compare Config.json files."""
+
+
+@config_file.command()
+@takes_files
+@takes_profile
+@strictly
+@as_json
+def validate(files: tuple[Path, ...], profile: str, strict: bool, as_json: bool) -> None:
+    """Check files, or folders of them, as one configuration. Exit code 1, and every error with its place."""
+    try:
+        found = read_emulator_files(files, limits=_limits(profile), strict=strict)
+        problems, left_out = found.warnings, 0
+    except EmulatorFileError as error:
+        found, problems, left_out = None, error.problems, error.left_out
+    if as_json:
+        documents = [_problem(problem) for problem in problems]
+        click.echo(json.dumps({"valid": found is not None, "problems": documents, "left_out": left_out}, indent=2))
+    else:
+        for problem in problems:
+            click.echo(str(problem))
+        if left_out:
+            click.echo(f"and {left_out} more problems")
+        if found is not None:
+            click.echo(_summary(found))
+    if found is None:
+        sys.exit(1)
+
+
+@config_file.command()
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Read settings from this TOML file; flags and HUBWEIR_ variables win over it.",
+)
+@takes_settings
+def show(config: Path | None, **flags: object) -> None:
+    """Show as JSON what `hubweir serve` with the same flags would come to: settings, entities, defaults filled in.
+
+    Keys are not shown.
+    """
+    settings = load(flags, os.environ, config)
+    document: dict[str, object] = {"Settings": _settings(settings)}
+    if settings.emulator_config:
+        paths = [Path(path) for path in settings.emulator_config]
+        limits = replace(_limits(settings.profile), throughput_units_max=settings.max_throughput_units)
+        found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
+        for warning in found.warnings:
+            click.echo(str(warning), err=True)
+        document |= effective_document(found, longest_ms=PROFILES[settings.profile].retention_ms)
+    click.echo(json.dumps(document, indent=2))
+
+
+@config_file.command()
+@click.option("--with-keys", is_flag=True, help="Write the keys of rules too; without them, new ones are drawn.")
+@takes_target
+def export(target: Target, with_keys: bool) -> None:
+    """Print a Config.json that makes what the namespace has now."""
+    document = target.run(lambda connection: live_document(connection, with_keys=with_keys))
+    click.echo(json.dumps(document, indent=2))
+
+
+@config_file.command()
+@takes_files
+@takes_profile
+@takes_target
+def diff(target: Target, files: tuple[Path, ...], profile: str) -> None:
+    """Compare files with the namespace as it is. Exit code 1 when they differ, one line for each difference.
+
+    `+` is in the files only, `-` in the namespace only, `~` in both with other values; what the files do not say is
+    no difference. Keys are not compared.
+    """
+    found = read_emulator_files(files, limits=_limits(profile))
+    live = target.run(lambda connection: live_document(connection, with_keys=False))
+    lines = differences(found, live)
+    for line in lines:
+        click.echo(line)
+    if lines:
+        sys.exit(1)
+    click.echo("no differences")
+
+
+def _limits(profile: str) -> FileLimits:
+    return OFFICIAL_EMULATOR if profile == "official-emulator" else SERVICE
+
+
+def _problem(problem: Problem) -> dict[str, object]:
+    return {
+        "severity": problem.severity.value,
+        "kind": problem.kind.value,
+        "file": problem.location.file,
+        "line": problem.location.line,
+        "column": problem.location.column,
+        "path": problem.location.path,
+        "what": problem.what,
+        "found": problem.found,
+        "allowed": problem.allowed,
+    }
+
+
+def _summary(found: EmulatorConfig) -> str:
+    hubs = sum(len(namespace.hubs) for namespace in found.namespaces)
+    return f"valid: {_count(len(found.namespaces), 'namespace')}, {_count(hubs, 'event hub')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _settings(settings: Settings) -> dict[str, object]:
+    """Every setting but the secret ones."""
+    return {
+        line.name: getattr(settings, line.name) for line in dataclasses.fields(settings) if not line.metadata["secret"]
+    }

@@ -1,0 +1,49 @@
+"""Files with their defaults filled in, as a file again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hubweir.config.effective_document import effective_document
+from hubweir.config.emulator_file import parse_emulator_file
+
+FILE = {
+    "UserConfig": {
+        "NamespaceConfig": [
+            {
+                "Name": "ns1",
+                "Sku": "Standard",
+                "Hostnames": ["one.example"],
+                "ThroughputUnits": 1,
+                "MaximumThroughputUnits": 4,
+                "IsAutoInflateEnabled": True,
+                "AuthorizationRules": [{"KeyName": "all", "PrimaryKey": "k", "Rights": ["Manage", "Send", "Listen"]}],
+                "Entities": [
+                    {"Name": "a", "PartitionCount": 2, "ConsumerGroups": [{"Name": "g"}], "MessageRetentionInDays": 2},
+                    {"Name": "b", "PartitionCount": 1, "Status": "Disabled", "UserMetadata": "mine"},
+                ],
+            }
+        ],
+    }
+}
+
+
+def test_the_document_reads_back_as_the_same_configuration_and_holds_no_key() -> None:
+    first = parse_emulator_file(json.dumps(FILE).encode(), file="f")
+    document = effective_document(first)
+    text = json.dumps(document)
+    assert "PrimaryKey" not in text
+    again = parse_emulator_file(text.encode(), file="f")
+    assert effective_document(again) == document
+    (before,), (after,) = first.namespaces, again.namespaces
+    assert [hub.name for hub in after.hubs] == ["a", "b"]
+    assert replace(after, hubs=()) == replace(before, hubs=())
+    assert (after.hubs[0].retention_ms, after.hubs[0].consumer_groups) == (2 * 86_400_000, ("g",))
+    assert (after.hubs[1].status, after.hubs[1].user_metadata) == (before.hubs[1].status, "mine")
+
+
+def test_the_profile_bounds_the_default_of_retention_and_not_what_a_file_says() -> None:
+    document = effective_document(parse_emulator_file(json.dumps(FILE).encode(), file="f"), longest_ms=3_600_000)
+    text = json.dumps(document)
+    assert '"RetentionTimeInHours": 1,' in text and '"RetentionTimeInHours": 48,' in text
