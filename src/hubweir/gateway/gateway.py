@@ -17,6 +17,7 @@ from hubweir.env import Env
 from hubweir.errors import CONNECTION_FORCED, NOT_FOUND, ServiceError
 from hubweir.event_hub.event_hub import HubRouter
 from hubweir.gateway.amqp.connection_host import ConnectionHost
+from hubweir.gateway.amqp.management_rate import ManagementRate
 from hubweir.gateway.append_queue import AppendQueue
 from hubweir.gateway.authorization import Authorization
 from hubweir.gateway.brokers import BrokerClient, Brokers
@@ -63,6 +64,7 @@ class Gateway:
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
         self.management = Management(namespace, self.directory, self.keeper, self.units)
+        self.management_rate = ManagementRate(settings.management_reads_per_second, now_ms=env.monotonic_ms())
         self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self.process_budget = ProcessBudget(settings.process_budget_bytes)
         self._routers: dict[str, HubRouter] = {}

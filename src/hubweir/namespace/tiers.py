@@ -23,6 +23,7 @@ class Profile:
     consumer_groups: int | None  # of one hub, $Default included
     retention_ms: int | None
     connections: int | None
+    management_reads_per_second: int | None  # of runtime information
 
     def check_hub_count(self, count: int) -> None:
         """Raise RESOURCE_LIMIT when a namespace may not have this many event hubs."""
@@ -49,12 +50,12 @@ _MIB, _KIB = MESSAGE_SIZE_LIMIT_BYTES, 1024
 PROFILES = {
     profile.name: profile
     for profile in (
-        #       name                 message    hubs  groups  retention     connections
-        Profile("development",       _MIB,      None, None,   None,         None),
-        Profile("official-emulator", _MIB,      10,   21,     HOUR_MS,      10),
-        Profile("basic",             256 * _KIB, 10,  1,      DAY_MS,       100),
-        Profile("standard",          _MIB,      10,   20,     7 * DAY_MS,   5_000),
-        Profile("premium",           _MIB,      100,  100,    90 * DAY_MS,  10_000),
+        #       name                 message    hubs  groups  retention     connections  reads
+        Profile("development",       _MIB,      None, None,   None,         None,        None),
+        Profile("official-emulator", _MIB,      10,   21,     HOUR_MS,      10,          None),
+        Profile("basic",             256 * _KIB, 10,  1,      DAY_MS,       100,         50),
+        Profile("standard",          _MIB,      10,   20,     7 * DAY_MS,   5_000,       50),
+        Profile("premium",           _MIB,      100,  100,    90 * DAY_MS,  10_000,      50),
     )
 }  # fmt: skip
 DEVELOPMENT = PROFILES["development"]

@@ -13,7 +13,8 @@
 
 READ is the service's (management operations of the client libraries); the rest are hubweir's own, in the same form.
 Every request is authorised by itself: by the token it carries (security_token) or else by the connection's claims.
-What a request asks and what the answer holds is management_forms.py.
+How often a hub or partition is READ in a second is limited in the tiers (management_rate.py). What a request asks and
+what the answer holds is management_forms.py.
 """
 
 from __future__ import annotations
@@ -76,12 +77,17 @@ class ManagementNode(RequestNode):
         token = (message.application_properties or {}).get("security_token")
         self.host.claims.authorize_request(rights, path, token if isinstance(token, str) and token else None)
 
-    def _read_hub(self, message: Message, size: int, name: str) -> None:
+    def _authorize_read(self, message: Message, name: str) -> None:
+        """As _authorize, for runtime information; then SERVER_BUSY above the rate. A stranger uses none of it up."""
         self._authorize(message, Rights.ALL, name)
+        self.host.gateway.management_rate.take(self.host.env.monotonic_ms())
+
+    def _read_hub(self, message: Message, size: int, name: str) -> None:
+        self._authorize_read(message, name)
         self.answer(message, size, OK, "OK", hub_map(self._management.hub(name)))
 
     def _read_partition(self, message: Message, size: int, name: str) -> None:
-        self._authorize(message, Rights.ALL, name)
+        self._authorize_read(message, name)
         hub = self._management.hub(name).name
         partition_id = text_property(message, "partition") or ""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.messaging.message import Message, Properties, ValueBody
+from hubweir.amqp.messaging.message import Message, Properties, ValueBody, encode_message
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Symbol, Timestamp
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.management_forms import YEAR_ONE_MS
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, status_of
+from hubweir.gateway.settings import GatewaySettings
 
 HUB, PARTITION, GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
 
@@ -216,3 +217,73 @@ def test_changes_need_the_manage_right(world: World, rule: str, operation: str) 
     assert peer.put_token("sb://localhost/", rule=rule)[0] == 202
     assert status_of(ask(peer, operation, HUB, "Hub", {}))[0] == 401
     assert status_of(ask(peer, "READ", HUB, "Hub"))[0] == 200
+
+
+class Asker:
+    """A connection with a pair of links on $management, ready to ask many times at one moment."""
+
+    def __init__(self, peer: Peer, **said: object) -> None:
+        self.peer = peer
+        self._reply, self._link = peer.receiver("$management", credit=500), peer.sender("$management")
+        self._said = {"operation": "READ", "type": HUB, "name": "Hub", **said}
+
+    def ask(self, times: int) -> None:
+        for _ in range(times):
+            request = Message(properties=Properties(message_id="m"), application_properties=dict(self._said))
+            self._link.send(encode_message(request), settled=True)
+
+    def answers(self) -> list[int]:
+        """The statuses of all answers so far, which come within a few milliseconds of their requests."""
+        self.peer.run(10)
+        return [status_of(answer)[0] for answer in self.peer.received(self._reply)]
+
+
+def test_in_a_tier_a_namespace_answers_so_many_reads_a_second_and_not_one_more() -> None:
+    """Two connections ask at one moment: fifty are answered between them; then one for each 20 ms that pass."""
+    world = World(hubs={"Hub": 3}, settings=GatewaySettings(management_reads_per_second=50))
+    one, other = Asker(world.trusted_peer()), Asker(world.trusted_peer(), type=PARTITION, partition="0")
+    one.ask(30)
+    other.ask(40)
+    answers = one.answers() + other.answers()
+    assert (answers.count(200), answers.count(503)) == (50, 20)
+    for waits_ms, more in ((20, 1), (200, 10), (60_000, 50)):
+        # What came in while answers were read is used up first.
+        world.run_for(20)
+        before = drained(one)
+        world.run_for(waits_ms - 10)
+        one.ask(70)
+        assert one.answers().count(200) == before + more
+
+
+def drained(asker: Asker) -> int:
+    """Use up what there is, down to the last; how many were answered so far."""
+    asker.ask(60)
+    return asker.answers().count(200)
+
+
+def test_who_is_over_the_rate_hears_what_to_do_and_is_answered_when_it_has_waited() -> None:
+    world = World(hubs={"Hub": 1}, settings=GatewaySettings(management_reads_per_second=1))
+    peer = world.trusted_peer()
+    assert status_of(ask(peer, "READ", HUB))[0] == 200
+    answer = ask(peer, "READ", HUB)
+    code, text = status_of(answer)
+    assert (code, (answer.application_properties or {})["error-condition"]) == (503, "com.microsoft:server-busy")
+    assert "Wait" in text
+    assert status_of(ask(peer, "LIST", HUB))[0] == 200  # no runtime information of a hub or partition
+    world.run_for(1_000)
+    assert status_of(ask(peer, "READ", HUB))[0] == 200
+
+
+def test_a_stranger_uses_up_nothing_of_the_rate() -> None:
+    world = World(hubs={"Hub": 1}, settings=GatewaySettings(management_reads_per_second=2))
+    stranger, owner = Asker(world.peer()), Asker(world.trusted_peer())
+    stranger.ask(50)
+    assert stranger.answers() == [401] * 50
+    owner.ask(2)
+    assert owner.answers() == [200] * 2
+
+
+def test_without_a_tier_reads_are_not_counted(peer: Peer) -> None:
+    asker = Asker(peer)
+    asker.ask(90)
+    assert asker.answers() == [200] * 90
