@@ -81,6 +81,10 @@ class Claims:
             )
         self._by_path[audience.segments] = Claim(audience, verified.rights, verified.expires_at_ms, verified.token)
 
+    def delete(self, audience: Scope) -> None:
+        """Forget the claim for exactly this audience; does nothing when there is none. The caller checks its links."""
+        self._by_path.pop(audience.segments, None)
+
     def grant(self, grant: ConnectionGrant) -> None:
         """Take what SASL proved: the rights of that rule on the whole namespace."""
         self._grant = grant

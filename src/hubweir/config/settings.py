@@ -57,6 +57,10 @@ class Settings:
     )
     tls_cert: str = setting("", "PEM file of the certificate and its chain; empty: a development certificate is made")
     tls_key: str = setting("", "PEM file of the certificate's key")
+    plain_without_tls: bool = setting(
+        False,
+        "SASL PLAIN, which shows a key, is taken from other machines without TLS too; always so in official-emulator",
+    )
     tls_client_ca: str = setting(
         "", "PEM file of the CAs whose client certificates SASL EXTERNAL takes; empty: clients are asked for none"
     )

@@ -19,6 +19,7 @@ from typing import Protocol, cast
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.events import Event
 from hubweir.drivers.monotonic import monotonic_ms
+from hubweir.drivers.peer_address import is_local
 from hubweir.drivers.tls import PeerCertificate, peer_certificate
 
 logger = logging.getLogger(__name__)
@@ -110,6 +111,14 @@ class AmqpDriver(asyncio.BufferedProtocol):
     def peer_certificate(self) -> PeerCertificate | None:
         """The certificate that the peer showed and TLS verified; None when it showed none, or there is no TLS."""
         return None if self._transport is None else peer_certificate(self._transport.get_extra_info("peercert"))
+
+    @property
+    def is_private(self) -> bool:
+        """True when no other machine can read what is said here: there is TLS, or the peer is on this machine."""
+        transport = self._transport
+        return transport is not None and (
+            transport.get_extra_info("ssl_object") is not None or is_local(transport.get_extra_info("peername"))
+        )
 
     @property
     def writing_paused(self) -> bool:

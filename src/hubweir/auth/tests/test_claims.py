@@ -230,6 +230,17 @@ def test_a_connection_holds_so_many_audiences_and_may_still_renew_them() -> None
     assert len(claims) == CLAIMS_LIMIT
 
 
+def test_a_deleted_claim_is_gone_and_the_others_stay() -> None:
+    claims, rules = Claims(), Rules()
+    for audience in (HUB, PARTITION):
+        claims.put(audience, rules.token("LISTEN"))
+    claims.delete(HUB)
+    assert not allows(claims, Rights.LISTEN, HUB)
+    assert allows(claims, Rights.LISTEN, PARTITION)
+    claims.delete(HUB)  # again, which is nothing
+    assert len(claims) == 1
+
+
 def test_plain_grants_the_rights_of_its_rule_on_everything_and_follows_the_rule() -> None:
     claims, rules = Claims(), Rules()
     claims.grant(check_plain(b"\0SEND\0SEND key", rules.find))

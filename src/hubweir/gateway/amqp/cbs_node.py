@@ -3,6 +3,7 @@
 A token is judged by its content: what begins as a shared access signature is one, whatever type it is declared as.
 The rights of its rule are recorded for the audience that the request names, until the token expires. What is wrong
 with a token is told in the words that clients know; whether an entity exists is told only when the token is good.
+delete-token takes one back; whether there was one makes no difference to its answer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PUT_TOKEN = "put-token"
+PUT_TOKEN, DELETE_TOKEN = "put-token", "delete-token"
 ACCEPTED = 202
 
 
@@ -63,10 +64,14 @@ class CbsNode(RequestNode):
     def _put(self, message: Message) -> None:
         operation = text_property(message, "operation")
         audience = text_property(message, "name")
-        if operation != PUT_TOKEN:
-            raise ServiceError(NOT_IMPLEMENTED, f"$cbs knows the operation {PUT_TOKEN}, not {str(operation)[:64]!r}.")
+        if operation not in (PUT_TOKEN, DELETE_TOKEN):
+            text = f"$cbs knows the operations {PUT_TOKEN} and {DELETE_TOKEN}, not {str(operation)[:64]!r}."
+            raise ServiceError(NOT_IMPLEMENTED, text)
         if not audience:
             raise ServiceError(ARGUMENT_ERROR, "The request has no property 'name' with the address to authorise.")
+        if operation == DELETE_TOKEN:
+            self.host.claims.delete(audience)
+            return
         body = message.body
         if not isinstance(body, ValueBody) or not isinstance(body.value, str):
             raise ServiceError(ARGUMENT_ERROR, "The body of put-token must be one AMQP string, the token.")

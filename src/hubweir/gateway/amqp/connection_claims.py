@@ -6,18 +6,20 @@ grace of auth/claims.py, so that a renewal under way is not too late. A new atta
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hubweir.auth.claims import GRACE_MS, Claims
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import invalid_audience
-from hubweir.drivers.tls import PeerCertificate
 from hubweir.env import Timer
 from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.gateway.amqp.node import Node
+from hubweir.namespace.resource_path import IllegalPath
 from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
+    from hubweir.drivers.amqp_driver import AmqpDriver
     from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 
@@ -30,11 +32,17 @@ class ConnectionClaims:
         self._claims = Claims()
         self._timer: Timer | None = None
 
-    def prove(self, mechanism: str, response: bytes, certificate: PeerCertificate | None) -> None:
-        """Take the proof of a SASL mechanism, for the whole connection; ServiceError UNAUTHORIZED when it is none."""
+    def prove(self, mechanism: str, response: bytes, driver: AmqpDriver | None) -> None:
+        """Take the proof of a SASL mechanism, for the whole connection; ServiceError UNAUTHORIZED when it is none.
+
+        driver: of the connection, for what its transport knows of the peer.
+        """
         if mechanism == "PLAIN":
+            if not self._host.settings.plain_without_tls and (driver is None or not driver.is_private):
+                raise ServiceError(UNAUTHORIZED, "SASL PLAIN shows a key: over the network it needs TLS.")
             self._claims.grant(self._authorization.plain(response))
         elif mechanism == "EXTERNAL":
+            certificate = None if driver is None else driver.peer_certificate
             self._claims.grant(self._authorization.external(certificate, response))
             self._plan_sweep()
         else:
@@ -44,6 +52,13 @@ class ConnectionClaims:
         """Take a token for an audience; ServiceError as Authorization.put_token."""
         self._authorization.put_token(self._claims, token, audience)
         self._plan_sweep()
+
+    def delete(self, audience: str) -> None:
+        """Forget the token for an audience: links that no other claim covers end now. An unknown one is nothing."""
+        with suppress(IllegalPath):
+            self._claims.delete(Scope.parse(audience))
+            self._hold_all()
+            self._plan_sweep()
 
     def require(self, right: Rights, resource: Scope) -> None:
         """Raise ServiceError UNAUTHORIZED, with the text that clients match, unless a claim gives the right now."""

@@ -204,9 +204,8 @@ class ConnectionHost:
         if event.mechanism in _WITHOUT_PROOF:
             code = SASL_OK
         else:
-            certificate = None if self._driver is None else self._driver.peer_certificate
             try:
-                self.claims.prove(event.mechanism, event.response, certificate)
+                self.claims.prove(event.mechanism, event.response, self._driver)
                 code = SASL_OK
             except ServiceError as refusal:
                 logger.info("SASL of %s refused: %s", self.peer, refusal.text)

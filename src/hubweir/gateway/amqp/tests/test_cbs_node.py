@@ -122,6 +122,54 @@ def test_a_token_is_judged_by_its_content_whatever_its_type_says(peer: Peer) -> 
     assert status_of(peer.request("$cbs", request))[0] == 202
 
 
+def delete_token(audience: object) -> Message:
+    said = {"operation": "delete-token", "type": "servicebus.windows.net:sastoken", "name": audience}
+    return Message(application_properties=said, body=ValueBody(None))
+
+
+def test_a_deleted_token_takes_its_links_along_and_leaves_those_of_others(peer: Peer) -> None:
+    for audience in (HUB, "sb://localhost/hub2"):
+        assert peer.put_token(audience)[0] == 202
+    gone, reader, stays = peer.sender("hub"), peer.receiver(READER), peer.sender("hub2")
+    assert status_of(peer.request("$cbs", delete_token(HUB))) == (202, "Accepted")
+    for link in (gone, reader):
+        assert peer.refusal(link).condition == "amqp:unauthorized-access"
+    assert peer.is_attached(stays)
+    assert not peer.is_attached(peer.sender("hub"))
+    assert peer.put_token(HUB)[0] == 202
+    assert peer.is_attached(peer.sender("hub"))
+
+
+def test_a_link_that_another_token_covers_stays_when_one_is_deleted(peer: Peer) -> None:
+    assert peer.put_token("sb://localhost/")[0] == 202
+    assert peer.put_token(HUB)[0] == 202
+    link = peer.sender("hub")
+    assert status_of(peer.request("$cbs", delete_token(HUB)))[0] == 202
+    assert peer.is_attached(link)
+
+
+@pytest.mark.parametrize("audience", ["sb://localhost/none", "sb://localhost/", "hub", "sb://localhost/hub/../x"])
+def test_deleting_what_is_not_there_changes_nothing_and_tells_nothing(peer: Peer, audience: str) -> None:
+    assert peer.put_token(HUB)[0] == 202
+    link = peer.sender("hub")
+    assert status_of(peer.request("$cbs", delete_token(audience))) == (202, "Accepted")
+    assert peer.is_attached(link)
+
+
+def test_a_deletion_without_an_audience_is_no_request(peer: Peer) -> None:
+    assert status_of(peer.request("$cbs", delete_token(7)))[0] == 400
+
+
+def test_a_token_deleted_on_one_connection_stays_on_another(world: World, peer: Peer) -> None:
+    other = world.peer()
+    for each in (peer, other):
+        assert each.put_token(HUB)[0] == 202
+    link = other.sender("hub")
+    assert status_of(peer.request("$cbs", delete_token(HUB)))[0] == 202
+    peer.run()
+    assert other.is_attached(link)
+
+
 def test_another_operation_is_refused(peer: Peer) -> None:
     request = Message(application_properties={"operation": "steal-token", "name": HUB}, body=ValueBody("x"))
     assert status_of(peer.request("$cbs", request))[0] == 501

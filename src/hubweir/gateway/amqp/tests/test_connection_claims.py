@@ -7,6 +7,7 @@ import pytest
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, put_token, status_of
+from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
 
 HUB = "sb://localhost/hub"
@@ -129,6 +130,16 @@ def test_sasl_lets_in_who_proves_a_rule_and_nobody_else(
         assert not peer.endpoint.is_open
         code = [entry.code for entry in peer.side.events if type(entry).__name__ == "SaslFinished"]
         assert code in ([1], [])
+
+
+@pytest.mark.parametrize("right", ["key", "wrong key"])
+def test_plain_from_another_machine_is_taken_over_tls_or_where_a_setting_allows_it(right: str) -> None:
+    response = f"\0{ROOT}\0{KEY if right == 'key' else 'wrong'}".encode()
+    closed, allowed = World(), World(settings=GatewaySettings(plain_without_tls=True))
+    for world, private, opens in ((closed, False, False), (closed, True, True), (allowed, False, True)):
+        peer = world.peer(mechanism="PLAIN", response=response, is_private=private)
+        assert peer.endpoint.is_open is (opens and right == "key")
+    assert closed.peer(is_private=False).put_token(HUB)[0] == 202  # a token shows no key
 
 
 def test_a_link_by_certificate_ends_with_the_certificate_and_the_grace_and_not_before(world: World) -> None:

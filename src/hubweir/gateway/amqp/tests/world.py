@@ -127,16 +127,9 @@ class World:
     def run_for(self, milliseconds: int) -> None:
         self.env.run_for(milliseconds)
 
-    def peer(
-        self,
-        *,
-        mechanism: str = "ANONYMOUS",
-        response: bytes = b"",
-        opened: bool = True,
-        certificate: PeerCertificate | None = None,
-    ) -> Peer:
-        settings = EndpointSettings("peer", HOST, sasl_mechanism=mechanism, sasl_response=response)
-        peer = Peer(self, settings, certificate=certificate)
+    def peer(self, *, mechanism: str = "ANONYMOUS", response: bytes = b"", opened: bool = True, **known: Any) -> Peer:
+        """known: what its transport knows of the peer, as Peer has it."""
+        peer = Peer(self, EndpointSettings("peer", HOST, sasl_mechanism=mechanism, sasl_response=response), **known)
         if opened:
             peer.endpoint.open()
             self.run_for(20)
@@ -150,8 +143,15 @@ class World:
 class Peer:
     """One connection: a client endpoint, a connection host, and the two drivers between them."""
 
-    def __init__(self, world: World, settings: EndpointSettings, *, certificate: PeerCertificate | None = None) -> None:
-        self.peer_certificate = certificate  # what TLS verified
+    def __init__(
+        self,
+        world: World,
+        settings: EndpointSettings,
+        *,
+        certificate: PeerCertificate | None = None,
+        is_private: bool = True,
+    ) -> None:
+        self.peer_certificate, self.is_private = certificate, is_private  # what the transport knows of the peer
         self.world = world
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
