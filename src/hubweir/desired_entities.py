@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig, NamespaceConfig
-from hubweir.config.problems import EmulatorFileError, Kind, Location, Problem, Problems, Severity
+from hubweir.config.problems import Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
 from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, parse_availability
@@ -112,12 +112,3 @@ async def _asked(start: Callable[[Callable[[Any], None]], None]) -> Any:
     if isinstance(answer, ServiceError):
         raise answer
     return answer
-
-
-def only_namespace(namespaces: tuple[NamespaceConfig, ...]) -> NamespaceConfig:
-    """The one namespace of event hubs; EmulatorFileError when there are several, which one service does not serve."""
-    for second in namespaces[1:]:
-        what = "one service serves one namespace of event hubs, and this is a further one"
-        allowed = "one namespace; start another service for each of the others"
-        raise EmulatorFileError([Problem(Severity.ERROR, Kind.NOT_SERVED, second.location, what, second.name, allowed)])
-    return namespaces[0]

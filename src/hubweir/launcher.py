@@ -1,10 +1,10 @@
 """Composition root: settings in, a running service out. The only module that knows gateway and broker both.
 
-Starting: the data folder's lock → its format → certificate → catalog → store → broker → gateway, which has every
-partition of the catalog opened → listeners. So nobody can connect before everything is there, and a start that fails
-leaves nothing open. Stopping is the same backwards: no new connections and /ready says so → what was received is
-settled → connections are closed with a condition that makes clients connect again → idle marks → locks are released.
-Long because every step of a start and of a stop stands here, in its order.
+Starting: the data folder's lock → its format → certificate → catalogs → store → broker → a gateway for each namespace,
+which has every partition of its catalog opened (served_namespaces.py) → listeners. So nobody can connect before
+everything is there, and a start that fails leaves nothing open. Stopping is the same backwards: no new connections and
+/ready says so → what was received is settled → connections are closed with a condition that makes clients connect
+again → idle marks → locks are released.
 """
 
 from __future__ import annotations
@@ -12,49 +12,45 @@ from __future__ import annotations
 import asyncio
 import datetime
 import gc
-import hmac
-import ipaddress
 import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
+from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.broker import Broker
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
-from hubweir.config.emulator_entities import NamespaceConfig
-from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
+from hubweir.config.development_key import check_development_key
+from hubweir.config.namespace_settings import NamespaceSettings, hosts_of, namespaces_of
+from hubweir.config.settings import ROOT_RULE, Settings
 from hubweir.config.token_issuer import token_issuer
 from hubweir.counters import Counters
-from hubweir.desired_entities import make_entities
-from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
+from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.drivers.broker_driver import connect
 from hubweir.drivers.descriptor_limit import raise_descriptor_limit
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.http_driver import HttpDriver
+from hubweir.drivers.open_connections import OpenConnections
 from hubweir.drivers.port_switch import PortSwitch
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.tls import CertificateFiles, server_context
 from hubweir.env import Files, FolderLock
-from hubweir.errors import HubweirError, NewerFormat, ServiceError
+from hubweir.errors import HubweirError, NewerFormat
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
-from hubweir.gateway.settings import GatewaySettings
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.whole_file import read_whole, write_whole
 from hubweir.namespace.connection_string import AMQP_PORT, AMQPS_PORT, ConnectionString
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
-from hubweir.namespace.namespace import Namespace
-from hubweir.namespace.rights import Rights
+from hubweir.namespace.resource_path import fold
 from hubweir.namespace.secret import Secret
-from hubweir.namespace.tiers import PROFILES
-
-T = TypeVar("T")
+from hubweir.served_namespaces import gateway_settings, open_namespaces, start_gateway
 
 logger = logging.getLogger(__name__)
 
@@ -72,9 +68,9 @@ class DataFolderUnusable(HubweirError):
 class Service:
     """One running service. Made by `start`, on a running loop; used on that loop."""
 
-    def __init__(self, settings: Settings, entities: NamespaceConfig | None = None) -> None:
+    def __init__(self, settings: Settings, namespaces: Sequence[NamespaceSettings]) -> None:
         self.settings = settings
-        self._entities = entities
+        self.namespaces = tuple(namespaces)
         self.counters = Counters()
         self.ready = False
         self.addresses: list[tuple[str, int]] = []
@@ -85,24 +81,25 @@ class Service:
         self._broker: Broker | None = None
         self._far: BrokerServer | None = None
         self._near: SocketBroker | None = None
-        self._gateway: Gateway | None = None
+        self._process: GatewayProcess | None = None
+        self._issuer: IssuerKeys | None = None
+        self._left: tuple[str, ...] = ()
         self._http: HttpDriver | None = None
         self._switch: PortSwitch | None = None
-        # In the order in which they came.
-        self._drivers: dict[AmqpDriver, None] = {}
-        self._buffer = ReceiveBuffer()
         self._files = SystemFiles(settings.data)
         self._env = SystemEnv(self._files, threads=settings.offload_threads)
+        self._connections = OpenConnections(self._env.loop)
 
     @classmethod
-    async def start(cls, settings: Settings, entities: NamespaceConfig | None = None) -> Service:
+    async def start(cls, settings: Settings, namespaces: Sequence[NamespaceSettings] | None = None) -> Service:
         """Start everything; HubweirError says what is in the way, and nothing stays open then.
 
-        entities: what a Config.json wants to be there before the first client comes.
+        namespaces: with what a Config.json wants to be there before the first client comes; None: as settings say.
         """
-        check_development_key(settings)
+        wanted = namespaces_of(settings) if namespaces is None else namespaces
+        check_development_key(settings, [each.key for each in wanted])
         try:
-            service = cls(settings, entities)
+            service = cls(settings, wanted)
             try:
                 await service._start()
             except BaseException:
@@ -119,40 +116,55 @@ class Service:
         """Settle, say good-bye, write what is pending, give everything free. The second call does nothing."""
         await self._close_everything(grace_ms=self.settings.stop_grace_ms)
 
-    def connection_string(self, *, plain: bool = True) -> str:
-        """What a client pastes. plain: without TLS, by the emulators' flag. The port stands there when it must."""
+    def connection_string(self, namespace: str = "", *, plain: bool = True) -> str:
+        """What a client pastes. plain: without TLS, by the emulators' flag. The port stands there when it must.
+
+        namespace: its name; "": the default one.
+        """
+        default = self.namespaces[0]
+        wanted = next((each for each in self.namespaces if fold(each.name) == fold(namespace)), default)
         host = self.addresses[0][0]
         ports = [port for address, port in self.addresses if address == host]
         usual = AMQP_PORT if plain else AMQPS_PORT
         # Nobody can connect to "every address": a name of this machine stands for it.
         name = "localhost" if host in ("0.0.0.0", "::") else host
+        if wanted is not default:
+            name = wanted.host_name
+        elif not plain and default.hostnames:
+            name = default.host_name
         return ConnectionString(
-            host=name if plain else (self.settings.hostname or (name,))[0],
+            host=name,
             port=None if usual in ports else ports[0],
             key_name=ROOT_RULE,
-            key=Secret(self.settings.key),
+            key=Secret(wanted.key),
             emulator=plain,
         ).format()
 
     @property
-    def gateway(self) -> Gateway:
-        """The gateway of the running service."""
-        if self._gateway is None:
+    def process(self) -> GatewayProcess:
+        """The gateways of the running service, one a namespace."""
+        if self._process is None:
             raise HubweirError("the service does not run")
-        return self._gateway
+        return self._process
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway of the default namespace."""
+        return self.process.default
 
     @property
     def alarms(self) -> list[str]:
         """What the operator must know: damage found, odd files."""
         found = [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
-        if self._gateway is not None:
-            issuer = self._gateway.settings.issuer
-            more = (self._gateway.units.warning, None if issuer is None else issuer.problem)
-            found += [text for text in more if text is not None]
-        return found
+        found += [f"the data folder holds the namespace {name}, which no setting names" for name in self._left]
+        more = [gateway.units.warning for gateway in (self._process.gateways if self._process is not None else ())]
+        more.append(None if self._issuer is None else self._issuer.problem)
+        return [*found, *(text for text in more if text is not None)]
 
     async def _start(self) -> None:
         settings, env = self.settings, self._env
+        hosts = hosts_of(settings, self.namespaces)
+        self._issuer = token_issuer(settings)
         self._lock = self._files.lock_folder("")
         check_data_format(self._files)
         tls = server_context(
@@ -161,29 +173,21 @@ class Service:
         catalog = self._catalog = MessagingStore.open(
             env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
         )
-        ids = catalog.log_ids()
-        namespace = Namespace(
-            catalog.create_log(ids[0] if ids else env.new_id()),
-            env,
-            profile=PROFILES[settings.profile],
-            host=settings.namespace,
-        )
+        opened = open_namespaces(env, catalog, self.namespaces)
+        self._left = opened.left
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
         )
         broker = self._broker = Broker(env, store, self.counters, sweep_ms=settings.retention_sweep_ms)
         broker.start()
-        await self._name_namespace(namespace)
         brokers = Brokers([await self._reach(broker)])
-        gateway = self._gateway = Gateway(env, namespace, brokers, gateway_settings(settings), counters=self.counters)
-        problems: list[ServiceError] = await called_back(gateway.keeper.start)
-        for problem in problems:
-            logger.error("not served: %s", problem.text)
-        held, maximum = settings.throughput_units, settings.maximum_throughput_units
-        raise_if_refused(await called_back(lambda done: gateway.units.apply_settings(held, maximum, done)))
-        if self._entities is not None:
-            await make_entities(gateway, self._entities)
-        application = Application(gateway, lambda: self.ready)
+        process = self._process = GatewayProcess(
+            env, brokers, budget_bytes=settings.process_budget_bytes, counters=self.counters
+        )
+        for namespace, wanted in zip(opened.namespaces, self.namespaces, strict=True):
+            values = gateway_settings(settings, wanted, hosts[wanted.name], self._issuer)
+            await start_gateway(process, namespace, wanted, values)
+        application = Application(process, lambda: self.ready)
         self._http = HttpDriver(application, amqp=self._new_connection, head_time_ms=settings.http_head_ms)
         self._switch = PortSwitch(
             amqp=self._new_connection,
@@ -199,8 +203,8 @@ class Service:
         raise_descriptor_limit()
         gc.collect()
         gc.freeze()
-        if gateway.settings.issuer is not None:
-            gateway.settings.issuer.follow(env, settings.jwt_keys_check_ms)
+        if self._issuer is not None:
+            self._issuer.follow(env, settings.jwt_keys_check_ms)
         self.ready = True
 
     async def _reach(self, broker: Broker) -> BrokerClient:
@@ -221,44 +225,37 @@ class Service:
             self.certificate = CertificateFiles(Path(settings.tls_cert), Path(settings.tls_key))
         else:
             names = dict.fromkeys(("localhost", "127.0.0.1", *settings.host, *settings.hostname))
+            for each in self.namespaces[1:]:
+                names.update(dict.fromkeys((each.host_name, *each.hostnames)))
             now = datetime.datetime.now(datetime.UTC)
             self.certificate = development_certificate(Path(settings.data) / TLS_FOLDER, names, now)
         return self.certificate
 
-    async def _name_namespace(self, namespace: Namespace) -> None:
-        """The namespace's name and the key of its root rule are what the settings say; the rest is the catalog's."""
-        settings = self.settings
-        if namespace.description.name != settings.namespace:
-            raise_if_refused(await called_back(lambda done: namespace.name_namespace(settings.namespace, done)))
-        found = next((rule for rule in namespace.description.rules if rule.name == ROOT_RULE), None)
-        if found is None or not hmac.compare_digest(found.primary.reveal().encode(), settings.key.encode()):
-            secondary = found.secondary if found is not None else Secret("")
-            rule = AuthorizationRuleDescription(ROOT_RULE, Rights.ALL, Secret(settings.key), secondary)
-            raise_if_refused(await called_back(lambda done: namespace.set_rule(None, rule, done)))
-
-    def _new_connection(self, peer: str) -> AmqpDriver:
-        endpoint, host = self.gateway.new_connection(peer)
-        driver = AmqpDriver(
-            endpoint, host, self._buffer, loop=self._env.loop, on_lost=lambda gone: self._drivers.pop(gone, None)
-        )
-        self._drivers[driver] = None
-        return driver
+    def _new_connection(self, peer: str, host: str = "") -> AmqpDriver:
+        return self._connections.new_driver(*self.process.new_connection(peer, host))
 
     async def _close_everything(self, *, grace_ms: int) -> None:
         self.ready = False
         if self._switch is not None:
             self._switch.stop_listening()
-        if self._gateway is not None:
-            if self._gateway.settings.issuer is not None:
-                self._gateway.settings.issuer.stop()
-            await self._close_connections(self._gateway, grace_ms)
+        if self._issuer is not None:
+            self._issuer.stop()
+        process = self._process
+        if process is not None:
+            await self._connections.end(
+                is_settled=lambda: process.budget.used == 0,
+                say_goodbye=lambda: process.close_all(lambda: None),
+                grace_ms=grace_ms,
+                close_ms=CLOSE_MS,
+            )
         if self._http is not None:
             await self._http.close(grace_ms=min(grace_ms, CLOSE_MS))
-        if self._gateway is not None:
-            await called_back(self._gateway.units.stop)
+        if process is not None:
+            for gateway in process.gateways:
+                await done(partial(_stop_units, gateway))
         if self._switch is not None:
             await self._switch.close()
-        self._gateway = self._http = self._switch = None
+        self._process = self._http = self._switch = None
         if self._near is not None:
             self._near.close()
         if self._far is not None:
@@ -275,31 +272,6 @@ class Service:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-    async def _close_connections(self, gateway: Gateway, grace_ms: int) -> None:
-        """Read no more, settle what was read, close every connection; drop those that do not answer."""
-        for driver in list(self._drivers):
-            driver.stop_reading()
-        await self._until(lambda: gateway.process_budget.used == 0, grace_ms)
-        # What was answered in this very turn of the loop is on its way before the close.
-        await asyncio.sleep(0)
-        gateway.close_all(lambda: None)
-        await self._until(lambda: not self._drivers, CLOSE_MS if grace_ms else 0)
-        for driver in list(self._drivers):
-            driver.abort()
-        await self._until(lambda: not self._drivers, CLOSE_MS)
-
-    async def _until(self, holds: Callable[[], bool], limit_ms: int) -> None:
-        end_ms = self._env.monotonic_ms() + limit_ms
-        while not holds() and self._env.monotonic_ms() < end_ms:
-            await asyncio.sleep(0.005)
-
-
-async def called_back(start: Callable[[Callable[[T], None]], None]) -> T:
-    """Wait for a completion: start(on_done) is called, and what on_done gets is returned."""
-    answered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    start(lambda value: None if answered.done() else answered.set_result(value))
-    return await answered
 
 
 async def done(start: Callable[[Callable[[], None]], None]) -> None:
@@ -327,29 +299,9 @@ def printable(line: bytes) -> str:
     return line[:40].decode("ascii", "replace").strip()
 
 
-def raise_if_refused(result: object) -> None:
-    if isinstance(result, ServiceError):
-        raise result
-
-
-def check_development_key(settings: Settings) -> None:
-    """Everybody knows the development key: with it the service listens on this machine only, unless told otherwise."""
-    if settings.key != DEVELOPMENT_KEY or settings.allow_development_key or settings.profile == "official-emulator":
-        return
-    for host in settings.host:
-        if not is_loopback(host):
-            raise BadSetting(
-                f"host {host} can be reached from other machines, and everybody knows the development key "
-                f"{DEVELOPMENT_KEY}: give a key of your own, or --allow-development-key if that is meant"
-            )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it. Of names only localhost is trusted to be so."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _stop_units(gateway: Gateway, on_done: Callable[[], None]) -> None:
+    """Write what was used; that it could not be written is logged where it happens."""
+    gateway.units.stop(lambda _: on_done())
 
 
 def log_settings(settings: Settings) -> LogSettings:
@@ -359,6 +311,8 @@ def log_settings(settings: Settings) -> LogSettings:
         tail_bytes=settings.log_tail_bytes,
         queue_bytes=settings.log_queue_bytes,
     )
+<<<<<<< /tmp/nsw/merged/src/hubweir/launcher.py
+=======
 
 
 def gateway_settings(settings: Settings) -> GatewaySettings:
@@ -386,3 +340,4 @@ def gateway_settings(settings: Settings) -> GatewaySettings:
         connection_budget_bytes=settings.connection_budget_bytes,
         process_budget_bytes=settings.process_budget_bytes,
     )
+>>>>>>> /tmp/nsw/theirs/src/hubweir/launcher.py

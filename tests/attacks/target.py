@@ -23,6 +23,7 @@ from hubweir.auth.high_water_time import HighWaterTime
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ServiceError
 from hubweir.namespace.descriptions import AuthorizationRuleDescription
+from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 from hubweir.testing.running_namespace import RunningNamespace
@@ -203,7 +204,7 @@ class Target:
     def own_hosts(self, *hosts: str) -> Iterator[None]:
         """As where the namespace's host names are configured; the development profile takes any."""
         authorization: Any = self.gateway.authorization
-        authorization._hosts, before = frozenset(hosts), authorization._hosts
+        authorization._hosts, before = HostNames(frozenset(hosts), is_open=False), authorization._hosts
         try:
             yield
         finally:

@@ -10,7 +10,7 @@ Whoever writes the file replaces it as a whole (write another, rename): half a f
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from hubweir.auth.json_web_key import BadKeys
 from hubweir.auth.json_web_token import JsonWebToken, TokenIssuer
@@ -33,7 +33,7 @@ class IssuerKeys:
         self._timer: Timer | None = None
         self._is_followed = False
 
-    def verify(self, token: JsonWebToken, now_s: int, *, hosts: frozenset[str] | None = None) -> VerifiedToken:
+    def verify(self, token: JsonWebToken, now_s: int, *, hosts: Container[str] | None = None) -> VerifiedToken:
         """What a token proves by today's keys; see TokenIssuer.verify."""
         return self.current.verify(token, now_s, hosts=hosts)
 

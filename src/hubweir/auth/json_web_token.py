@@ -16,6 +16,7 @@ Written here on `cryptography`, not taken from a library: those at hand read bas
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from hubweir.auth.json_web_key import ES256, RS256, VerificationKey, read_keys
@@ -86,7 +87,7 @@ class TokenIssuer:
         """keys: what the file of keys holds. Raises BadKeys."""
         return cls(issuer, audience, read_keys(keys))
 
-    def verify(self, token: JsonWebToken, now_s: int, *, hosts: frozenset[str] | None = None) -> VerifiedToken:
+    def verify(self, token: JsonWebToken, now_s: int, *, hosts: Container[str] | None = None) -> VerifiedToken:
         """What a token proves. now_s, hosts: as for shared_access_signature.verify. Raises AuthRefused."""
         if not any(key.verifies(token.signed, token.signature) for key in self._keys_for(token)):
             raise AuthRefused(Refusal.INVALID_SIGNATURE, "The token has an invalid signature.")

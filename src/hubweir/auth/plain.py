@@ -27,6 +27,12 @@ def check_plain(response: bytes, find_rule: Callable[[str], AuthorizationRule | 
     return ConnectionGrant(rule, Secret(key))
 
 
+def plain_name(response: bytes) -> str:
+    """The rule's name in an initial response, which proves nothing yet; "" when it is no such response."""
+    parts = response.split(b"\0", 3)
+    return _text(parts[1]) if len(parts) == 3 else ""
+
+
 def _text(part: bytes) -> str:
     try:
         return part.decode("utf-8")

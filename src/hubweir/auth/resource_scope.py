@@ -7,6 +7,7 @@ access authorization in Event Hubs"). Which hosts belong to the namespace is the
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from hubweir.namespace.address import (
@@ -59,7 +60,7 @@ class Scope:
         """True when other's path is this one or lies below it. Hosts are not compared: see is_on."""
         return other.segments[: len(self.segments)] == self.segments
 
-    def is_on(self, hosts: frozenset[str] | None) -> bool:
+    def is_on(self, hosts: Container[str] | None) -> bool:
         """True when the host is one of hosts (lower case, without ports); None: every host is the namespace's."""
         return hosts is None or self.host in hosts
 

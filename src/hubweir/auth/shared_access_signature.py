@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -97,7 +98,7 @@ class VerifiedToken:
     expires_at_ms: int
     rule_name: str
     token: SharedAccessSignature | JsonWebToken
-    hosts: frozenset[str] | None = None
+    hosts: Container[str] | None = None
 
     def covers(self, audience: Scope) -> bool:
         """True when the audience lies on this namespace and under the token's own resource."""
@@ -118,7 +119,7 @@ def make_token(resource_uri: str, key_name: str, key: Secret | str, expires_at_s
 
 
 def verify(
-    token: SharedAccessSignature, find_rule: RuleFinder, now_s: int, *, hosts: frozenset[str] | None = None
+    token: SharedAccessSignature, find_rule: RuleFinder, now_s: int, *, hosts: Container[str] | None = None
 ) -> VerifiedToken:
     """Check signature, then expiry, then host: in this order, so that only who holds the key learns more.
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import click
 
 from hubweir import kernels
-from hubweir.config.emulator_entities import NamespaceConfig, Root
+from hubweir.config.emulator_entities import Root
 from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
 from hubweir.config.emulator_variables import companions_in
+from hubweir.config.namespace_settings import NamespaceSettings, namespaces_of
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.config.sources import TYPES, load
-from hubweir.desired_entities import only_namespace
 from hubweir.launcher import Service
 
 # Whoever starts the service waits for this line on standard output.
@@ -113,15 +113,16 @@ def serve(config: Path | None, **flags: object) -> None:
     development key. It prints connection strings to paste and, when clients may come, the line "hubweir is ready".
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    settings, entities = configured(flags, os.environ, config)
+    settings, namespaces = configured(flags, os.environ, config)
     with asyncio.Runner(loop_factory=_loop_factory(settings.loop)) as runner:
-        runner.run(_serve(settings, entities))
+        runner.run(_serve(settings, namespaces))
 
 
 def configured(
     flags: Mapping[str, object], environment: Mapping[str, str], file: Path | None
-) -> tuple[Settings, NamespaceConfig | None]:
-    """The settings, and what a Config.json wants to be there. Its settings win over defaults and over nothing else.
+) -> tuple[Settings, tuple[NamespaceSettings, ...]]:
+    """The settings, and the namespaces with what a Config.json wants to be there. What the file says of its first
+    namespace wins over defaults and over nothing else.
 
     Prints its warnings; EmulatorFileError has every error of it.
     """
@@ -132,14 +133,15 @@ def configured(
             f"variables of the official emulators that hubweir has no use for: {', '.join(companions)}", err=True
         )
     if not settings.emulator_config:
-        return settings, None
+        return settings, namespaces_of(settings)
     limits = OFFICIAL_EMULATOR if settings.profile == "official-emulator" else SERVICE
     limits = replace(limits, throughput_units_max=settings.max_throughput_units)
     paths = [Path(path) for path in settings.emulator_config]
     found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
     for warning in found.warnings:
         click.echo(str(warning), err=True)
-    wanted = only_namespace(tuple(each for each in found.namespaces if each.root is Root.EVENT_HUBS))
+    namespaces = tuple(each for each in found.namespaces if each.root is Root.EVENT_HUBS)
+    wanted = namespaces[0]
     below: dict[str, object] = {"namespace": wanted.name}
     if wanted.sku is not None:
         below["profile"] = wanted.sku.value.lower()
@@ -149,18 +151,19 @@ def configured(
         below["maximum_throughput_units"] = wanted.maximum_throughput_units
     if wanted.hostnames:
         below["hostname"] = wanted.hostnames
-    return load(flags, environment, file, below=below), wanted
+    final = load(flags, environment, file, below=below)
+    return final, namespaces_of(final, namespaces, profile=settings.profile)
 
 
-async def _serve(settings: Settings, entities: NamespaceConfig | None) -> None:
+async def _serve(settings: Settings, namespaces: tuple[NamespaceSettings, ...]) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    service = await Service.start(settings, entities)
+    service = await Service.start(settings, namespaces)
     for line in greeting(service):
         click.echo(line)
     click.echo(READY_LINE)
-    if settings.profile == "official-emulator" or entities is not None:
+    if settings.profile == "official-emulator" or settings.emulator_config:
         click.echo(EMULATOR_READY_LINE)
     sys.stdout.flush()
     await stop.wait()
@@ -183,6 +186,9 @@ def greeting(service: Service) -> list[str]:
     lines += ["TLS:", f"  {service.connection_string(plain=False)}"]
     if service.certificate is not None and service.certificate.ca is not None:
         lines.append(f"  development certificate; let clients trust {service.certificate.ca.absolute()}")
+    for further in service.namespaces[1:]:
+        lines += [f"namespace {further.name}:"]
+        lines += [f"  {service.connection_string(further.name, plain=plain)}" for plain in (True, False)]
     if settings.key == DEVELOPMENT_KEY:
         lines.append(f"the key is the development key {DEVELOPMENT_KEY}, which everybody knows")
     return lines

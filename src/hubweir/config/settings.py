@@ -49,9 +49,14 @@ class Settings:
         "ports to listen on, on every address; each speaks AMQP and HTTP, plain and over TLS; 0 takes a free one",
         least=0, most=65_535,
     )  # fmt: skip
-    hostname: tuple[str, ...] = setting((), "further names for the development certificate and connection strings")
-    namespace: str = setting("hubweir", "name of the namespace")
-    key: str = setting(DEVELOPMENT_KEY, f"primary key of the rule {ROOT_RULE}", secret=True)
+    hostname: tuple[str, ...] = setting(
+        (), "host names of the namespace, for clients, tokens and the development certificate"
+    )
+    namespace: str = setting("hubweir", "name of the namespace; of the default one where there are several")
+    further_namespace: tuple[str, ...] = setting(
+        (), "further namespaces, each NAME or NAME=HOST+HOST: the host names that lead there, besides NAME.localhost"
+    )
+    key: str = setting(DEVELOPMENT_KEY, f"primary key of the rule {ROOT_RULE} of every namespace", secret=True)
     allow_development_key: bool = setting(
         False, "listen off loopback although the key is the development key, which everybody knows"
     )

@@ -38,14 +38,14 @@ SEND_BYTES = 32 * 1024
 _logger = logging.getLogger(f"{__name__}.protocol")
 _logger.setLevel(logging.WARNING)
 
-AmqpFactory = Callable[[str], AmqpDriver]
+AmqpFactory = Callable[[str, str], AmqpDriver]
 
 
 class WebSocketDriver(asyncio.Protocol):
     """One WebSocket with an AmqpDriver behind it, which takes the parts of a transport that it uses from here."""
 
     def __init__(self, new_amqp: AmqpFactory) -> None:
-        """new_amqp: given the peer's address, makes the driver of a connection whose handshake succeeded."""
+        """new_amqp: makes the driver of a connection whose handshake succeeded, given the peer's address and Host."""
         self._new_amqp = new_amqp
         self._protocol = ServerProtocol(
             subprotocols=SUBPROTOCOLS, extensions=None, max_size=MESSAGE_BYTES, logger=_logger
@@ -154,7 +154,8 @@ class WebSocketDriver(asyncio.Protocol):
         self._protocol.send_response(response)
         self._flush()
         if response.status_code == 101 and self._transport is not None:
-            amqp = self._amqp = self._new_amqp(f"{self._transport.get_extra_info('peername')} (WebSocket)")
+            peer = f"{self._transport.get_extra_info('peername')} (WebSocket)"
+            amqp = self._amqp = self._new_amqp(peer, request.headers.get("Host", ""))
             amqp.connection_made(self)  # type: ignore[arg-type]  # as much of a transport as it asks for
 
     def _take(self, frame: Frame, received: list[bytes]) -> bool:

@@ -8,6 +8,8 @@ token that covers it (rule R23). Time for tokens never runs back (rule R20).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
 from hubweir.auth.claims import Claims
 from hubweir.auth.connection_grant import ConnectionGrant
@@ -31,14 +33,16 @@ from hubweir.env import Env
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.directory import Directory
 from hubweir.namespace.address import find_hub_prefix, not_found
+from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
 
 
 class Authorization:
-    """Checks tokens for one gateway. hosts: names of this namespace, in lower case; None: any host is taken.
+    """Checks tokens for one namespace.
 
-    issuer: whose JSON Web Tokens are taken; None: nobody's.
+    hosts: of the namespace. is_ours: whether a token of a rule for a resource belongs to this namespace, and not to
+    another of the service. issuer: whose JSON Web Tokens are taken; None: nobody's.
     """
 
     def __init__(
@@ -48,7 +52,8 @@ class Authorization:
         env: Env,
         *,
         host_name: str,
-        hosts: frozenset[str] | None,
+        hosts: HostNames,
+        is_ours: Callable[[str, Scope], bool],
         issuer: IssuerKeys | None = None,
     ) -> None:
         self._namespace = namespace
@@ -57,6 +62,7 @@ class Authorization:
         self._time = HighWaterTime()
         self._host_name = host_name
         self._hosts = hosts
+        self._is_ours = is_ours
         self._issuer = issuer
 
     def now_ms(self) -> int:
@@ -67,8 +73,7 @@ class Authorization:
         """What a token proves; AuthRefused with the text that clients match."""
         if self._issuer is not None and not is_signature(token):
             return self._issuer.verify(JsonWebToken.parse(token), self.now_ms() // 1000, hosts=self._hosts)
-        bare_hosts = self._hosts or frozenset((fold(self._host_name),))
-        return self._verify(SharedAccessSignature.parse(token, bare_hosts=bare_hosts))
+        return self._verify(SharedAccessSignature.parse(token, bare_hosts=self._hosts.all))
 
     def put_token(self, claims: Claims, token: str, audience: str) -> None:
         """Take a token for an audience into a connection's claims.
@@ -139,6 +144,10 @@ class Authorization:
     def _namespace_rule(self, name: str) -> AuthorizationRule | None:
         return find_rule(name, self._namespace.description.rules)
 
+    def has_rule(self, name: str, scope: Scope) -> bool:
+        """Whether there is a rule of that name where the scope lies: of its hub, else of the namespace."""
+        return find_rule(name, *self._namespace.rules_at(scope.segments)) is not None
+
     def _rule_at(self, name: str, scope: Scope) -> AuthorizationRule | None:
-        """The rule of that name where the scope lies: of its hub, else of the namespace."""
-        return find_rule(name, *self._namespace.rules_at(scope.segments))
+        """The rule of that name where the scope lies, when a token of it belongs to this namespace."""
+        return find_rule(name, *self._namespace.rules_at(scope.segments)) if self._is_ours(name, scope) else None

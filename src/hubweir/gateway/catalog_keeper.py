@@ -132,7 +132,7 @@ class CatalogKeeper:
     # Steps
 
     def _open(self, entry: EventHubEntry, on_done: OnHub) -> None:
-        self._submit_all(_creations(entry), lambda refusals: on_done(_outcome(refusals, entry.description)))
+        self._submit_all(self._creations(entry), lambda refusals: on_done(_outcome(refusals, entry.description)))
 
     def _make_partitions(self, entry: EventHubEntry, on_done: OnHub) -> None:
         def made(refusals: list[Refusal]) -> None:
@@ -143,7 +143,16 @@ class CatalogKeeper:
             else:
                 self._namespace.commit_create_hub(entry.name, described(on_done))
 
-        self._submit_all(_creations(entry), made)
+        self._submit_all(self._creations(entry), made)
+
+    def _creations(self, entry: EventHubEntry) -> list[tuple[Placement, Command]]:
+        """What makes, or opens, the partitions of a hub."""
+        hub, namespace = entry.description, self._namespace.description.name
+        settings = hub.durability, hub.retention_ms, namespace
+        return [
+            (placement, CreatePartition(placement.log_id, hub.name, partition_id, *settings))
+            for partition_id, placement in zip(hub.partition_ids, entry.placements, strict=True)
+        ]
 
     def _remove_partitions(self, entry: EventHubEntry, on_done: OnHub) -> None:
         def removed(refusals: list[Refusal]) -> None:
@@ -173,15 +182,6 @@ class CatalogKeeper:
 
         for placement, command in waiting:
             self._brokers.of_store(placement.store_index).submit(command, answered)
-
-
-def _creations(entry: EventHubEntry) -> list[tuple[Placement, Command]]:
-    """What makes, or opens, the partitions of a hub."""
-    hub = entry.description
-    return [
-        (placement, CreatePartition(placement.log_id, hub.name, partition_id, hub.durability, hub.retention_ms))
-        for partition_id, placement in zip(hub.partition_ids, entry.placements, strict=True)
-    ]
 
 
 def described(on_done: OnHub) -> Callable[[EventHubEntry | ServiceError], None]:

@@ -197,7 +197,7 @@ class NamespaceUnits:
         if is_capped != self._capped:
             self._capped = is_capped
             for broker in self._brokers:
-                broker.submit(CapPartitions(is_capped), _log_refusal)
+                broker.submit(CapPartitions(is_capped, self._namespace.description.name), _log_refusal)
 
 
 def _raise_by(raised: UnitsRaised) -> Callable[[UnitsDescription], UnitsDescription]:

@@ -22,16 +22,22 @@ class HostNameTaken(HubweirError):
 class HostNames:
     """The hosts of one namespace; `in` says whether a resource on a host, in lower case, can be the namespace's.
 
-    names: those that lead here. others: those that lead to another namespace of the service. is_open: a host that
-    leads nowhere is taken too, as the emulators do.
+    names: those that lead here. others: those that lead to another namespace of the service. addresses: hosts that lead
+    nowhere and are taken all the same. is_open: every host that leads nowhere is taken, as the emulators do.
     """
 
     names: frozenset[str]
     others: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset()
     is_open: bool = True
 
+    @property
+    def all(self) -> frozenset[str]:
+        """Every host that is known by name."""
+        return self.names | self.addresses
+
     def __contains__(self, host: object) -> bool:
-        return host in self.names or (self.is_open and host not in self.others)
+        return host in self.names or host in self.addresses or (self.is_open and host not in self.others)
 
 
 def divide(
@@ -43,8 +49,8 @@ def divide(
     the namespaces that take no host but these. Raises HostNameTaken.
     """
     owner: dict[str, str] = {}
-    for namespace, names in given.items():
-        for name in map(bare_host, names):
+    for namespace, wanted in given.items():
+        for name in map(bare_host, wanted):
             other = owner.setdefault(name, namespace)
             if other != namespace:
                 raise HostNameTaken(
@@ -54,13 +60,12 @@ def divide(
     for namespace in given:
         for name in (fold(namespace), f"{fold(namespace)}.localhost"):
             owner.setdefault(name, namespace)
+    nobodys = frozenset(map(bare_host, ("localhost", *addresses))) - owner.keys()
     divided = {}
     for place, namespace in enumerate(given):
-        names = {name for name, of in owner.items() if of == namespace}
-        if place == 0:
-            names.update(host for host in map(fold, ("localhost", *addresses)) if host not in owner)
+        names = frozenset(name for name, of in owner.items() if of == namespace)
         others = frozenset(name for name, of in owner.items() if of != namespace)
-        divided[namespace] = HostNames(frozenset(names), others, namespace not in closed)
+        divided[namespace] = HostNames(names, others, nobodys if place == 0 else frozenset(), namespace not in closed)
     return divided
 
 
@@ -69,6 +74,6 @@ def bare_host(text: str) -> str:
     host = fold(text.partition("/")[0].strip())
     if host.startswith("["):
         return host.partition("]")[0] + "]"
-    if host.count(":") == 1:
-        host = host.partition(":")[0]
-    return host.removesuffix(".")
+    if host.count(":") > 1:
+        return f"[{host}]"
+    return host.partition(":")[0].removesuffix(".")

@@ -58,4 +58,4 @@ PROFILES = {
         Profile("premium",           _MIB,      100,  100,    90 * DAY_MS,  10_000,      50),
     )
 }  # fmt: skip
-DEVELOPMENT = PROFILES["development"]
+DEVELOPMENT, OFFICIAL_EMULATOR = PROFILES["development"], PROFILES["official-emulator"]

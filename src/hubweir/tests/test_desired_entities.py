@@ -28,10 +28,10 @@ def write(folder: Path, *namespaces: dict[str, Any]) -> Path:
 def start(folder: Path, file: Path, **flags: object) -> dict[str, Any]:
     """Start on folder with the file as `hubweir serve` does, and say what is there; stopped again."""
     given = {"data": str(folder / "data"), "port": (0,), "emulator_config": (str(file),), **flags}
-    settings, entities = configured(given, {}, None)
+    settings, namespaces = configured(given, {}, None)
 
     async def run() -> dict[str, Any]:
-        service = await Service.start(settings, entities)
+        service = await Service.start(settings, namespaces)
         try:
             namespace = service.gateway.namespace
             return {
@@ -85,12 +85,6 @@ def test_another_number_of_partitions_is_an_error_with_its_place_and_nothing_sta
     assert "eh1" in start(tmp_path, file)["hubs"]
 
 
-def test_several_namespaces_are_refused_by_name(tmp_path: Path) -> None:
-    file = write(tmp_path, {"Name": "one", "Entities": []}, {"Name": "two", "Entities": []})
-    with pytest.raises(EmulatorFileError, match="one namespace; start another service"):
-        start(tmp_path, file)
-
-
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, {"Name": "ns1", "ThroughputUnits": 2, "Entities": []})
     found = start(tmp_path, file, namespace="mine", throughput_units=0)
@@ -104,9 +98,9 @@ def test_the_quotas_of_a_profile_hold_for_the_file(tmp_path: Path) -> None:
 
 
 def test_without_a_file_there_are_the_settings_alone(tmp_path: Path) -> None:
-    settings, entities = configured({"data": str(tmp_path)}, {}, None)
+    settings, namespaces = configured({"data": str(tmp_path)}, {}, None)
     assert settings == Settings(data=str(tmp_path))
-    assert entities is None
+    assert [(each.name, each.entities) for each in namespaces] == [("hubweir", None)]
 
 
 def test_status_and_user_metadata_are_as_the_file_says_and_stay_when_it_says_nothing(tmp_path: Path) -> None:

@@ -17,12 +17,14 @@ from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
+from hubweir.config.development_key import check_development_key, is_loopback
+from hubweir.config.namespace_settings import namespaces_of
 from hubweir.config.settings import BadSetting, Settings
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, NewerFormat, ServiceError, StoreLocked
-from hubweir.launcher import DataFolderUnusable, Service, check_development_key, is_loopback
+from hubweir.launcher import DataFolderUnusable, Service
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import LOOPS, run_on
 
@@ -265,6 +267,7 @@ def test_which_hosts_are_this_machine_only(host: str, loopback: bool) -> None:
 def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(tmp_path: Path) -> None:
     service = Service.__new__(Service)
     service.settings = settings(tmp_path)
+    service.namespaces = namespaces_of(service.settings)
     service.addresses = [("127.0.0.1", 5671), ("127.0.0.1", 5672)]
     assert target(service).port is None and target(service, plain=False).port is None
     service.addresses = [("127.0.0.1", 7000), ("127.0.0.2", 5672)]

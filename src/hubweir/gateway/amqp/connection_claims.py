@@ -9,7 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hubweir.amqp.transport.events import SaslInitiated
 from hubweir.auth.claims import GRACE_MS, Claims
+from hubweir.auth.plain import plain_name
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import invalid_audience
 from hubweir.env import Timer
@@ -21,6 +23,10 @@ from hubweir.namespace.rights import Rights
 if TYPE_CHECKING:
     from hubweir.drivers.amqp_driver import AmqpDriver
     from hubweir.gateway.amqp.connection_host import ConnectionHost
+    from hubweir.gateway.authorization import Authorization
+
+# MSSBCBS is ANONYMOUS under another name: rights come later, over $cbs.
+WITHOUT_PROOF = ("ANONYMOUS", "MSSBCBS")
 
 
 class ConnectionClaims:
@@ -28,10 +34,27 @@ class ConnectionClaims:
 
     def __init__(self, host: ConnectionHost) -> None:
         self._host = host
-        self._authorization = host.gateway.authorization
         self._claims = Claims()
         self._timer: Timer | None = None
 
+<<<<<<< /tmp/nsw/merged/src/hubweir/gateway/amqp/connection_claims.py
+    @property
+    def _authorization(self) -> Authorization:
+        return self._host.gateway.authorization
+
+    def prove(self, said: SaslInitiated, certificate: PeerCertificate | None) -> None:
+        """Take the proof of a SASL mechanism, for the whole connection; ServiceError when it is none, or not here."""
+        if said.mechanism in WITHOUT_PROOF:
+            return
+        choice = self._host.choice
+        if said.mechanism == "PLAIN":
+            gateway = choice.of_rule(plain_name(said.response), said.hostname)
+            self._claims.grant(gateway.authorization.plain(said.response))
+        elif said.mechanism == "EXTERNAL":
+            name = "" if certificate is None else certificate.name or ""
+            gateway = choice.of_rule(name, said.hostname)
+            self._claims.grant(gateway.authorization.external(certificate, said.response))
+=======
     def prove(self, mechanism: str, response: bytes, driver: AmqpDriver | None) -> None:
         """Take the proof of a SASL mechanism, for the whole connection; ServiceError UNAUTHORIZED when it is none.
 
@@ -44,13 +67,17 @@ class ConnectionClaims:
         elif mechanism == "EXTERNAL":
             certificate = None if driver is None else driver.peer_certificate
             self._claims.grant(self._authorization.external(certificate, response))
+>>>>>>> /tmp/nsw/theirs/src/hubweir/gateway/amqp/connection_claims.py
             self._plan_sweep()
         else:
-            raise ServiceError(UNAUTHORIZED, f"The SASL mechanism {mechanism!r} is not known.")
+            raise ServiceError(UNAUTHORIZED, f"The SASL mechanism {said.mechanism!r} is not known.")
+        choice.proved(gateway)
 
     def put(self, token: str, audience: str) -> None:
-        """Take a token for an audience; ServiceError as Authorization.put_token."""
-        self._authorization.put_token(self._claims, token, audience)
+        """Take a token for an audience; ServiceError as Authorization.put_token and NamespaceChoice.proved."""
+        gateway = self._host.choice.of_token(token, audience)
+        gateway.authorization.put_token(self._claims, token, audience)
+        self._host.choice.proved(gateway)
         self._plan_sweep()
 
     def delete(self, audience: str) -> None:
@@ -69,15 +96,17 @@ class ConnectionClaims:
 
         A token in a request counts for that request alone.
         """
-        resource = self._authorization.scope_of(path)
         if token is None:
-            self.require(rights, resource)
+            self.require(rights, self._authorization.scope_of(path))
         else:
-            verified = self._authorization.verify(token)
+            gateway = self._host.choice.of_token(token)
+            resource = gateway.authorization.scope_of(path)
+            verified = gateway.authorization.verify(token)
             if not verified.covers(resource):
                 raise invalid_audience(resource)
             if not verified.rights & rights:
                 raise ServiceError(UNAUTHORIZED, f"The token's rule has not the rights for '{resource.uri}'.")
+            self._host.choice.proved(gateway)
         self._host.authorized()
 
     def hold(self, node: Node) -> bool:

@@ -30,9 +30,10 @@ from hubweir.amqp.transport.events import (
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands import CloseOwner, Owner, ReaderClosed
 from hubweir.env import Timer
-from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, RESOURCE_LIMIT, ServiceError
+from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
+from hubweir.gateway.amqp.namespace_choice import NamespaceChoice
 from hubweir.gateway.amqp.node import Node
 from hubweir.gateway.amqp.open_node import open_node
 from hubweir.gateway.amqp.publisher_node import PublisherNode
@@ -41,30 +42,31 @@ from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.namespace.error_text import Reference, hub_tracker, with_reference
 
-if TYPE_CHECKING:  # the gateway makes hosts
+if TYPE_CHECKING:  # the process makes hosts
     from hubweir.drivers.amqp_driver import AmqpDriver
     from hubweir.gateway.gateway import Gateway
+    from hubweir.gateway.gateway_process import GatewayProcess
 
 logger = logging.getLogger(__name__)
 
-# MSSBCBS is ANONYMOUS under another name: rights come later, over $cbs.
-_WITHOUT_PROOF = ("ANONYMOUS", "MSSBCBS")
 SASL_OK, SASL_REFUSED = 0, 1
 
 
 class ConnectionHost:
     """See the module's text. Implements the driver's DriverHost; all calls come on the loop."""
 
-    def __init__(self, gateway: Gateway, endpoint: Endpoint, connection_id: int, peer: str) -> None:
-        self.gateway = gateway
-        self.env = gateway.env
-        self.settings = gateway.settings
+    def __init__(self, process: GatewayProcess, endpoint: Endpoint, connection_id: int, peer: str) -> None:
+        self.process = process
+        self.gateway: Gateway = process.default  # until the choice is another
+        self.settings = self.gateway.settings
+        self.env = process.env
         self.endpoint = endpoint
         self.peer = peer
-        self.owner = Owner(gateway.process_id, connection_id)
+        self.owner = Owner(process.process_id, connection_id)
+        self.choice = NamespaceChoice(self)
         self.claims = ConnectionClaims(self)
         self.replies = ResponseRoutes()
-        self.budget = ConnectionBudget(gateway.settings.connection_budget_bytes, gateway.process_budget, self)
+        self.budget = ConnectionBudget(self.settings.connection_budget_bytes, process.budget, self)
         self.share = TurnShare(self)
         self.writing_paused = False
         self.is_over = False
@@ -76,6 +78,7 @@ class ConnectionHost:
         self._was_authorized = False
         self._uses_readers = False
         self._timers: dict[str, Timer] = {}
+        self.gateway.connection_came(self)
 
     # What the driver calls
 
@@ -200,6 +203,16 @@ class ConnectionHost:
     # Engine events
 
     def _sasl(self, event: SaslInitiated) -> None:
+<<<<<<< /tmp/nsw/merged/src/hubweir/gateway/amqp/connection_host.py
+        certificate = None if self._driver is None else self._driver.peer_certificate
+        self.choice.named(event.hostname)
+        try:
+            self.claims.prove(event, certificate)
+            self.endpoint.answer_sasl(SASL_OK)
+        except ServiceError as refusal:
+            logger.info("SASL of %s refused: %s", self.peer, refusal.text)
+            self.endpoint.answer_sasl(SASL_REFUSED)
+=======
         code = SASL_REFUSED
         if event.mechanism in _WITHOUT_PROOF:
             code = SASL_OK
@@ -210,12 +223,12 @@ class ConnectionHost:
             except ServiceError as refusal:
                 logger.info("SASL of %s refused: %s", self.peer, refusal.text)
         self.endpoint.answer_sasl(code)
+>>>>>>> /tmp/nsw/theirs/src/hubweir/gateway/amqp/connection_host.py
 
     def _opened(self, event: Opened) -> None:
-        most = self.settings.connections_max
-        if most is not None and self.gateway.connection_count > most:
-            text = f"The namespace has {most} connections, which is its quota; close one, then connect again."
-            self.close(ServiceError(RESOURCE_LIMIT, text))
+        refusal = self.choice.opened(event.open.hostname)
+        if refusal is not None:
+            self.close(refusal)
             return
         self._later("authorize", self.settings.unauthorized_connection_ms, self._end_unauthorized)
         self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
@@ -315,7 +328,8 @@ class ConnectionHost:
             for broker in self.gateway.brokers:
                 broker.submit(CloseOwner(self.owner), _nothing)
         self.budget.close()
-        self.gateway.connection_ended(self)
+        self.gateway.connection_left(self)
+        self.process.connection_ended(self)
 
     def _later(self, name: str, delay_ms: int, call: Callable[[], None]) -> None:
         self._cancel(name)

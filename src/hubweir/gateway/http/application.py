@@ -1,8 +1,8 @@
 """The HTTP door as one ASGI application: the life of a request from its path to its answer.
 
-Path → health page, or route → token → handler. Errors of the table become their status and the service's XML body;
-what escapes besides is a fault of ours, logged here and answered with 500. Nothing else of a request is logged: a head
-holds tokens. WebSockets never come here: the driver takes their connection over.
+Path → health page, or namespace → route → token → handler. Errors of the table become their status and the service's
+XML body; what escapes besides is a fault of ours, logged here and answered with 500. Nothing else of a request is
+logged: a head holds tokens. WebSockets never come here: the driver takes their connection over.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
+    from hubweir.gateway.gateway_process import GatewayProcess
 
 logger = logging.getLogger(__name__)
 
@@ -35,25 +36,28 @@ class Application:
     """See the module's text. is_ready, is_alive: see Health."""
 
     def __init__(
-        self, gateway: Gateway, is_ready: Callable[[], bool], is_alive: Callable[[], bool] | None = None
+        self, process: GatewayProcess, is_ready: Callable[[], bool], is_alive: Callable[[], bool] | None = None
     ) -> None:
-        self._gateway = gateway
+        self._process = process
         self._health = Health(is_ready, is_alive)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request: Request | None = None
+        gateway = self._process.default
         try:
             request = read_request(scope, receive)
-            response = await self._answer(request)
+            gateway = self._gateway_of(request)
+            response = await self._answer(gateway, request)
         except ClientGone:
             return
         except (ServiceError, HttpRefusal) as refusal:
-            response = self._problem(refusal)
+            response = _problem(gateway, refusal)
         except Exception:
             logger.exception("a fault of the service ends a request")
-            response = self._problem(ServiceError(INTERNAL_ERROR, "The service failed in answering this request."))
+            failed = ServiceError(INTERNAL_ERROR, "The service failed in answering this request.")
+            response = _problem(gateway, failed)
         headers = [
             (b"content-type", response.content_type.encode()),
             (b"content-length", str(len(response.body)).encode()),
@@ -65,23 +69,25 @@ class Application:
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
 
-    async def _answer(self, request: Request) -> Response:
+    def _gateway_of(self, request: Request) -> Gateway:
+        """The gateway of the namespace that Host leads to, else of the one that the request's token belongs to."""
+        named = self._process.named(request.headers.get(b"host", b"").decode("ascii"))
+        return named or self._process.of_token(_token_of(request) or "")
+
+    async def _answer(self, gateway: Gateway, request: Request) -> Response:
         health = self._health.answer(request.method, request.segments)
         if health is not None:
             return health
         route, match = find_route(request.method, request.segments)
-        self._authorize(request, route.right, match.resource)
-        return await route.handler(self._gateway, request, match)
+        self._authorize(gateway, request, route.right, match.resource)
+        return await route.handler(gateway, request, match)
 
-    def _authorize(self, request: Request, right: Rights, path: tuple[str, ...]) -> None:
+    def _authorize(self, gateway: Gateway, request: Request, right: Rights, path: tuple[str, ...]) -> None:
         """Raise ServiceError unless the request's token gives the right on the path. The token counts for it alone."""
-        gateway = self._gateway
         resource = Resource(fold(gateway.settings.host_name), path)
-        token = request.header(b"authorization")
+        token = _token_of(request)
         if token is None:
             raise ServiceError(AUTH_FAILED, f"MissingToken: An authorization header is needed for '{resource.uri}'.")
-        if token[: len(_BEARER)].lower() == _BEARER:
-            token = token[len(_BEARER) :]  # what a token is, its content says
         try:
             claims = Claims()
             claims.put(resource, gateway.authorization.verify(token))
@@ -91,10 +97,20 @@ class Application:
             logger.info("a token refused over HTTP: %s", refusal.text)
             raise
 
-    def _problem(self, refusal: ServiceError | HttpRefusal) -> Response:
-        env, settings = self._gateway.env, self._gateway.settings
-        reference = Reference(env.new_id(), f"{settings.namespace}:gateway{self._gateway.process_id}", env.now_ms())
-        return Response(status_of(refusal), problem_xml(refusal, reference), headers=headers_of(refusal))
+
+def _token_of(request: Request) -> str | None:
+    """The token in the authorization header, whatever the header calls it: what a token is, its content says."""
+    token = request.header(b"authorization")
+    if token is not None and token[: len(_BEARER)].lower() == _BEARER:
+        return token[len(_BEARER) :]
+    return token
+
+
+def _problem(gateway: Gateway, refusal: ServiceError | HttpRefusal) -> Response:
+    env = gateway.env
+    tracker = f"{gateway.settings.namespace}:gateway{gateway.process_id}"
+    reference = Reference(env.new_id(), tracker, env.now_ms())
+    return Response(status_of(refusal), problem_xml(refusal, reference), headers=headers_of(refusal))
 
 
 def read_request(scope: Scope, receive: Receive) -> Request:

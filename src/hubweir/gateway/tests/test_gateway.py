@@ -12,7 +12,7 @@ def test_a_stopping_gateway_tells_every_peer_and_says_when_all_are_gone() -> Non
     for peer in peers:
         peer.sender("hub")
     done: list[bool] = []
-    world.gateway.close_all(lambda: done.append(True))
+    world.gateway.process.close_all(lambda: done.append(True))
     world.run_for(50)
     assert done == [True]
     assert world.gateway.connection_count == 0
@@ -23,7 +23,7 @@ def test_a_stopping_gateway_tells_every_peer_and_says_when_all_are_gone() -> Non
 
 def test_without_connections_there_is_nothing_to_wait_for() -> None:
     done: list[bool] = []
-    World().gateway.close_all(lambda: done.append(True))
+    World().gateway.process.close_all(lambda: done.append(True))
     assert done == [True]
 
 

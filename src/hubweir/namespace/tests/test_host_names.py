@@ -53,7 +53,7 @@ def test_alone_and_open_every_host_is_taken() -> None:
         ("hubs.example/$servicebus/websocket", "hubs.example"),
         ("hubs.example.", "hubs.example"),
         ("[::1]:5671", "[::1]"),
-        ("::1", "::1"),
+        ("::1", "[::1]"),
         ("", ""),
     ],
 )

@@ -156,7 +156,7 @@ class Peer:
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
         self.endpoint = self.side.endpoint
-        self.server, self.host = world.gateway.new_connection("a test")
+        self.server, self.host = world.gateway.process.new_connection("a test")
         self.reading_paused = False
         self.transport_full = False
         self.is_cut = False

@@ -1,0 +1,90 @@
+"""Which namespace a connection is for: the one whose host the peer named, else the one of its first good token.
+
+Until one of the two decides, it counts as the default one's. A host that the peer names later counts more (`open` more
+than SASL, SASL more than the Host header of a WebSocket), until something was proved: from then on a connection stays
+with its namespace. (gateway/gateway_process.py has the rule.)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hubweir.errors import NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.host_names import bare_host
+
+if TYPE_CHECKING:
+    from hubweir.gateway.amqp.connection_host import ConnectionHost
+    from hubweir.gateway.gateway import Gateway
+
+
+class NamespaceChoice:
+    """Of one connection. Keeps host.gateway, and what hangs on it, to what was decided."""
+
+    def __init__(self, host: ConnectionHost) -> None:
+        self._host = host
+        self._process = host.process
+        self._is_decided = False
+        self._is_proved = False
+
+    def named(self, hostname: str | None) -> None:
+        """The peer says what it wants to reach, before anything was proved; None or "": it does not say."""
+        gateway = self._process.named(hostname or "")
+        if gateway is not None:
+            self._is_decided = True
+            self._take(gateway)
+
+    def opened(self, hostname: str | None) -> ServiceError | None:
+        """The peer's `open` says it again. An error: why the connection must end."""
+        if not self._is_proved:
+            self.named(hostname)
+        elif hostname and bare_host(hostname) not in self._host.gateway.hosts:
+            return _not_here(hostname)
+        return self._over_quota()
+
+    def of_rule(self, name: str, hostname: str | None) -> Gateway:
+        """The namespace in which SASL may prove a rule's rights; ServiceError NOT_ALLOWED when none has the host."""
+        gateway = self._host.gateway if self._is_decided else self._process.of_rule(name)
+        if hostname and bare_host(hostname) not in gateway.hosts:
+            raise _not_here(hostname)
+        return gateway
+
+    def of_token(self, token: str, audience: str = "") -> Gateway:
+        """The namespace that is to judge a token."""
+        return self._host.gateway if self._is_decided else self._process.of_token(token, audience)
+
+    def proved(self, gateway: Gateway) -> None:
+        """This namespace took a token, or SASL's proof: the connection is its own from now on.
+
+        Where that is news to its quota, the connection may end for it, behind the answer.
+        """
+        self._is_decided = self._is_proved = True
+        if gateway is not self._host.gateway:
+            self._take(gateway)
+            excess = self._over_quota()
+            if excess is not None:
+                self._host.env.call_soon(partial(self._host.close, excess))
+
+    def _over_quota(self) -> ServiceError | None:
+        """Why the connection must end, when its namespace has more than its quota."""
+        gateway = self._host.gateway
+        most = gateway.settings.connections_max
+        if most is None or gateway.connection_count <= most:
+            return None
+        text = f"The namespace has {most} connections, which is its quota; close one, then connect again."
+        return ServiceError(RESOURCE_LIMIT, text)
+
+    def _take(self, gateway: Gateway) -> None:
+        host = self._host
+        if gateway is not host.gateway:
+            host.gateway.connection_left(host)
+            host.gateway, host.settings = gateway, gateway.settings
+            gateway.connection_came(host)
+
+
+def _not_here(hostname: str) -> ServiceError:
+    text = (
+        f"The host '{bare_host(hostname)[:128]}' does not lead to the namespace for which this connection has proved "
+        "rights. Use a connection of its own for each namespace."
+    )
+    return ServiceError(NOT_ALLOWED, text)
