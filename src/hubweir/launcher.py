@@ -311,33 +311,3 @@ def log_settings(settings: Settings) -> LogSettings:
         tail_bytes=settings.log_tail_bytes,
         queue_bytes=settings.log_queue_bytes,
     )
-<<<<<<< /tmp/nsw/merged/src/hubweir/launcher.py
-=======
-
-
-def gateway_settings(settings: Settings) -> GatewaySettings:
-    """What the settings say about the gateway, with the quotas of the profile."""
-    profile = PROFILES[settings.profile]
-    return GatewaySettings(
-        namespace=settings.namespace,
-        host_name=(settings.hostname or settings.host)[0],
-        settings_rule=ROOT_RULE,
-        issuer=token_issuer(settings),
-        max_frame_size_bytes=settings.max_frame_size_bytes,
-        max_message_size_bytes=min(
-            settings.max_message_size_bytes,
-            settings.max_message_size_bytes if profile.connections is None else profile.message_size_bytes,
-        ),
-        connections_max=profile.connections,
-        management_reads_per_second=profile.management_reads_per_second,
-        # Its clients come from other containers, and have no TLS.
-        plain_without_tls=settings.plain_without_tls or profile.name == "official-emulator",
-        partition_cap=settings.partition_cap,
-        max_throughput_units=settings.max_throughput_units,
-        idle_timeout_ms=settings.idle_timeout_ms,
-        unauthorized_connection_ms=settings.unauthorized_connection_ms,
-        idle_link_ms=settings.idle_link_ms,
-        connection_budget_bytes=settings.connection_budget_bytes,
-        process_budget_bytes=settings.process_budget_bytes,
-    )
->>>>>>> /tmp/nsw/theirs/src/hubweir/launcher.py

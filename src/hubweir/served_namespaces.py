@@ -123,6 +123,9 @@ def gateway_settings(
             settings.max_message_size_bytes if profile.connections is None else profile.message_size_bytes,
         ),
         connections_max=profile.connections,
+        management_reads_per_second=profile.management_reads_per_second,
+        # Its clients come from other containers, and have no TLS.
+        plain_without_tls=settings.plain_without_tls or profile.name == "official-emulator",
         partition_cap=settings.partition_cap,
         max_throughput_units=settings.max_throughput_units,
         idle_timeout_ms=settings.idle_timeout_ms,

@@ -56,17 +56,12 @@ class GatewaySettings:
     max_throughput_units: int = 40
     # More connections than this are closed after open; None: as many as the system lets it.
     connections_max: int | None = None
-<<<<<<< /tmp/nsw/merged/src/hubweir/gateway/settings.py
-    # The hosts of the namespace; None: every host, as the official emulator has it.
-    hosts: HostNames | None = None
-=======
     # SASL PLAIN shows a key, and whoever listens in has it: from another machine it is taken over TLS only.
     plain_without_tls: bool = False
     # Requests for runtime information that a namespace answers in a second; None: as many as come. (Event Hubs quotas)
     management_reads_per_second: int | None = None
-    # Any host name is accepted in token addresses, as the official emulator does.
-    accept_any_host: bool = True
->>>>>>> /tmp/nsw/theirs/src/hubweir/gateway/settings.py
+    # The hosts of the namespace; None: every host, as the official emulator has it.
+    hosts: HostNames | None = None
     # The rule of the namespace that every start takes from the settings; it is not changed any other way.
     settings_rule: str = ""
     # Whose JSON Web Tokens are taken besides shared access signatures; None: nobody's.

@@ -37,37 +37,28 @@ class ConnectionClaims:
         self._claims = Claims()
         self._timer: Timer | None = None
 
-<<<<<<< /tmp/nsw/merged/src/hubweir/gateway/amqp/connection_claims.py
     @property
     def _authorization(self) -> Authorization:
         return self._host.gateway.authorization
 
-    def prove(self, said: SaslInitiated, certificate: PeerCertificate | None) -> None:
-        """Take the proof of a SASL mechanism, for the whole connection; ServiceError when it is none, or not here."""
+    def prove(self, said: SaslInitiated, driver: AmqpDriver | None) -> None:
+        """Take the proof of a SASL mechanism, for the whole connection; ServiceError when it is none, or not here.
+
+        driver: of the connection, for what its transport knows of the peer.
+        """
         if said.mechanism in WITHOUT_PROOF:
             return
         choice = self._host.choice
         if said.mechanism == "PLAIN":
             gateway = choice.of_rule(plain_name(said.response), said.hostname)
+            if not gateway.settings.plain_without_tls and (driver is None or not driver.is_private):
+                raise ServiceError(UNAUTHORIZED, "SASL PLAIN shows a key: over the network it needs TLS.")
             self._claims.grant(gateway.authorization.plain(said.response))
         elif said.mechanism == "EXTERNAL":
+            certificate = None if driver is None else driver.peer_certificate
             name = "" if certificate is None else certificate.name or ""
             gateway = choice.of_rule(name, said.hostname)
             self._claims.grant(gateway.authorization.external(certificate, said.response))
-=======
-    def prove(self, mechanism: str, response: bytes, driver: AmqpDriver | None) -> None:
-        """Take the proof of a SASL mechanism, for the whole connection; ServiceError UNAUTHORIZED when it is none.
-
-        driver: of the connection, for what its transport knows of the peer.
-        """
-        if mechanism == "PLAIN":
-            if not self._host.settings.plain_without_tls and (driver is None or not driver.is_private):
-                raise ServiceError(UNAUTHORIZED, "SASL PLAIN shows a key: over the network it needs TLS.")
-            self._claims.grant(self._authorization.plain(response))
-        elif mechanism == "EXTERNAL":
-            certificate = None if driver is None else driver.peer_certificate
-            self._claims.grant(self._authorization.external(certificate, response))
->>>>>>> /tmp/nsw/theirs/src/hubweir/gateway/amqp/connection_claims.py
             self._plan_sweep()
         else:
             raise ServiceError(UNAUTHORIZED, f"The SASL mechanism {said.mechanism!r} is not known.")

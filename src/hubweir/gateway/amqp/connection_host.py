@@ -203,27 +203,13 @@ class ConnectionHost:
     # Engine events
 
     def _sasl(self, event: SaslInitiated) -> None:
-<<<<<<< /tmp/nsw/merged/src/hubweir/gateway/amqp/connection_host.py
-        certificate = None if self._driver is None else self._driver.peer_certificate
         self.choice.named(event.hostname)
         try:
-            self.claims.prove(event, certificate)
+            self.claims.prove(event, self._driver)
             self.endpoint.answer_sasl(SASL_OK)
         except ServiceError as refusal:
             logger.info("SASL of %s refused: %s", self.peer, refusal.text)
             self.endpoint.answer_sasl(SASL_REFUSED)
-=======
-        code = SASL_REFUSED
-        if event.mechanism in _WITHOUT_PROOF:
-            code = SASL_OK
-        else:
-            try:
-                self.claims.prove(event.mechanism, event.response, self._driver)
-                code = SASL_OK
-            except ServiceError as refusal:
-                logger.info("SASL of %s refused: %s", self.peer, refusal.text)
-        self.endpoint.answer_sasl(code)
->>>>>>> /tmp/nsw/theirs/src/hubweir/gateway/amqp/connection_host.py
 
     def _opened(self, event: Opened) -> None:
         refusal = self.choice.opened(event.open.hostname)
