@@ -8,9 +8,7 @@ namespace get their turns. With auto-inflate, units are added inside these calls
 Units are off (None) or 1 to UNITS_CEILING, and may be changed at any time; usage is counted in either case. A send
 that waits keeps the delay it was told when units change meanwhile.
 
-Where several processes serve one namespace, each has an object of this class and `set_share` says what part of the
-units it may use. Times are monotonic milliseconds. After a crash: buckets start full, usage as it was
-stored last.
+Times are monotonic milliseconds. After a crash: buckets start full, usage as it was stored last.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from dataclasses import dataclass, field
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.throughput_unit.auto_inflate import Cause, UnitsRaised, inflated
 from hubweir.throughput_unit.rate_limit import RateLimit, Room
-from hubweir.throughput_unit.throughput_unit import Capacity, Rate, capacity_of
+from hubweir.throughput_unit.throughput_unit import Capacity, capacity_of
 from hubweir.throughput_unit.usage import Usage
 
 # The service asks for about this long, and the Python client waits so long after a server-busy in any case.
@@ -71,7 +69,6 @@ class NamespaceAdmission:
         self._ingress: RateLimit | None = None
         self._egress: RateLimit | None = None
         self._raised: list[UnitsRaised] = []
-        self._asked = [0, 0, 0, 0]
         self.maximum_units = maximum_units
         self.set_units(units, now_ms)
 
@@ -89,8 +86,6 @@ class NamespaceAdmission:
     def admit(self, size_bytes: int, events: int, now_ms: int) -> Admitted | Busy:
         """Ask for all of these events at once. Busy has no effect but that it is counted."""
         row = self._usage.row(now_ms)
-        self._asked[0] += size_bytes
-        self._asked[1] += events
         limit = self._ingress
         if limit is not None:
             wait_ms = limit.admit(size_bytes, events, now_ms)
@@ -142,8 +137,6 @@ class NamespaceAdmission:
         row = self._usage.row(now_ms)
         row.bytes_out += size_bytes
         row.events_out += events
-        self._asked[2] += size_bytes
-        self._asked[3] += events
         limit = self._egress
         if limit is None:
             return Paced(0, row.hour_ms)
@@ -181,35 +174,20 @@ class NamespaceAdmission:
         if units is None:
             self._ingress = self._egress = None
         else:
-            self._set_capacity(capacity_of(units), now_ms, grant=True)
-
-    def set_share(self, share: Capacity, now_ms: int) -> None:
-        """Use this part of the namespace's units from now on; does nothing while they are off. Gives no burst.
-
-        The number of units stays. A set_units is followed by a new share; auto-inflate is off here (maximum_units
-        None), since only the keeper of the namespace sees the whole.
-        """
-        if self._units is not None:
-            self._set_capacity(share, now_ms, grant=False)
+            self._set_capacity(capacity_of(units), now_ms)
 
     def take_raised(self) -> list[UnitsRaised]:
         """What auto-inflate did since the last call: to be stored with the namespace, and told to people."""
         raised, self._raised = self._raised, []
         return raised
 
-    def take_asked(self) -> Capacity:
-        """Bytes and events that were asked for since the last call, refused ones included (share.py)."""
-        bytes_in, events_in, bytes_out, events_out = self._asked
-        self._asked = [0, 0, 0, 0]
-        return Capacity(Rate(bytes_in, events_in), Rate(bytes_out, events_out))
-
-    def _set_capacity(self, capacity: Capacity, now_ms: int, *, grant: bool) -> None:
+    def _set_capacity(self, capacity: Capacity, now_ms: int) -> None:
         if self._ingress is None or self._egress is None:
             self._ingress = RateLimit(capacity.ingress, now_ms=now_ms)
             self._egress = RateLimit(capacity.egress, now_ms=now_ms)
             return
-        self._ingress.change(capacity.ingress, now_ms, grant=grant)
-        self._egress.change(capacity.egress, now_ms, grant=grant)
+        self._ingress.change(capacity.ingress, now_ms)
+        self._egress.change(capacity.egress, now_ms)
 
     def _inflate(self, cause: Cause, limit: RateLimit, size_bytes: int, events: int, now_ms: int) -> bool:
         """Add the units that this request needs, as far as there are any; True when some were added."""

@@ -56,8 +56,8 @@ class RateLimit:
         bytes_delay_ms = self._bytes.delay_ms_at(rate.bytes_per_second, size_bytes, now_ms)
         return max(bytes_delay_ms, self._events.delay_ms_at(rate.events_per_second, events, now_ms)) == 0
 
-    def change(self, rate: Rate, now_ms: int, *, grant: bool) -> None:
-        """Go on at another rate; grant: see TokenBucket.change."""
+    def change(self, rate: Rate, now_ms: int) -> None:
+        """Go on at another rate; a raise comes with its burst."""
         self.rate = rate
-        self._bytes.change(rate.bytes_per_second, now_ms, grant=grant)
-        self._events.change(rate.events_per_second, now_ms, grant=grant)
+        self._bytes.change(rate.bytes_per_second, now_ms)
+        self._events.change(rate.events_per_second, now_ms)

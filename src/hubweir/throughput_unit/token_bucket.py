@@ -47,11 +47,11 @@ class TokenBucket:
         return -(-missing // self._rate) if missing > 0 else 0
 
     def wait_ms_at(self, rate_per_second: int, count: int, now_ms: int) -> int:
-        """What `wait_ms` would be after `change(rate_per_second, grant=True)`."""
+        """What `wait_ms` would be after `change(rate_per_second)`."""
         return self._changed(rate_per_second, now_ms).wait_ms(count, now_ms)
 
     def delay_ms_at(self, rate_per_second: int, count: int, now_ms: int) -> int:
-        """What `reserve` would return after `change(rate_per_second, grant=True)`."""
+        """What `reserve` would return after `change(rate_per_second)`."""
         return self._changed(rate_per_second, now_ms).reserve(count, now_ms)
 
     def take(self, count: int) -> None:
@@ -69,23 +69,23 @@ class TokenBucket:
         self._refill(now_ms)
         self._level = min(self._level + count * 1_000, self._capacity)
 
-    def change(self, rate_per_second: int, now_ms: int, *, grant: bool) -> None:
+    def change(self, rate_per_second: int, now_ms: int) -> None:
         """Go on at another rate from now on; up to now the old one counts.
 
-        grant: a raise comes with the burst of what was added, filled, so that it helps at once. A lower rate leaves
-        no more than its own burst.
+        A raise comes with the burst of what was added, filled, so that it helps at once. A lower rate leaves no more
+        than its own burst.
         """
         assert rate_per_second > 0
         self._refill(now_ms)
         capacity = rate_per_second * self._burst_ms
-        added = capacity - self._capacity if grant else 0
+        added = max(0, capacity - self._capacity)
         self._rate, self._capacity = rate_per_second, capacity
-        self._level = min(self._level + max(0, added), capacity)
+        self._level = min(self._level + added, capacity)
 
     def _changed(self, rate_per_second: int, now_ms: int) -> TokenBucket:
         other = TokenBucket(self._rate, now_ms=self._now_ms, burst_ms=self._burst_ms)
         other._level = self._level
-        other.change(rate_per_second, now_ms, grant=True)
+        other.change(rate_per_second, now_ms)
         return other
 
     def _refill(self, now_ms: int) -> None:

@@ -283,14 +283,3 @@ def test_a_clock_set_back_gives_nothing_and_stops_nothing() -> None:
     assert admitted_events(namespace, 10_000, sizes=[1] * 10) == 0
     assert admitted_events(namespace, 0, sizes=[1] * 10) == 0
     assert admitted_events(namespace, 5, sizes=[1] * 10) == 5
-
-
-def test_what_was_asked_for_is_told_once_refused_or_not() -> None:
-    namespace = a_namespace(1)
-    namespace.admit(100, 1_000, 0)
-    namespace.admit(100, 1_000, 0)
-    namespace.take(7, 3, 0)
-    asked = namespace.take_asked()
-    assert (asked.ingress.bytes_per_second, asked.ingress.events_per_second) == (200, 2_000)
-    assert (asked.egress.bytes_per_second, asked.egress.events_per_second) == (7, 3)
-    assert namespace.take_asked().ingress.events_per_second == 0

@@ -28,7 +28,7 @@ def test_giving_back_and_changing_reach_both() -> None:
     assert limit.reserve(10_000, 100, 0) == 0
     limit.give_back(4_000, 40, 0)
     assert limit.room(0) == Room(4_000, 40)
-    limit.change(Rate(20_000, 200), 0, grant=True)
+    limit.change(Rate(20_000, 200), 0)
     assert limit.rate == Rate(20_000, 200)
     assert limit.room(0) == Room(14_000, 140)
 

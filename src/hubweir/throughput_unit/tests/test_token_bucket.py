@@ -187,20 +187,21 @@ def test_giving_back_undoes_a_take_and_never_overfills() -> None:
 def test_a_change_of_rate_counts_from_then_on() -> None:
     bucket = TokenBucket(1_000, now_ms=0)
     bucket.take(1_000)
-    bucket.change(3_000, 100, grant=False)
-    assert bucket.room(100) == 100
-    assert bucket.room(200) == 400
-    bucket.change(1_000, 300, grant=False)
-    assert bucket.room(300) == 700
+    bucket.change(3_000, 100)
+    assert bucket.room(100) == 100 + 2_000
+    bucket.take(2_100)
+    assert bucket.room(200) == 300
+    bucket.change(1_000, 300)
+    assert bucket.room(300) == 600
     assert bucket.room(10_000) == 1_000
 
 
-def test_a_granted_raise_brings_the_burst_of_what_was_added_and_a_cut_keeps_its_own() -> None:
+def test_a_raise_brings_the_burst_of_what_was_added_and_a_cut_keeps_its_own() -> None:
     bucket = TokenBucket(1_000, now_ms=0)
     bucket.take(1_000)
-    bucket.change(3_000, 0, grant=True)
+    bucket.change(3_000, 0)
     assert bucket.room(0) == 2_000
-    bucket.change(500, 0, grant=True)
+    bucket.change(500, 0)
     assert bucket.room(0) == 500
 
 
