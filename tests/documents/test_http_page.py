@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from hubweir.drivers import http_driver, websocket_driver
-from hubweir.gateway.http import custom_properties, entities, event_json, strict_json, strict_xml
+from hubweir.gateway.http import custom_properties, entities, event_json, strict_xml
 from hubweir.gateway.http.router import ROUTES, Route
+from hubweir.namespace import strict_json
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/http.md").read_text()
 KIB = 1024

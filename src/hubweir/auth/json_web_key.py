@@ -21,8 +21,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from hubweir.auth.strict_json import IllegalJson, base64url, read_object
+from hubweir.auth.base64url import IllegalBase64, base64url
 from hubweir.errors import HubweirError
+from hubweir.namespace.strict_json import IllegalJson, read_object
 
 KEYS_LIMIT = 64  # of one file: issuers publish a handful, old and new ones while they rotate
 FILE_LIMIT = 256 * 1024
@@ -105,7 +106,7 @@ def _read_key(number: int, member: Mapping[str, object]) -> VerificationKey:
         if member.get("alg", key.algorithm) != key.algorithm:
             raise BadKeys(f"its 'alg' is not {key.algorithm}")
         return key
-    except (BadKeys, IllegalJson, ValueError) as error:
+    except (BadKeys, IllegalBase64, ValueError) as error:
         raise BadKeys(f"its key {number}: {error}") from None
 
 

@@ -11,7 +11,7 @@ that the issuer signed tells more: form, algorithm (RS256 or ES256, by a key of 
 | Azure Event Hubs Data Sender    | Send   |
 | Azure Event Hubs Data Receiver  | Listen |
 
-Written here on `cryptography`, not taken from a library: those at hand read base64 and JSON leniently (strict_json.py).
+Written here on `cryptography`, not taken from a library: those at hand read base64 and JSON leniently.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
+from hubweir.auth.base64url import IllegalBase64, base64url
 from hubweir.auth.json_web_key import ES256, RS256, VerificationKey, read_keys
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import EXPIRY_LIMIT_S, AuthRefused, Refusal, VerifiedToken
-from hubweir.auth.strict_json import IllegalJson, base64url, read_object
 from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.strict_json import IllegalJson, read_object
 
 TOKEN_LIMIT = 16 * 1024
 _PREFIX = "Azure Event Hubs "
@@ -62,7 +63,7 @@ class JsonWebToken:
             raise _malformed("it is neither a shared access signature nor a JSON Web Token")
         try:
             header, signature = read_object(base64url(parts[0])), base64url(parts[2])
-        except IllegalJson as error:
+        except (IllegalBase64, IllegalJson) as error:
             raise _malformed(f"its header or signature: {error}") from None
         algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
         if algorithm not in (RS256, ES256):
@@ -93,7 +94,7 @@ class TokenIssuer:
             raise AuthRefused(Refusal.INVALID_SIGNATURE, "The token has an invalid signature.")
         try:
             claims = read_object(base64url(token.claims))
-        except IllegalJson as error:
+        except (IllegalBase64, IllegalJson) as error:
             raise _malformed(f"its claims: {error}") from None
         if claims.get("iss") != self.issuer:
             raise AuthRefused(Refusal.INVALID_ISSUER, "The token is of another issuer than the one that is trusted.")

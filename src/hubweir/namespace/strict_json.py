@@ -1,4 +1,9 @@
-"""JSON of strangers: depth, repeated names, numbers that are none, and text that is none are refused. (Rule R25)"""
+"""JSON of strangers: depth, repeated names, numbers that are none, and text that is none are refused. (Rule R25)
+
+Stock readers take the last of two members with one name and numbers that no number is, so that one text is two values
+to two readers. Bodies of requests and JSON Web Tokens come through here. A Config.json, which its owner wrote and has
+comments, is read by config/jsonc.py.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import json
 import math
 import re
 
-from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.errors import HubweirError
 
 DEPTH = 32
 # An AMQP long has 19 digits; a number of thousands of them costs time and fits nowhere.
@@ -16,11 +21,15 @@ _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
-def read_json(data: bytes, what: str) -> object:
-    """The value of a JSON document; ServiceError ARGUMENT_ERROR says what is wrong. what: names it in texts."""
+class IllegalJson(HubweirError):
+    """It is no JSON, or legal for the parser and not for us: why, for people, and nothing of what it holds."""
+
+
+def read_json(data: bytes) -> object:
+    """The value of a JSON document. Raises IllegalJson."""
     try:
         text = data.decode()
-        _check_depth(text, what)
+        _check_depth(text)
         value: object = json.loads(
             text,
             object_pairs_hook=_object,
@@ -32,23 +41,21 @@ def read_json(data: bytes, what: str) -> object:
         if "\\" in text:
             _check_text(value)
     except UnicodeError:
-        raise refused(what, "it is no UTF-8 text") from None
-    except _Refused as error:
-        raise refused(what, str(error)) from None
+        raise IllegalJson("it is no UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise refused(what, f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise IllegalJson(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     return value
 
 
-def refused(what: str, why: str) -> ServiceError:
-    return ServiceError(ARGUMENT_ERROR, f"{what} is not what it must be: {why}.")
+def read_object(data: bytes) -> dict[str, object]:
+    """The one JSON object that data is. Raises IllegalJson."""
+    value = read_json(data)
+    if not isinstance(value, dict):
+        raise IllegalJson("it is no JSON object")
+    return value
 
 
-class _Refused(ValueError):
-    """Legal for the parser, not for us."""
-
-
-def _check_depth(text: str, what: str) -> None:
+def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= DEPTH:
         return
     depth = 0
@@ -57,7 +64,7 @@ def _check_depth(text: str, what: str) -> None:
         if character in "[{":
             depth += 1
             if depth > DEPTH:
-                raise _Refused(f"it is nested deeper than {DEPTH} levels")
+                raise IllegalJson(f"it is nested deeper than {DEPTH} levels")
         elif character in "]}":
             depth -= 1
 
@@ -78,23 +85,23 @@ def _check_text(value: object) -> None:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise _Refused("an object has one name twice")
+        raise IllegalJson("an object has one name twice")
     return members
 
 
 def _integer(text: str) -> int:
     number = int(text) if len(text) <= _NUMBER_LENGTH else _LONG_MAX + 1
     if not _LONG_MIN <= number <= _LONG_MAX:
-        raise _Refused("an integer does not fit into 64 bits")
+        raise IllegalJson("an integer does not fit into 64 bits")
     return number
 
 
 def _float(text: str) -> float:
     number = float(text) if len(text) <= _NUMBER_LENGTH else math.inf
     if not math.isfinite(number):
-        raise _Refused("a number is out of range or too long")
+        raise IllegalJson("a number is out of range or too long")
     return number
 
 
 def _constant(text: str) -> float:
-    raise _Refused(f"{text} is no JSON")
+    raise IllegalJson(f"{text} is no JSON")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.gateway.http.strict_json import read_json, refused
+from hubweir.gateway.http.body_json import body_json, refused
 
 # Properties of one event: a safety limit. An AMQP map may have more entries than a head has headers.
 PROPERTY_BYTES = 32 * 1024
@@ -56,7 +56,7 @@ def custom_properties(fields: Sequence[tuple[bytes, bytes]]) -> dict[str, object
 
 def partition_key(header: bytes | None) -> str | None:
     """The partition key of a BrokerProperties header; None when there is none. Raises ServiceError ARGUMENT_ERROR."""
-    return None if header is None else partition_key_of(read_json(header, "BrokerProperties"))
+    return None if header is None else partition_key_of(body_json(header, "BrokerProperties"))
 
 
 def partition_key_of(broker_properties: object) -> str | None:

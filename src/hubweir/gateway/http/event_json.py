@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hubweir.gateway.http.body_json import body_json, refused
 from hubweir.gateway.http.custom_properties import check_properties, partition_key_of
 from hubweir.gateway.http.event_message import Event
-from hubweir.gateway.http.strict_json import read_json, refused
 
 BATCH_MEDIA_TYPE = "application/vnd.microsoft.servicebus.json"
 JSON_BYTES = 1024 * 1024
@@ -32,7 +32,7 @@ def is_batch(content_type: str | None) -> bool:
 
 def read_batch(data: bytes) -> EventBatch:
     """The batch; ServiceError ARGUMENT_ERROR names the first event that is wrong."""
-    items = read_json(data, "The batch")
+    items = body_json(data, "The batch")
     if not isinstance(items, list) or not items:
         raise refused("The batch", "it must be a JSON array of at least one event")
     events: list[Event] = []
