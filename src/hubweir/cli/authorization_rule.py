@@ -1,20 +1,29 @@
-"""hubweir authorization-rule create | list | show | update | delete | keys list | keys renew."""
+"""hubweir authorization-rule create | list | show | update | delete | keys list | keys renew.
+
+The same commands stand below `hubweir eventhub` and `hubweir namespace`, as `az eventhubs` has them: there the level is
+told by the place.
+"""
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import click
 
+from hubweir.cli.names import hub_option, takes_name
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.authorization_rules import AuthorizationRules, RuleInfo, RuleKeys
 from hubweir.namespace.secret import Secret
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-on_hub = click.option("--eventhub", "hub", default="", metavar="HUB", help="Of this event hub, not of the namespace.")
+on_hub = click.option(
+    "--eventhub", "--eventhub-name", "hub", default="", metavar="HUB", help="Of this event hub, not of the namespace."
+)
 RIGHTS = ("Listen", "Manage", "Send")
 _KEYS = {"primary": "primary", "secondary": "secondary", "primarykey": "primary", "secondarykey": "secondary"}
 
@@ -39,7 +48,7 @@ def authorization_rule() -> None:
 
 
 @authorization_rule.command()
-@click.argument("name")
+@takes_name("RULE", "--authorization-rule-name")
 @takes_rights
 @on_hub
 @takes_target
@@ -65,7 +74,7 @@ def list_rules(target: Target, hub: str, as_json: bool) -> None:
 
 
 @authorization_rule.command()
-@click.argument("name")
+@takes_name("RULE", "--authorization-rule-name")
 @on_hub
 @as_json
 @takes_target
@@ -76,7 +85,7 @@ def show(target: Target, name: str, hub: str, as_json: bool) -> None:
 
 
 @authorization_rule.command()
-@click.argument("name")
+@takes_name("RULE", "--authorization-rule-name")
 @takes_rights
 @on_hub
 @takes_target
@@ -87,7 +96,7 @@ def update(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None
 
 
 @authorization_rule.command()
-@click.argument("name")
+@takes_name("RULE", "--authorization-rule-name")
 @on_hub
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @takes_target
@@ -105,7 +114,7 @@ def keys() -> None:
 
 
 @keys.command(name="list")
-@click.argument("name")
+@takes_name("RULE", "--authorization-rule-name")
 @on_hub
 @as_json
 @takes_target
@@ -115,7 +124,7 @@ def list_keys(target: Target, name: str, hub: str, as_json: bool) -> None:
 
 
 @keys.command()
-@click.argument("name")
+@takes_name("RULE", "--authorization-rule-name")
 @click.option(
     "--key", "which", type=click.Choice(list(_KEYS), case_sensitive=False), required=True, help="Which to replace."
 )
@@ -129,6 +138,41 @@ def renew(target: Target, name: str, which: str, value: str, hub: str, as_json: 
         lambda connection: AuthorizationRules(connection).renew_key(name, _KEYS[which.lower()], hub, value=value)
     )
     _print_keys(target, renewed, hub, as_json)
+
+
+def rules_of_hubs() -> click.Group:
+    """The group for `hubweir eventhub`: every command wants --eventhub-name."""
+    return _at_level(authorization_rule, "Rules of an event hub: named pairs of keys, and what they allow.", _wants_hub)
+
+
+def rules_of_namespaces() -> click.Group:
+    """The group for `hubweir namespace`: no command takes a hub."""
+    text = "Rules of the namespace: named pairs of keys, and what they allow."
+    return _at_level(authorization_rule, text, _takes_no_hub)
+
+
+def _at_level(group: click.Group, text: str | None, change: Callable[[click.Command], click.Command]) -> click.Group:
+    made = click.Group(group.name, help=text)
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            made.add_command(_at_level(command, command.help, change))
+        else:
+            made.add_command(change(command))
+    return made
+
+
+def _wants_hub(command: click.Command) -> click.Command:
+    made = copy.copy(command)
+    made.params = [hub_option() if parameter.name == "hub" else parameter for parameter in command.params]
+    return made
+
+
+def _takes_no_hub(command: click.Command) -> click.Command:
+    made = copy.copy(command)
+    made.params = [parameter for parameter in command.params if parameter.name != "hub"]
+    assert command.callback is not None
+    made.callback = partial(command.callback, hub="")
+    return made
 
 
 def _print_keys(target: Target, rule: RuleKeys, hub: str, as_json: bool) -> None:

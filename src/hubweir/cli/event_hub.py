@@ -1,19 +1,51 @@
-"""hubweir eventhub create | list | show | update | delete, and its consumer groups."""
+"""hubweir eventhub create | list | show | update | delete, its groups, rules and publishers.
+
+Options have the names that `az eventhubs eventhub` gives them, beside shorter ones.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import click
 
+from hubweir.cli.authorization_rule import rules_of_hubs
+from hubweir.cli.consumer_group import consumer_group
 from hubweir.cli.durations import Duration, duration_text
+from hubweir.cli.names import takes_name
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.management import HubInfo, Management, PartitionState
+from hubweir.namespace.descriptions import HOUR_MS, RETENTION_DEFAULT_MS, Availability
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+STATUSES = [each.text for each in Availability]
+
+
+def takes_settings_of_a_hub(command: Callable[..., None]) -> Callable[..., None]:
+    """What create and update both take, as az names it."""
+    metadata = click.option("--user-metadata", help="A text of yours, at most 1,024 characters.")
+    status = click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="What it takes part in.")
+    policy = click.option(
+        "--cleanup-policy",
+        type=click.Choice(["Delete"], case_sensitive=False),
+        expose_value=False,
+        help="Events go by age; there is no other policy here.",
+    )
+    text = "The same as --retention, in hours."
+    hours = click.option("--retention-time", "--retention-time-in-hours", "hours", type=click.IntRange(1), help=text)
+    return hours(policy(status(metadata(command))))
+
+
+def _retention(retention_ms: int | None, hours: int | None) -> int | None:
+    """Milliseconds, from the one of the two options that was given."""
+    if retention_ms is not None and hours is not None and retention_ms != hours * HOUR_MS:
+        raise click.UsageError("--retention and --retention-time disagree: give one of them")
+    return retention_ms if hours is None else hours * HOUR_MS
 
 
 @click.group(name="eventhub")
@@ -21,10 +53,17 @@ def event_hub() -> None:
     """Create, list, show and delete event hubs."""
 
 
+event_hub.add_command(consumer_group)
+event_hub.add_command(rules_of_hubs())
+
+
 @event_hub.command()
-@click.argument("name")
-@click.option("--partitions", default=4, show_default=True, help="1 to 32; cannot be changed later.")
-@click.option("--retention", type=Duration(), default="24h", show_default=True, help="How long events are kept.")
+@takes_name("HUB")
+@click.option(
+    "--partitions", "--partition-count", "partitions", default=4, show_default=True, help="1 to 32; for ever."
+)
+@click.option("--retention", type=Duration(), help="How long events are kept, such as 2d.  [default: 24h]")
+@takes_settings_of_a_hub
 @click.option(
     "--durability",
     type=click.Choice(["durable", "relaxed"]),
@@ -35,13 +74,28 @@ def event_hub() -> None:
 @click.option("--consumer-group", "groups", multiple=True, help="A group besides $Default; may be repeated.")
 @takes_target
 def create(
-    target: Target, name: str, partitions: int, retention: int, durability: str, groups: tuple[str, ...]
+    target: Target,
+    name: str,
+    partitions: int,
+    retention: int | None,
+    hours: int | None,
+    durability: str,
+    groups: tuple[str, ...],
+    status: str | None,
+    user_metadata: str | None,
 ) -> None:
     """Create an event hub."""
+    retention_ms = _retention(retention, hours) or RETENTION_DEFAULT_MS
 
     async def job(connection: Connection) -> HubInfo:
         return await Management(connection).create_hub(
-            name, partition_count=partitions, retention_ms=retention, durability=durability, consumer_groups=groups
+            name,
+            partition_count=partitions,
+            retention_ms=retention_ms,
+            durability=durability,
+            consumer_groups=groups,
+            status=status,
+            user_metadata=user_metadata,
         )
 
     hub = target.run(job)
@@ -60,13 +114,14 @@ def list_hubs(target: Target, as_json: bool) -> None:
         click.echo("no event hubs; create one with: hubweir eventhub create NAME")
     else:
         table(
-            ("event hub", "partitions", "retention", "durability", "consumer groups"),
+            ("event hub", "partitions", "retention", "durability", "status", "consumer groups"),
             [
                 (
                     hub.name,
                     str(len(hub.partition_ids)),
                     "" if hub.retention_ms is None else duration_text(hub.retention_ms),
                     hub.durability or "",
+                    hub.status or "",
                     ", ".join(hub.consumer_groups),
                 )
                 for hub in hubs
@@ -75,7 +130,7 @@ def list_hubs(target: Target, as_json: bool) -> None:
 
 
 @event_hub.command()
-@click.argument("name")
+@takes_name("HUB")
 @as_json
 @takes_target
 def show(target: Target, name: str, as_json: bool) -> None:
@@ -103,8 +158,10 @@ def show(target: Target, name: str, as_json: bool) -> None:
         click.echo(json.dumps({**_document(hub), "partitions": rows}, indent=2))
         return
     kept = "" if hub.retention_ms is None else f", kept for {duration_text(hub.retention_ms)}, {hub.durability}"
-    click.echo(f"event hub {hub.name}: {len(hub.partition_ids)} partitions{kept}")
+    click.echo(f"event hub {hub.name}: {len(hub.partition_ids)} partitions{kept}{_unless_active(hub)}")
     click.echo(f"consumer groups: {', '.join(hub.consumer_groups) or '$Default'}")
+    if hub.user_metadata:
+        click.echo(f"user metadata: {hub.user_metadata}")
     if hub.revoked_publishers:
         click.echo(f"revoked publishers: {', '.join(hub.revoked_publishers)}")
     table(
@@ -123,22 +180,37 @@ def show(target: Target, name: str, as_json: bool) -> None:
 
 
 @event_hub.command()
-@click.argument("name")
+@takes_name("HUB")
 @click.option("--retention", type=Duration(), help="How long events are kept.")
+@takes_settings_of_a_hub
 @click.option("--durability", type=click.Choice(["durable", "relaxed"]), help="What accepted means.")
 @takes_target
-def update(target: Target, name: str, retention: int | None, durability: str | None) -> None:
-    """Change the retention or the durability of an event hub; its partition count cannot be changed."""
-    if retention is None and durability is None:
-        raise click.UsageError("nothing to change: give --retention or --durability")
-    hub = target.run(
-        lambda connection: Management(connection).change_hub(name, retention_ms=retention, durability=durability)
-    )
-    click.echo(f"event hub {hub.name} keeps events for {duration_text(hub.retention_ms or 0)}, {hub.durability}")
+def update(
+    target: Target,
+    name: str,
+    retention: int | None,
+    hours: int | None,
+    durability: str | None,
+    status: str | None,
+    user_metadata: str | None,
+) -> None:
+    """Change the settings of an event hub; its partition count cannot be changed."""
+    retention_ms = _retention(retention, hours)
+    if (retention_ms, durability, status, user_metadata) == (None,) * 4:
+        raise click.UsageError("nothing to change: give --retention, --durability, --status or --user-metadata")
+
+    async def job(connection: Connection) -> HubInfo:
+        return await Management(connection).change_hub(
+            name, retention_ms=retention_ms, durability=durability, status=status, user_metadata=user_metadata
+        )
+
+    hub = target.run(job)
+    kept = duration_text(hub.retention_ms or 0)
+    click.echo(f"event hub {hub.name} keeps events for {kept}, {hub.durability}{_unless_active(hub)}")
 
 
 @event_hub.command()
-@click.argument("name")
+@takes_name("HUB")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @takes_target
 def delete(target: Target, name: str, yes: bool) -> None:
@@ -189,6 +261,10 @@ def restore_publisher(target: Target, name: str, publisher: str) -> None:
     click.echo(f"event hub {name} takes events from the publisher {publisher} again")
 
 
+def _unless_active(hub: HubInfo) -> str:
+    return "" if hub.status in (None, Availability.ACTIVE.text) else f", {hub.status}"
+
+
 def _document(hub: HubInfo) -> dict[str, object]:
     return {
         "name": hub.name,
@@ -198,6 +274,9 @@ def _document(hub: HubInfo) -> dict[str, object]:
         "retention_ms": hub.retention_ms,
         "durability": hub.durability,
         "revoked_publishers": list(hub.revoked_publishers),
+        "status": hub.status,
+        "user_metadata": hub.user_metadata,
+        "updated_at_ms": hub.updated_at_ms,
     }
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
+from hubweir.cli.authorization_rule import rules_of_namespaces
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
@@ -20,6 +21,9 @@ _COLUMNS = ("units", "bytes_in", "events_in", "bytes_out", "events_out", "refusa
 @click.group()
 def namespace() -> None:
     """Show the namespace, change its throughput units, read what it used."""
+
+
+namespace.add_command(rules_of_namespaces())
 
 
 @namespace.command()

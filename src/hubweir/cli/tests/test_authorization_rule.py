@@ -73,3 +73,28 @@ def test_a_right_that_is_none_is_a_wrong_command(type_command: Typed) -> None:
     result = type_command(RULE, "create", "r", "--rights", "read")
     assert result.exit_code == 2
     assert "'read' is no right" in result.output
+
+
+def test_the_same_commands_stand_below_eventhub_and_namespace_as_az_has_them(type_command: Typed) -> None:
+    type_command("eventhub", "create", "levels", "--partitions", "1")
+    of_hub = ("eventhub", "authorization-rule")
+    of_namespace = ("namespace", "authorization-rule")
+    hub = ("--eventhub-name", "levels")
+    assert type_command(*of_hub, "create", "--name", "below", *hub, "--rights", "Listen", "Send").exit_code == 2
+    made = type_command(*of_hub, "create", "--name", "below", *hub, "--rights", "Listen", "--rights", "Send")
+    assert made.exit_code == 0, made.output
+    assert type_command(*of_hub, "create", "--name", "nowhere", "--rights", "Send").exit_code == 2  # of which hub?
+    assert type_command(*of_namespace, "create", "-n", "above", "--rights", "send", *hub).exit_code == 2
+    assert type_command(*of_namespace, "create", "-n", "above", "--rights", "send").exit_code == 0
+    below = json.loads(type_command(*of_hub, "list", *hub, "--json").stdout)
+    above = json.loads(type_command(*of_namespace, "list", "--json").stdout)
+    assert [rule["name"] for rule in below] == ["below"]
+    assert "above" in [rule["name"] for rule in above] and "below" not in [rule["name"] for rule in above]
+    before = json.loads(type_command(*of_hub, "keys", "list", "-n", "below", *hub, "--json").stdout)
+    renew = ("keys", "renew", "--authorization-rule-name", "below", *hub, "--key", "PrimaryKey", "--json")
+    after = json.loads(type_command(*of_hub, *renew).stdout)
+    assert after["primaryKey"] != before["primaryKey"] and after["secondaryKey"] == before["secondaryKey"]
+    assert type_command(*of_namespace, "show", "above").output == "above: Send\n"
+    assert type_command(*of_namespace, "update", "above", "--rights", "listen").exit_code == 0
+    assert type_command(*of_namespace, "delete", "above", "--yes").exit_code == 0
+    assert type_command(*of_hub, "delete", "below", *hub, "--yes").exit_code == 0

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, UNAUTHORIZED, ServiceError
+from hubweir.errors import ENTITY_DISABLED, ENTITY_EXISTS, NOT_FOUND, UNAUTHORIZED, ServiceError
 
 Typed = Callable[..., Result]
 
@@ -75,3 +75,39 @@ def test_revoked_publisher_cannot_send_until_it_is_restored(type_command: Typed)
     assert type_command("send", "policed", "hello", "--publisher", "device-8").exit_code == 0
     type_command("eventhub", "restore-publisher", "policed", "device-7")
     assert type_command(*send).exit_code == 0
+
+
+def test_the_words_of_az_make_and_change_a_hub(type_command: Typed) -> None:
+    made = ("--name", "worded", "--partition-count", "2", "--retention-time", "36", "--cleanup-policy", "Delete")
+    settings = ("--status", "SendDisabled", "--user-metadata", "team blue")
+    assert type_command("eventhub", "create", *made, *settings).output == "created event hub worded with 2 partitions\n"
+    document = json.loads(type_command("eventhub", "show", "-n", "worded", "--json").stdout)
+    assert (document["retention_ms"], document["status"], document["user_metadata"]) == (
+        36 * 3_600_000,
+        "SendDisabled",
+        "team blue",
+    )
+    assert condition_of(type_command("send", "worded", "x")) is ENTITY_DISABLED
+    shown = type_command("eventhub", "show", "worded").output
+    assert "durable, SendDisabled" in shown and "user metadata: team blue" in shown
+    changed = type_command(
+        "eventhub", "update", "-n", "worded", "--status", "active", "--retention-time-in-hours", "48"
+    )
+    assert changed.output == "event hub worded keeps events for 2d, durable\n"
+    assert type_command("send", "worded", "x").exit_code == 0
+    document = json.loads(type_command("eventhub", "show", "worded", "--json").stdout)
+    assert (document["user_metadata"], document["status"]) == ("team blue", "Active")
+    assert document["updated_at_ms"] >= document["created_at_ms"]
+
+
+def test_options_that_contradict_or_lack_are_usage_errors(type_command: Typed) -> None:
+    for wrong in (
+        ("create",),
+        ("create", "one", "--name", "two"),
+        ("create", "one", "--retention", "2d", "--retention-time", "24"),
+        ("create", "one", "--cleanup-policy", "Compact"),
+        ("update", "one", "--status", "Off"),
+        ("update", "one"),
+    ):
+        assert type_command("eventhub", *wrong).exit_code == 2, wrong
+    assert "one" not in [hub["name"] for hub in json.loads(type_command("eventhub", "list", "--json").stdout)]

@@ -1,0 +1,43 @@
+"""Consumer groups on the command line, in the words of az."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from click.testing import Result
+
+from hubweir.errors import ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
+
+Typed = Callable[..., Result]
+
+
+def group(type_command: Typed, *arguments: str) -> Result:
+    return type_command("eventhub", "consumer-group", *arguments)
+
+
+def condition_of(result: Result) -> object:
+    assert isinstance(result.exception, ServiceError), result.output
+    return result.exception.condition
+
+
+def test_a_group_is_created_listed_shown_and_deleted(type_command: Typed) -> None:
+    type_command("eventhub", "create", "Grouped", "--partitions", "1")
+    made = group(type_command, "create", "--eventhub-name", "grouped", "--name", "Billing")
+    assert made.output == "event hub grouped has the consumer group Billing\n"
+    again = group(type_command, "create", "--eventhub-name", "grouped", "--consumer-group-name", "BILLING")
+    assert condition_of(again) is ENTITY_EXISTS
+    listed = json.loads(group(type_command, "list", "--eventhub-name", "GROUPED", "--json").stdout)
+    assert listed == [{"name": "$Default"}, {"name": "Billing"}]
+    assert "Billing" in group(type_command, "list", "--eventhub-name", "grouped").output
+    assert group(type_command, "show", "billing", "--eventhub", "grouped").output == "Billing of event hub grouped\n"
+    assert group(type_command, "delete", "billing", "--eventhub", "grouped", "--yes").exit_code == 0
+    assert condition_of(group(type_command, "show", "billing", "--eventhub", "grouped")) is NOT_FOUND
+
+
+def test_what_is_not_there_is_not_found_and_the_default_group_stays(type_command: Typed) -> None:
+    type_command("eventhub", "create", "kept", "--partitions", "1")
+    assert condition_of(group(type_command, "list", "--eventhub-name", "nowhere")) is NOT_FOUND
+    assert condition_of(group(type_command, "delete", "$Default", "--eventhub", "kept", "--yes")) is NOT_ALLOWED
+    assert group(type_command, "delete", "mine", "--eventhub", "kept").exit_code == 1  # asked, and not answered
+    assert group(type_command, "create", "mine").exit_code == 2
