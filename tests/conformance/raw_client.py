@@ -145,14 +145,19 @@ class RawClient:
     # Steps that most tests take
 
     def start(
-        self, mechanism: str = "ANONYMOUS", response: bytes = b"", *, idle_time_out: int | None = None
+        self,
+        mechanism: str = "ANONYMOUS",
+        response: bytes = b"",
+        *,
+        idle_time_out: int | None = None,
+        hostname: str = "localhost",
     ) -> RawClient:
-        """Header, SASL, header, open, begin."""
+        """Header, SASL, header, open, begin. hostname: what open names."""
         self.write(sasl_start(mechanism, response))
         assert self.sasl_outcome() == 0
         self.write(
             AMQP_HEADER,
-            frame(Open(container_id="raw", hostname="localhost", idle_time_out=idle_time_out)),
+            frame(Open(container_id="raw", hostname=hostname, idle_time_out=idle_time_out)),
             frame(Begin(next_outgoing_id=0, incoming_window=5_000, outgoing_window=5_000, handle_max=255)),
         )
         assert self.read_exactly(8) == AMQP_HEADER
