@@ -69,8 +69,12 @@ class OwnedLog:
         return join(self.store, LOGS_FOLDER, self.log_id)
 
     @property
-    def is_catalog(self) -> bool:
-        return self.store.startswith(CATALOG_PREFIX)
+    def paths(self) -> tuple[str, ...]:
+        """What a person may call it, in lower case: with and without its namespace."""
+        if self.hub is not None:
+            own = f"{self.hub}/{self.partition_id}"
+            return fold(own), fold(f"{self.namespace}/{own}")
+        return (CATALOG_PREFIX, fold(f"{CATALOG_PREFIX}/{self.namespace}")) if self.namespace is not None else ()
 
 
 class DataFolder:
@@ -106,16 +110,13 @@ class DataFolder:
         return [*known.values(), *unknown]
 
     def find(self, name: str) -> OwnedLog:
-        """The log of that id (or its first digits), of HUB/PARTITION, or `catalog`. NoSuchLog for none, or several."""
-        logs = self.logs()
-        hub, _, partition_id = name.rpartition("/")
+        """The log of that id (or its first digits), of HUB/PARTITION, or `catalog`. NoSuchLog for none, or several.
+
+        Where there are several namespaces: NAMESPACE/HUB/PARTITION, catalog/NAMESPACE.
+        """
+        logs, folded = self.logs(), fold(name)
         found = [log for log in logs if log.log_id == name]
-        found = found or [
-            log
-            for log in logs
-            if log.hub is not None and log.partition_id == partition_id and fold(log.hub) == fold(hub)
-        ]
-        found = found or [log for log in logs if name == CATALOG_PREFIX and log.is_catalog]
+        found = found or [log for log in logs if folded in log.paths]
         found = found or [log for log in logs if len(name) >= 4 and log.log_id.startswith(name)]
         if len(found) == 1:
             return found[0]
@@ -156,13 +157,14 @@ class DataFolder:
         folder = join(store, LOGS_FOLDER, log_id)
         catalog = again(lambda: self._catalog(folder, log_id))
         namespace = catalog.namespace.name
+        of = f" of {namespace}" if len(self._log_ids(store)) > 1 else ""
         yield OwnedLog(store, log_id, f"catalog of {namespace}" if namespace else "catalog", namespace=namespace)
         for hub in catalog.hubs():
             for number, placement in enumerate(hub.placements):
                 yield OwnedLog(
                     f"{STORE_PREFIX}{placement.store_index}",
                     placement.log_id,
-                    f"hub {hub.name}, partition {number}",
+                    f"hub {hub.name}, partition {number}{of}",
                     _STATES[hub.description.status],
                     namespace,
                     hub.name,

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from hubweir.cli.data_folder import DataFolder, NoSuchLog
 from hubweir.cli.main import hubweir
 from hubweir.testing.running_namespace import RunningNamespace
+from hubweir.testing.server_process import ServerProcess
 
 Typed = Callable[..., Result]
 BODIES = [f"event number {number}" for number in range(12)]
@@ -169,3 +170,25 @@ def test_what_is_no_data_folder_is_said_and_not_made(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         assert isinstance(look("list", data=folder).exception, NoSuchLog)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_with_several_namespaces_a_log_is_named_with_its_own(tmp_path: Path) -> None:
+    hub = {"Name": "same", "PartitionCount": 1}
+    spaces = [{"Name": name, "Hostnames": [f"{name}.example"], "Entities": [hub]} for name in ("one", "two")]
+    config = tmp_path / "Config.json"
+    config.write_text(json.dumps({"UserConfig": {"NamespaceConfig": spaces}}))
+    with ServerProcess(tmp_path / "data", arguments=("--emulator-config", str(config))):
+        rows = document("list", data=tmp_path / "data")
+        named = {row["entity"]: row for row in rows}
+        assert set(named) == {
+            "catalog of one",
+            "catalog of two",
+            "hub same, partition 0 of one",
+            "hub same, partition 0 of two",
+        }
+        second = document("show", "two/SAME/0", data=tmp_path / "data")
+        assert second["log"] == named["hub same, partition 0 of two"]["log"]
+        assert document("show", "catalog/one", data=tmp_path / "data")["namespace"] == "one"
+        for ambiguous in ("same/0", "catalog"):
+            assert "several logs" in str(look("show", ambiguous, data=tmp_path / "data").exception)
+        assert look("verify", data=tmp_path / "data").exit_code == 0
