@@ -1,8 +1,9 @@
-"""hubweir eventhub consumer-group create | list | show | delete, in the words of `az eventhubs`."""
+"""hubweir eventhub consumer-group create | list | show | update | delete, in the words of `az eventhubs`."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 
@@ -19,16 +20,17 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for p
 
 @click.group(name="consumer-group")
 def consumer_group() -> None:
-    """Create, list, show and delete the consumer groups of an event hub. Nothing about one can be changed."""
+    """Create, list, show, change and delete the consumer groups of an event hub."""
 
 
 @consumer_group.command()
 @takes_name("GROUP", "--consumer-group-name")
 @in_hub
+@click.option("--user-metadata", help="A text of yours, at most 1,024 characters.")
 @takes_target
-def create(target: Target, name: str, hub: str) -> None:
+def create(target: Target, name: str, hub: str, user_metadata: str | None) -> None:
     """Add a consumer group to an event hub."""
-    target.run(lambda connection: Management(connection).create_group(hub, name))
+    target.run(lambda connection: Management(connection).create_group(hub, name, user_metadata=user_metadata))
     click.echo(f"event hub {hub} has the consumer group {name}")
 
 
@@ -51,16 +53,24 @@ def list_groups(target: Target, hub: str, as_json: bool) -> None:
 @as_json
 @takes_target
 def show(target: Target, name: str, hub: str, as_json: bool) -> None:
-    """Show a consumer group as it was created; exit code 1 when there is none of that name."""
+    """Show a consumer group; exit code 1 when there is none of that name."""
+    group = target.run(lambda connection: Management(connection).group(hub, name))
+    if as_json:
+        click.echo(json.dumps(asdict(group), indent=2))
+    else:
+        metadata = f": {group.user_metadata}" if group.user_metadata else ""
+        click.echo(f"{group.name} of event hub {group.event_hub}{metadata}")
 
-    async def job(connection: Connection) -> str:
-        for group in await _groups(connection, hub):
-            if fold(group) == fold(name):
-                return group
-        raise ServiceError(NOT_FOUND, f"event hub {hub} has no consumer group {name}")
 
-    group = target.run(job)
-    click.echo(json.dumps({"name": group, "eventhub": hub}, indent=2) if as_json else f"{group} of event hub {hub}")
+@consumer_group.command()
+@takes_name("GROUP", "--consumer-group-name")
+@in_hub
+@click.option("--user-metadata", required=True, help="A text of yours, at most 1,024 characters; empty: none.")
+@takes_target
+def update(target: Target, name: str, hub: str, user_metadata: str) -> None:
+    """Give a consumer group another text; its readers are left alone."""
+    target.run(lambda connection: Management(connection).change_group(hub, name, user_metadata=user_metadata))
+    click.echo(f"consumer group {name} of event hub {hub} is changed")
 
 
 @consumer_group.command()

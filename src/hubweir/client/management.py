@@ -41,6 +41,17 @@ class HubInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """A consumer group of a hub."""
+
+    name: str
+    event_hub: str
+    created_at_ms: int
+    updated_at_ms: int
+    user_metadata: str
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionState:
     """What a partition holds: numbers are -1 while it never held anything."""
 
@@ -160,10 +171,22 @@ class Management:
         await self.connection.authorization.authorize("")
         await self._ask("DELETE", _HUB, name)
 
-    async def create_group(self, hub: str, group: str) -> None:
+    async def group(self, hub: str, group: str) -> GroupInfo:
+        """A consumer group; ServiceError NOT_FOUND for a hub or a group that is not there."""
+        await self.connection.authorization.authorize("")
+        body = await self._ask("READ", _GROUP, hub, {"group": group})
+        times = int(body["created_at"]), int(body["updated_at"])
+        return GroupInfo(body["name"], body["eventhub"], *times, body["user_metadata"])
+
+    async def create_group(self, hub: str, group: str, *, user_metadata: str | None = None) -> None:
         """Add a consumer group to a hub."""
         await self.connection.authorization.authorize("")
-        await self._ask("CREATE", _GROUP, hub, {"group": group})
+        await self._ask("CREATE", _GROUP, hub, {"group": group, **_given(user_metadata=user_metadata)})
+
+    async def change_group(self, hub: str, group: str, *, user_metadata: str | None = None) -> None:
+        """Give a consumer group another text; None leaves it as it is."""
+        await self.connection.authorization.authorize("")
+        await self._ask("UPDATE", _GROUP, hub, {"group": group, **_given(user_metadata=user_metadata)})
 
     async def delete_group(self, hub: str, group: str) -> None:
         """Remove a consumer group; `$Default` stays."""

@@ -100,8 +100,12 @@ class Management:
     def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
         self._keeper.restore_publisher(hub, publisher, on_done)
 
-    def create_group(self, hub: str, group: str, on_done: OnHub) -> None:
-        self._namespace.add_consumer_group(hub, group, described(on_done))
+    def create_group(self, hub: str, group: str, on_done: OnHub, *, user_metadata: str = "") -> None:
+        self._namespace.add_consumer_group(hub, group, described(on_done), user_metadata=user_metadata)
+
+    def change_group(self, hub: str, group: str, user_metadata: str | None, on_done: OnHub) -> None:
+        """Put another text in the place of a group's; None leaves it. ServiceError NOT_FOUND comes through on_done."""
+        self._namespace.change_consumer_group(hub, group, user_metadata, described(on_done))
 
     def delete_group(self, hub: str, group: str, on_done: OnHub) -> None:
         if fold(group) == fold(DEFAULT_GROUP):

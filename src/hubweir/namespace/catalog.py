@@ -94,8 +94,13 @@ class Catalog:
                     user_metadata=known.user_metadata if metadata is None else metadata,
                     changed_at_ms=operation.changed_at_ms or known.changed_at_ms,
                 )
-            case SetGroups(hub_id, consumer_groups):
-                self._change(hub_id, consumer_groups=consumer_groups)
+            case SetGroups(hub_id, groups, details):
+                known = self._entry(hub_id).description
+                stay = set(groups) - {details.name if details is not None else None}
+                kept = tuple(each for each in known.group_details if each.name in stay)
+                self._change(
+                    hub_id, consumer_groups=groups, group_details=kept if details is None else (*kept, details)
+                )
             case SetRevoked(hub_id, publishers):
                 self._change(hub_id, revoked_publishers=publishers)
             case SetRules(None, rules):

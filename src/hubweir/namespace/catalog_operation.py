@@ -30,6 +30,7 @@ from hubweir.namespace.descriptions import (
     AuthorizationRuleDescription,
     Availability,
     EventHubDescription,
+    GroupDetails,
     UnitsDescription,
 )
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
@@ -75,8 +76,11 @@ class ChangeHub(msgspec.Struct, frozen=True, tag="change-hub"):
 
 
 class SetGroups(msgspec.Struct, frozen=True, tag="set-groups"):
+    """details: of the one group that is made or changed, if any; those of groups that go are forgotten."""
+
     hub_id: str
     consumer_groups: tuple[str, ...]
+    details: GroupDetails | None = None
 
 
 class SetRevoked(msgspec.Struct, frozen=True, tag="set-revoked"):

@@ -30,6 +30,7 @@ from hubweir.namespace.descriptions import (
     Availability,
     EntityStatus,
     EventHubDescription,
+    GroupDetails,
     check_event_hub,
     check_groups,
     check_retention,
@@ -112,7 +113,7 @@ class Changes:
         kept = known.durability if durability is None else durability
         return ChangeHub(entry.hub_id, retention_ms, kept, availability, user_metadata, self._env.now_ms())
 
-    def add_group(self, name: str, group: str) -> SetGroups:
+    def add_group(self, name: str, group: str, user_metadata: str = "") -> SetGroups:
         """A consumer group more. Raises ENTITY_EXISTS when there is one of this name in any case."""
         entry = self._served(name)
         known = entry.description
@@ -121,7 +122,23 @@ class Changes:
             raise ServiceError(ENTITY_EXISTS, f"Event hub '{known.name}' has the consumer group '{existing}' already.")
         groups = check_groups(known.name, (*known.consumer_groups, group))
         self._profile.check_group_count(known.name, len(groups))
-        return SetGroups(entry.hub_id, groups)
+        check_user_metadata(f"{known.name}/{group}", user_metadata)
+        return SetGroups(
+            entry.hub_id, groups, GroupDetails(groups[-1], self._env.now_ms(), user_metadata=user_metadata)
+        )
+
+    def change_group(self, name: str, group: str, user_metadata: str | None) -> SetGroups:
+        """Another text for a consumer group; None leaves it as it is."""
+        entry = self._served(name)
+        known = entry.description
+        existing = known.find_group(group)
+        if existing is None:
+            raise self.not_found(f"{known.name}/consumergroups/{group}")
+        details = known.details_of(existing)
+        if user_metadata is not None:
+            check_user_metadata(f"{known.name}/{existing}", user_metadata)
+            details = replace(details, user_metadata=user_metadata)
+        return SetGroups(entry.hub_id, known.consumer_groups, replace(details, changed_at_ms=self._env.now_ms()))
 
     def remove_group(self, name: str, group: str) -> SetGroups:
         """A consumer group less; never $Default."""

@@ -62,6 +62,21 @@ class AuthorizationRuleDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDetails:
+    """What is kept about a consumer group besides its name. changed_at_ms 0: it never was."""
+
+    name: str
+    created_at_ms: int
+    changed_at_ms: int = 0
+    user_metadata: str = ""
+
+    @property
+    def updated_at_ms(self) -> int:
+        """When it was changed, or else made."""
+        return self.changed_at_ms or self.created_at_ms
+
+
+@dataclass(frozen=True, slots=True)
 class EventHubDescription:
     """One event hub. partition_count never changes: the hash of a key depends on it. `$Default` is always a group.
 
@@ -80,11 +95,17 @@ class EventHubDescription:
     availability: Availability = Availability.ACTIVE
     user_metadata: str = ""
     changed_at_ms: int = 0
+    group_details: tuple[GroupDetails, ...] = ()  # of groups that were made or changed by themselves
 
     @property
     def updated_at_ms(self) -> int:
         """When it was changed, or else made."""
         return self.changed_at_ms or self.created_at_ms
+
+    def details_of(self, group: str) -> GroupDetails:
+        """What is kept about a group, by its name as created; one that was made with the hub is as old as the hub."""
+        found = (details for details in self.group_details if details.name == group)
+        return next(found, GroupDetails(group, self.created_at_ms))
 
     @property
     def partition_ids(self) -> tuple[str, ...]:
@@ -144,6 +165,7 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
         availability=Availability(description.availability),
         user_metadata=check_user_metadata(hub, description.user_metadata),
         changed_at_ms=description.changed_at_ms,
+        group_details=description.group_details,
     )
 
 

@@ -143,8 +143,11 @@ class Namespace:
 
         self._change_hub(name, plan, on_done)
 
-    def add_consumer_group(self, hub: str, group: str, on_done: OnHub) -> None:
-        self._change_hub(hub, lambda: self._changes.add_group(hub, group), on_done)
+    def add_consumer_group(self, hub: str, group: str, on_done: OnHub, *, user_metadata: str = "") -> None:
+        self._change_hub(hub, lambda: self._changes.add_group(hub, group, user_metadata), on_done)
+
+    def change_consumer_group(self, hub: str, group: str, user_metadata: str | None, on_done: OnHub) -> None:
+        self._change_hub(hub, lambda: self._changes.change_group(hub, group, user_metadata), on_done)
 
     def remove_consumer_group(self, hub: str, group: str, on_done: OnHub) -> None:
         self._change_hub(hub, lambda: self._changes.remove_group(hub, group), on_done)

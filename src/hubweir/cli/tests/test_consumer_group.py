@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
 
 Typed = Callable[..., Result]
 
@@ -30,9 +30,25 @@ def test_a_group_is_created_listed_shown_and_deleted(type_command: Typed) -> Non
     listed = json.loads(group(type_command, "list", "--eventhub-name", "GROUPED", "--json").stdout)
     assert listed == [{"name": "$Default"}, {"name": "Billing"}]
     assert "Billing" in group(type_command, "list", "--eventhub-name", "grouped").output
-    assert group(type_command, "show", "billing", "--eventhub", "grouped").output == "Billing of event hub grouped\n"
+    assert group(type_command, "show", "billing", "--eventhub", "grouped").output == "Billing of event hub Grouped\n"
     assert group(type_command, "delete", "billing", "--eventhub", "grouped", "--yes").exit_code == 0
     assert condition_of(group(type_command, "show", "billing", "--eventhub", "grouped")) is NOT_FOUND
+
+
+def test_user_metadata_is_kept_changed_and_taken_away(type_command: Typed) -> None:
+    type_command("eventhub", "create", "noted", "--partitions", "1")
+    where = ("-n", "one", "--eventhub-name", "noted")
+    assert group(type_command, "create", *where, "--user-metadata", "team blue").exit_code == 0
+    made = json.loads(group(type_command, "show", *where, "--json").stdout)
+    assert made["user_metadata"] == "team blue" and made["updated_at_ms"] == made["created_at_ms"]
+    assert group(type_command, "show", *where).output == "one of event hub noted: team blue\n"
+    assert group(type_command, "update", *where, "--user-metadata", "").exit_code == 0
+    changed = json.loads(group(type_command, "show", *where, "--json").stdout)
+    assert changed["user_metadata"] == "" and changed["created_at_ms"] == made["created_at_ms"]
+    assert changed["updated_at_ms"] >= made["updated_at_ms"]
+    lost = ("-n", "two", "--eventhub-name", "noted", "--user-metadata", "x")
+    assert condition_of(group(type_command, "update", *lost)) is NOT_FOUND
+    assert condition_of(group(type_command, "create", *lost[:-1], "x" * 1025)) is ARGUMENT_OUT_OF_RANGE
 
 
 def test_what_is_not_there_is_not_found_and_the_default_group_stays(type_command: Typed) -> None:

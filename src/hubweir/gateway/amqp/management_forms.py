@@ -16,7 +16,7 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription, parse_availability
+from hubweir.namespace.descriptions import EventHubDescription, GroupDetails, NamespaceDescription, parse_availability
 from hubweir.throughput_unit.usage import HourUsage
 
 # 0001-01-01T00:00:00Z: what the service gives for a partition that never held an event.
@@ -47,6 +47,18 @@ def hub_summary(hub: EventHubDescription) -> dict[str, object]:
         "status": hub.availability.text,
         "user_metadata": hub.user_metadata,
         "updated_at": Timestamp(hub.updated_at_ms),
+    }
+
+
+def group_map(hub: str, group: GroupDetails) -> dict[str, object]:
+    """A consumer group of a hub."""
+    return {
+        "name": group.name,
+        "type": "com.microsoft:consumergroup",
+        "eventhub": hub,
+        "created_at": Timestamp(group.created_at_ms),
+        "updated_at": Timestamp(group.updated_at_ms),
+        "user_metadata": group.user_metadata,
     }
 
 

@@ -5,7 +5,8 @@
 | READ                   | eventhub, partition            | any, on the hub    | 200, a map                |
 | LIST                   | eventhub                       | Manage, everywhere | 200, a list of maps       |
 | CREATE, UPDATE, DELETE | eventhub                       | Manage, on the hub | 201 or 200, the hub's map |
-| CREATE, DELETE         | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
+| CREATE, UPDATE, DELETE | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
+| READ                   | consumergroup                  | Manage, on the hub | 200, the group's map      |
 | see rule_requests.py   | authorizationrule              | Manage, on the hub | the rule's map            |
 | CREATE, DELETE         | revokedpublisher               | Manage, on the hub | 201 or 200, the hub's map |
 | READ, UPDATE           | namespace                      | Manage, everywhere | 200, the namespace's map  |
@@ -26,6 +27,7 @@ from hubweir.amqp.messaging.message import Message
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.management_forms import (
+    group_map,
     hub_map,
     hub_summary,
     namespace_map,
@@ -145,7 +147,19 @@ class ManagementNode(RequestNode):
 
     def _create_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        self._management.create_group(name, _named(message, "group"), self._changed(message, size, name, CREATED))
+        text, done = text_property(message, "user_metadata") or "", self._changed(message, size, name, CREATED)
+        self._management.create_group(name, _named(message, "group"), done, user_metadata=text)
+
+    def _change_group(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        text, done = text_property(message, "user_metadata"), self._changed(message, size, name, OK)
+        self._management.change_group(name, _named(message, "group"), text, done)
+
+    def _read_group(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, name)
+        hub = self._management.hub(name)
+        group = self._management.group(name, _named(message, "group"))
+        self.answer(message, size, OK, "OK", group_map(hub.name, hub.details_of(group)))
 
     def _delete_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
@@ -204,6 +218,8 @@ _STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None
     ("UPDATE", EVENT_HUB): ManagementNode._change_hub,
     ("DELETE", EVENT_HUB): ManagementNode._delete_hub,
     ("CREATE", CONSUMER_GROUP): ManagementNode._create_group,
+    ("READ", CONSUMER_GROUP): ManagementNode._read_group,
+    ("UPDATE", CONSUMER_GROUP): ManagementNode._change_group,
     ("DELETE", CONSUMER_GROUP): ManagementNode._delete_group,
     ("CREATE", REVOKED_PUBLISHER): ManagementNode._revoke,
     ("DELETE", REVOKED_PUBLISHER): ManagementNode._restore,

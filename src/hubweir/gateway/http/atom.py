@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from hubweir.broker.commands import PartitionInfo
 from hubweir.gateway.http.exchange import Response
-from hubweir.namespace.descriptions import DAY_MS, AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.descriptions import DAY_MS, AuthorizationRuleDescription, EventHubDescription, GroupDetails
 from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.rights import Rights, right_name
 
@@ -79,10 +79,11 @@ def retention_days(hub: EventHubDescription) -> int:
     return -(-hub.retention_ms // DAY_MS)
 
 
-def group_content(hub: EventHubDescription) -> str:
-    """ConsumerGroupDescription. A group has no dates of its own: they are the hub's."""
-    created = f"{timestamp(hub.created_at_ms)}Z"
-    return _description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", created)))
+def group_content(group: GroupDetails) -> str:
+    """ConsumerGroupDescription."""
+    created, updated = (f"{timestamp(time_ms)}Z" for time_ms in (group.created_at_ms, group.updated_at_ms))
+    metadata = (("UserMetadata", escape(group.user_metadata)),) if group.user_metadata else ()
+    return _description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", updated), *metadata))
 
 
 def revoked_publisher_content(publisher: str) -> str:

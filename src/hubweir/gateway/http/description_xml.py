@@ -1,7 +1,6 @@
 """What the XML of a PUT asks of an event hub. Elements that the service sets itself are passed over.
 
-The description stands alone or inside an Atom entry; namespaces and prefixes are not looked at. Nothing that cannot
-be kept is taken silently: user metadata of a consumer group is refused.
+The description stands alone or inside an Atom entry; namespaces and prefixes are not looked at.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.http.strict_xml import Element, read_xml, refused
 from hubweir.namespace.descriptions import AuthorizationRuleDescription, Availability, parse_availability
 from hubweir.namespace.rights import parse_rights
@@ -48,10 +46,9 @@ def read_hub(data: bytes, new_key: Callable[[], Secret]) -> WantedHub:
     )
 
 
-def check_group(data: bytes) -> None:
-    """Raise ServiceError when the body of a consumer group, which may be empty, asks for what is not kept."""
-    if data.strip() and _text(_description(data, "ConsumerGroupDescription"), "UserMetadata"):
-        raise ServiceError(NOT_IMPLEMENTED, "UserMetadata of a consumer group is not kept here; leave it out.")
+def read_group(data: bytes) -> str | None:
+    """The user metadata that the body of a consumer group names, which may be empty. Raises ServiceError."""
+    return _text(_description(data, "ConsumerGroupDescription"), "UserMetadata") if data.strip() else None
 
 
 def _description(data: bytes, name: str) -> Element:

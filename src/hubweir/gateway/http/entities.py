@@ -32,7 +32,7 @@ from hubweir.gateway.http.atom import (
     retention_days,
     revoked_publisher_content,
 )
-from hubweir.gateway.http.description_xml import WantedHub, check_group, read_hub
+from hubweir.gateway.http.description_xml import WantedHub, read_group, read_hub
 from hubweir.gateway.http.exchange import Request, Response, Room, answer_of
 from hubweir.gateway.http.strict_xml import XML_BYTES
 from hubweir.namespace.descriptions import DAY_MS, EventHubDescription
@@ -92,11 +92,12 @@ async def get_group(gateway: Gateway, request: Request, match: Match) -> Respons
 
 async def put_group(gateway: Gateway, request: Request, match: Match) -> Response:
     change = _is_change(request)
-    check_group(await _body(gateway, request))
-    if change:
-        return _group(gateway, request, match, 200)  # a group has nothing that could be changed
+    text = read_group(await _body(gateway, request))
     hub, group = gateway.management.hub(match.hub).name, match.names["group"]
-    await _changed(lambda on_done: gateway.management.create_group(hub, group, on_done))
+    if change:
+        await _changed(lambda on_done: gateway.management.change_group(hub, group, text, on_done))
+        return _group(gateway, request, match, 200)
+    await _changed(lambda on_done: gateway.management.create_group(hub, group, on_done, user_metadata=text or ""))
     return _group(gateway, request, match, 201)
 
 
@@ -226,7 +227,8 @@ def _hub_entry(request: Request, hub: EventHubDescription) -> Entry:
 
 
 def _group_entry(request: Request, hub: EventHubDescription, group: str) -> Entry:
-    return Entry(_uri(request, hub.name, "consumergroups", group), group, hub.created_at_ms, group_content(hub))
+    uri, details = _uri(request, hub.name, "consumergroups", group), hub.details_of(group)
+    return Entry(uri, group, details.created_at_ms, group_content(details), details.updated_at_ms)
 
 
 def _revoked_entry(request: Request, hub: EventHubDescription, publisher: str) -> Entry:

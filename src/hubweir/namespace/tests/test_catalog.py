@@ -30,6 +30,7 @@ from hubweir.namespace.descriptions import (
     Availability,
     EntityStatus,
     EventHubDescription,
+    GroupDetails,
     UnitsDescription,
 )
 from hubweir.namespace.event_hub_entry import Placement
@@ -48,6 +49,9 @@ HISTORY: list[Operation] = [
     ChangeHub("1" * 32, 7_200_000, Durability.RELAXED),
     ChangeHub("1" * 32, 7_200_000, Durability.RELAXED, Availability.SEND_DISABLED, "mine", 8),
     ChangeHub("1" * 32, 7_200_000, Durability.RELAXED),
+    SetGroups("1" * 32, ("$Default", "g")),
+    SetGroups("1" * 32, ("$Default", "g", "h"), GroupDetails("h", 9)),
+    SetGroups("1" * 32, ("$Default", "g", "h"), GroupDetails("g", 7, 10, "mine")),
     SetGroups("1" * 32, ("$Default", "g")),
     SetRevoked("1" * 32, ("p",)),
     SetRules("1" * 32, (RULE,)),
@@ -143,12 +147,20 @@ def test_a_catalog_of_before_status_and_metadata_opens_unchanged() -> None:
     old = b"\x01" + msgspec.msgpack.encode(OldChangeHub("1" * 32, 7_200_000, 2))
     catalog = Catalog()
     made = {**msgspec.to_builtins(EventHubDescription("Hub", 2, created_at_ms=7)), "durability": 1, "status": 2}
-    for newer in ("availability", "user_metadata", "changed_at_ms"):
+    for newer in ("availability", "user_metadata", "changed_at_ms", "group_details"):
         del made[newer]
     intent = {"type": "intend-create", "hub_id": "1" * 32, "description": made, "placements": []}
-    for record in (b"\x01" + msgspec.msgpack.encode(intent), old):
+    groups = {"type": "set-groups", "hub_id": "1" * 32, "consumer_groups": ["$Default", "g"]}
+    for record in (b"\x01" + msgspec.msgpack.encode(intent), old, b"\x01" + msgspec.msgpack.encode(groups)):
         catalog.apply(decode_operation(record))
     (entry,) = catalog.hubs()
     hub = entry.description
     assert (hub.availability, hub.user_metadata, hub.updated_at_ms) == (Availability.ACTIVE, "", 7)
     assert (hub.retention_ms, hub.durability) == (7_200_000, Durability.RELAXED)
+    assert hub.consumer_groups == ("$Default", "g") and hub.details_of("g") == GroupDetails("g", 7)
+
+
+def test_what_is_kept_about_a_group_goes_with_it_and_not_with_another() -> None:
+    hub = replay(HISTORY).hubs()[0].description
+    assert hub.group_details == (GroupDetails("g", 7, 10, "mine"),)
+    assert (hub.details_of("g").updated_at_ms, hub.details_of("$Default").updated_at_ms) == (10, 7)

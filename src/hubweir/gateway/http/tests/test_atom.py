@@ -15,7 +15,13 @@ from hubweir.gateway.http.atom import (
     partition_content,
     retention_days,
 )
-from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.descriptions import (
+    DAY_MS,
+    HOUR_MS,
+    AuthorizationRuleDescription,
+    EventHubDescription,
+    GroupDetails,
+)
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 
@@ -57,7 +63,9 @@ def test_retention_is_told_in_whole_days_rounded_up() -> None:
 
 
 def test_partitions_and_groups() -> None:
-    assert members(group_content(HUB)) == ["CreatedAt", "UpdatedAt"]
+    assert members(group_content(HUB.details_of("$Default"))) == ["CreatedAt", "UpdatedAt"]
+    noted = group_content(GroupDetails("g", 5, 6, "a < b"))
+    assert members(noted) == ["CreatedAt", "UpdatedAt", "UserMetadata"] and "a &lt; b" in noted
     empty = partition_content(PartitionInfo("log", -1, -1, -1, None, True, 0))
     assert members(empty) == [
         "SizeInBytes", "BeginSequenceNumber", "EndSequenceNumber", "LastEnqueuedOffset", "LastEnqueuedTimeUtc",

@@ -6,7 +6,7 @@ import pytest
 
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, Condition, ServiceError
 from hubweir.gateway.http.atom import ARRAYS, ATOM, SERVICE_BUS
-from hubweir.gateway.http.description_xml import WantedHub, check_group, read_hub
+from hubweir.gateway.http.description_xml import WantedHub, read_group, read_hub
 from hubweir.namespace.descriptions import Availability
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
@@ -81,9 +81,11 @@ def test_what_cannot_be_is_refused(data: bytes, condition: Condition) -> None:
     assert refusal.value.condition is condition
 
 
-def test_a_group_has_nothing_that_is_kept() -> None:
-    check_group(b"")
-    check_group(b"<ConsumerGroupDescription><UserMetadata/></ConsumerGroupDescription>")
-    for data in (b"<ConsumerGroupDescription><UserMetadata>x</UserMetadata></ConsumerGroupDescription>", b"<a/>"):
-        with pytest.raises(ServiceError):
-            check_group(data)
+def test_a_group_has_user_metadata_or_says_nothing() -> None:
+    def group(inside: str) -> bytes:
+        return f"<ConsumerGroupDescription>{inside}</ConsumerGroupDescription>".encode()
+
+    assert (read_group(b""), read_group(group("")), read_group(group("<UserMetadata/>"))) == (None, None, "")
+    assert read_group(group("<CreatedAt>x</CreatedAt><UserMetadata> a &amp; b </UserMetadata>")) == "a & b"
+    with pytest.raises(ServiceError):
+        read_group(b"<a/>")

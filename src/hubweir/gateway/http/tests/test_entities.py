@@ -147,6 +147,14 @@ def test_the_life_of_a_consumer_group(http: Http, new_hub: NewHub) -> None:
     assert http.call("PUT", f"/{hub}/consumergroups/readers").status == 409
     assert http.call("PUT", f"/{hub}/consumergroups/readers", **ANY).status == 200
     assert http.call("PUT", f"/{hub}/consumergroups/nobody", **ANY).status == 404
+    noted = "<ConsumerGroupDescription><UserMetadata>mine</UserMetadata></ConsumerGroupDescription>"
+    changed = http.call("PUT", f"/{hub}/consumergroups/readers", noted, **ANY)
+    assert (changed.status, text(changed.body, "UserMetadata")) == (200, "mine")
+    kept = http.call("PUT", f"/{hub}/consumergroups/readers", changed.body.replace(b"mine", b"yours"), **ANY).body
+    assert text(kept, "CreatedAt") == text(changed.body, "CreatedAt")
+    assert (text(kept, "UpdatedAt") or "") >= (text(changed.body, "UpdatedAt") or "z")
+    assert text(http.call("GET", f"/{hub}/consumergroups/readers").body, "UserMetadata") == "yours"
+    assert http.call("PUT", f"/{hub}/consumergroups/readers", noted.replace("mine", "x" * 1025), **ANY).status == 400
     assert titles(http.call("GET", f"/{hub}/consumergroups").body) == ["$Default", "Readers"]
     assert titles(http.call("GET", f"/{hub}/consumergroups/readers").body) == ["Readers"]
     assert http.call("DELETE", f"/{hub}/consumergroups/readers").status == 200
