@@ -52,6 +52,7 @@ class Gateway:
         self.counters = process.counters
         self.process_id = process.process_id
         self.process_budget = process.budget
+        self.held_runs = process.held_runs
         self.hosts = settings.hosts or HostNames(frozenset((fold(settings.host_name),)))
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         self.authorization = Authorization(

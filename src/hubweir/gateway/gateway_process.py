@@ -5,7 +5,7 @@ host_names.py) leads there. Any other (an address, localhost) leaves it open, an
 then: a token belongs to the namespace of the host that it was made for; where that is nobody's, to the first namespace
 that has a rule of its name there, else to the default one. No namespace takes a token that belongs to another.
 
-Shared are the connections' numbers, since brokers know connections by them, the brokers' pushes, and the byte budget.
+Shared are the connections' numbers, since brokers know connections by them, the brokers' pushes, and budgets of bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hubweir.errors import CONNECTION_FORCED, ServiceError
 from hubweir.gateway.amqp.connection_host import ConnectionHost
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
+from hubweir.gateway.held_runs import HeldRuns
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
 
@@ -45,6 +46,7 @@ class GatewayProcess:
         self.counters = counters if counters is not None else Counters()
         self.process_id = process_id
         self.budget = ProcessBudget(budget_bytes)
+        self.held_runs = HeldRuns()
         self.gateways: list[Gateway] = []
         self._connections: dict[int, ConnectionHost] = {}
         self._next_connection = 1

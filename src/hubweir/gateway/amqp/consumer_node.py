@@ -47,6 +47,7 @@ from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics, wants_metrics
 from hubweir.gateway.directory import Place
+from hubweir.gateway.held_runs import ReadSize
 from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
@@ -71,7 +72,10 @@ class ConsumerNode(Node):
         self._held: bytes | memoryview | None = None
         self._cursor = RunCursor(0, 0, 0)
         self._left = 0  # at most so many events of the held run are not sent
-        env = host.env
+        env, settings = host.env, host.settings
+        self._read_size = ReadSize(
+            host.gateway.held_runs, least_bytes=settings.read_bytes, most_bytes=settings.read_most_bytes
+        )
         self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
         self._held_is_fresh = False
         self._again_from: int | None = None  # of the first event that was read, and dropped unsent
@@ -120,9 +124,8 @@ class ConsumerNode(Node):
 
     def drop_stale_run(self) -> bool:
         """Forget the run that is held when nothing was sent from it since the last call; True while one is held."""
-        if self._held is not None and not self._held_is_fresh:
-            self._again_from = sequence_number_at(self._held, self._cursor)
-            self._held = None
+        if not self._held_is_fresh:
+            self._drop_run()
         self._held_is_fresh = False
         return self._held is not None
 
@@ -144,6 +147,7 @@ class ConsumerNode(Node):
     def closed(self) -> None:
         self._is_over = True
         self._held = None
+        self._read_size.dropped()
         self._pacer.close()
         self.host.share.forget(self)
         # The end of a connection frees all of its readers with one command.
@@ -183,6 +187,8 @@ class ConsumerNode(Node):
                 pass
         finally:
             self._is_pumping = False
+        if self.host.writing_paused and self.host.gateway.held_runs.is_used_up:
+            self._drop_run()
         if self._held is not None:
             self.host.share.holds_run(self)
         self.host.wake()
@@ -227,6 +233,7 @@ class ConsumerNode(Node):
         self.host.gateway.counters.add("gateway.events_delivered", progress.events)
         if self._cursor.batch_at >= len(run):
             self._held = None
+            self._read_size.sent()
             return True
         # Nothing went out: the session's window is shut, and its next flow comes as `credit`.
         return progress.events > 0
@@ -255,8 +262,10 @@ class ConsumerNode(Node):
             return False
         self._is_reading = True
         self._is_cancelled = False
-        wait_ms = 0 if self.link.drain else self.host.settings.read_wait_ms
-        command = ReadEvents(self._reader_id, self.host.settings.read_bytes, wait_ms, self._again_from)
+        size_bytes, settings = self._read_size.ask(), self.host.settings
+        # A large read is taken out of what all readers share, so it does not wait for events: a small one does.
+        wait_ms = 0 if self.link.drain or size_bytes > settings.read_bytes else settings.read_wait_ms
+        command = ReadEvents(self._reader_id, size_bytes, wait_ms, self._again_from)
         self._again_from = None
         self._place.broker.submit(command, self._took)
         return not self._is_reading
@@ -265,6 +274,7 @@ class ConsumerNode(Node):
         self._is_reading = False
         if self._is_over:
             return
+        self._read_size.came(len(answer.run) if isinstance(answer, EventsRead) else 0)
         if not isinstance(answer, EventsRead):
             symbol, text = _reason(answer)
             self._fail(symbol, text)
@@ -275,6 +285,13 @@ class ConsumerNode(Node):
         else:
             self._answer_drain()
         self._pump()
+
+    def _drop_run(self) -> None:
+        """Forget the run that is held, if any; what of it was not sent is read again."""
+        if self._held is not None:
+            self._again_from = sequence_number_at(self._held, self._cursor)
+            self._held = None
+            self._read_size.dropped()
 
     def _answer_drain(self) -> None:
         """Nothing is left to send: give the rest of the credit back, when that was asked for."""

@@ -5,7 +5,8 @@ a connection share one bound a turn. Who wants to send more waits in a line: it 
 transport takes bytes; whoever was stopped goes to the end of the line, so that none is passed over.
 
 A run that was read but not sent lies in memory too, for as long as the peer grants no credit, shuts its window or
-reads nothing. Held runs are looked at twice a second, and one that nothing was sent from since is dropped.
+reads nothing. Held runs are looked at twice a second, and one that nothing was sent from since is dropped; while the
+process holds too much (gateway/held_runs.py), one that the transport does not take is dropped at once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:  # a host makes its share
 
 # A client that reads in rhythm comes back sooner; one that does not pays with one more read.
 HELD_RUN_MS = 500
+# A rest of the share is small under this part of it.
+SMALL_REST = 8
 
 
 class Sharer(Protocol):
@@ -43,10 +46,15 @@ class TurnShare:
 
     @property
     def left_bytes(self) -> int:
-        """What may still be given to the engine in this turn; nothing while the transport is full."""
+        """What may still be given to the engine in this turn; nothing while the transport is full.
+
+        The first event of a send goes out whole, however large it is: so a rest that is small is not begun with.
+        """
         if self._host.writing_paused:
             return 0
-        return self._host.settings.turn_bytes - self._host.endpoint.unsent_bytes
+        share = self._host.settings.turn_bytes
+        left = share - self._host.endpoint.unsent_bytes
+        return left if left > share // SMALL_REST else 0
 
     def wait(self, sharer: Sharer) -> None:
         """Call go_on when this one's turn has come."""

@@ -6,6 +6,7 @@ import pytest
 
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.gateway.amqp.turn_share import SMALL_REST
 
 EVENTS = 60  # of 10,000 bytes: a partition holds more than one turn takes
 
@@ -46,6 +47,37 @@ def test_all_links_of_a_connection_share_what_one_turn_sends(world: World, peer:
     peer.transport_full = False
     peer.run(500)
     assert counts(peer, links) == [EVENTS] * 4
+
+
+def test_a_small_rest_of_the_share_is_not_begun_with(world: World) -> None:
+    """Five events of 13,000 bytes leave a few hundred of a share of 64 KiB: a sixth, sent whole, would go far over."""
+    peer = world.trusted_peer()
+    sender = peer.sender("hub/Partitions/0")
+    for _ in range(EVENTS):
+        sender.send(event(bytes(12_700)), settled=False)
+    peer.run(200)
+    link = peer.receiver("hub/ConsumerGroups/$Default/Partitions/0")
+    peer.transport_full = True
+    link.grant(1_000)
+    peer._carry_to_server()
+    share = world.gateway.settings.turn_bytes
+    assert share * (1 - 1 / SMALL_REST) <= peer.server.unsent_bytes <= share
+
+
+def test_an_event_larger_than_the_share_goes_out_alone(world: World) -> None:
+    peer = world.trusted_peer()
+    sender = peer.sender("hub/Partitions/0")
+    for _ in range(3):
+        sender.send(event(bytes(500_000)), settled=False)
+    peer.run(200)
+    link = peer.receiver("hub/ConsumerGroups/$Default/Partitions/0")
+    peer.transport_full = True
+    link.grant(1_000)
+    peer._carry_to_server()
+    assert 500_000 < peer.server.unsent_bytes < 502_000
+    peer.transport_full = False
+    peer.run(500)
+    assert counts(peer, [link]) == [3]
 
 
 def test_links_take_turns_when_the_transport_takes_one_share_at_a_time(peer: Peer) -> None:
