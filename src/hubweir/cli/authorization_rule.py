@@ -38,8 +38,22 @@ def _rights(context: click.Context, parameter: click.Parameter, given: tuple[str
 
 
 def takes_rights(command: Callable[..., None]) -> Callable[..., None]:
-    text = "Listen, Send, or all three with Manage; separated by commas, or repeated."
+    text = "Listen, Send, or all three with Manage; separated by commas or spaces, or repeated."
     return click.option("--rights", multiple=True, required=True, callback=_rights, help=text)(command)
+
+
+class TakesManyRights(click.Command):
+    """A command that also takes `--rights Listen Send`, several words behind one option, as az does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spelt: list[str] = []
+        behind = False
+        for word in args:
+            if behind and word.capitalize() in RIGHTS and spelt[-1] != "--rights":
+                spelt.append("--rights")
+            spelt.append(word)
+            behind = word == "--rights" or (behind and word.capitalize() in RIGHTS)
+        return super().parse_args(ctx, spelt)
 
 
 @click.group(name="authorization-rule")
@@ -47,7 +61,7 @@ def authorization_rule() -> None:
     """Rules of the namespace or, with --eventhub, of one event hub: named pairs of keys, and what they allow."""
 
 
-@authorization_rule.command()
+@authorization_rule.command(cls=TakesManyRights)
 @takes_name("RULE", "--authorization-rule-name")
 @takes_rights
 @on_hub
@@ -84,7 +98,7 @@ def show(target: Target, name: str, hub: str, as_json: bool) -> None:
     click.echo(json.dumps(_document(rule), indent=2) if as_json else f"{rule.name}: {', '.join(rule.rights)}")
 
 
-@authorization_rule.command()
+@authorization_rule.command(cls=TakesManyRights)
 @takes_name("RULE", "--authorization-rule-name")
 @takes_rights
 @on_hub

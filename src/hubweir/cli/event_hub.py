@@ -184,6 +184,7 @@ def show(target: Target, name: str, as_json: bool) -> None:
 @click.option("--retention", type=Duration(), help="How long events are kept.")
 @takes_settings_of_a_hub
 @click.option("--durability", type=click.Choice(["durable", "relaxed"]), help="What accepted means.")
+@click.option("--partition-count", "partitions", type=int, help="As it is: the number never changes.")
 @takes_target
 def update(
     target: Target,
@@ -191,17 +192,23 @@ def update(
     retention: int | None,
     hours: int | None,
     durability: str | None,
+    partitions: int | None,
     status: str | None,
     user_metadata: str | None,
 ) -> None:
-    """Change the settings of an event hub; its partition count cannot be changed."""
+    """Change the settings of an event hub; another partition count is refused."""
     retention_ms = _retention(retention, hours)
-    if (retention_ms, durability, status, user_metadata) == (None,) * 4:
+    if (retention_ms, durability, status, user_metadata, partitions) == (None,) * 5:
         raise click.UsageError("nothing to change: give --retention, --durability, --status or --user-metadata")
 
     async def job(connection: Connection) -> HubInfo:
         return await Management(connection).change_hub(
-            name, retention_ms=retention_ms, durability=durability, status=status, user_metadata=user_metadata
+            name,
+            retention_ms=retention_ms,
+            durability=durability,
+            status=status,
+            user_metadata=user_metadata,
+            partition_count=partitions,
         )
 
     hub = target.run(job)

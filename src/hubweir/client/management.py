@@ -158,12 +158,15 @@ class Management:
         durability: str | None = None,
         status: str | None = None,
         user_metadata: str | None = None,
+        partition_count: int | None = None,
     ) -> HubInfo:
-        """Change what may be changed of a hub; None leaves it as it is."""
+        """Change what may be changed of a hub; None leaves it as it is. Another partition_count is refused."""
         await self.connection.authorization.authorize("")
         changes = _given(durability=durability, status=status, user_metadata=user_metadata)
         if retention_ms is not None:
             changes["retention_ms"] = Long(retention_ms)
+        if partition_count is not None:
+            changes["partition_count"] = Int(partition_count)
         return _hub_info(await self._ask("UPDATE", _HUB, name, body=changes))
 
     async def delete_hub(self, name: str) -> None:

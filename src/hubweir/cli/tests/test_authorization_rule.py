@@ -80,9 +80,8 @@ def test_the_same_commands_stand_below_eventhub_and_namespace_as_az_has_them(typ
     of_hub = ("eventhub", "authorization-rule")
     of_namespace = ("namespace", "authorization-rule")
     hub = ("--eventhub-name", "levels")
-    assert type_command(*of_hub, "create", "--name", "below", *hub, "--rights", "Listen", "Send").exit_code == 2
-    made = type_command(*of_hub, "create", "--name", "below", *hub, "--rights", "Listen", "--rights", "Send")
-    assert made.exit_code == 0, made.output
+    made = type_command(*of_hub, "create", "--rights", "Listen", "Send", "--name", "below", *hub)
+    assert made.exit_code == 0 and "Listen, Send" in made.output, made.output
     assert type_command(*of_hub, "create", "--name", "nowhere", "--rights", "Send").exit_code == 2  # of which hub?
     assert type_command(*of_namespace, "create", "-n", "above", "--rights", "send", *hub).exit_code == 2
     assert type_command(*of_namespace, "create", "-n", "above", "--rights", "send").exit_code == 0
@@ -96,5 +95,8 @@ def test_the_same_commands_stand_below_eventhub_and_namespace_as_az_has_them(typ
     assert after["primaryKey"] != before["primaryKey"] and after["secondaryKey"] == before["secondaryKey"]
     assert type_command(*of_namespace, "show", "above").output == "above: Send\n"
     assert type_command(*of_namespace, "update", "above", "--rights", "listen").exit_code == 0
+    assert type_command(*of_namespace, "update", "above", "--rights", "Manage", "Send", "Listen").exit_code == 0
+    assert type_command(*of_namespace, "show", "above").output == "above: Listen, Manage, Send\n"
+    assert type_command(*of_namespace, "update", "above", "--rights", "Send", "Own").exit_code == 2
     assert type_command(*of_namespace, "delete", "above", "--yes").exit_code == 0
     assert type_command(*of_hub, "delete", "below", *hub, "--yes").exit_code == 0

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ENTITY_DISABLED, ENTITY_EXISTS, NOT_FOUND, UNAUTHORIZED, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ENTITY_DISABLED, ENTITY_EXISTS, NOT_FOUND, UNAUTHORIZED, ServiceError
 
 Typed = Callable[..., Result]
 
@@ -94,6 +94,9 @@ def test_the_words_of_az_make_and_change_a_hub(type_command: Typed) -> None:
         "eventhub", "update", "-n", "worded", "--status", "active", "--retention-time-in-hours", "48"
     )
     assert changed.output == "event hub worded keeps events for 2d, durable\n"
+    assert type_command("eventhub", "update", "-n", "worded", "--partition-count", "2").exit_code == 0
+    other = type_command("eventhub", "update", "-n", "worded", "--partition-count", "4")
+    assert condition_of(other) is ARGUMENT_ERROR and "never changes" in str(other.exception)
     assert type_command("send", "worded", "x").exit_code == 0
     document = json.loads(type_command("eventhub", "show", "worded", "--json").stdout)
     assert (document["user_metadata"], document["status"]) == ("team blue", "Active")
