@@ -37,7 +37,8 @@ KEY_BYTES = 32
 RuleFinder = Callable[[str, Scope], AuthorizationRule | None]
 
 # Stands in where there is no rule or no key, so that the work done is the same. It never verifies anything.
-_NO_KEY = "0" * 44
+_NO_KEY = Secret("0" * 44)
+_NO_RULE = AuthorizationRule("", Rights(0), _NO_KEY, _NO_KEY)
 
 
 def new_key(random: bytes) -> Secret:
@@ -50,14 +51,16 @@ def new_key(random: bytes) -> Secret:
 def find_rule(name: str, *levels: tuple[AuthorizationRule, ...]) -> AuthorizationRule | None:
     """The rule with this name (any case) on the first level that has one: the hub's rules, then the namespace's.
 
-    A hub's rule hides a rule of the same name above it: a key of one never works in the other's place.
+    A hub's rule hides a rule of the same name above it: a key of one never works in the other's place. Every rule is
+    looked at in any case, so that the time does not tell whether there is one, or where.
     """
     folded = fold(name)
+    found: AuthorizationRule | None = None
     for rules in levels:
         for rule in rules:
-            if fold(rule.name) == folded:
-                return rule
-    return None
+            matches = fold(rule.name) == folded
+            found = rule if matches and found is None else found
+    return found
 
 
 def rule_finder(rules_at: Callable[[tuple[str, ...]], tuple[tuple[AuthorizationRule, ...], ...]]) -> RuleFinder:
@@ -84,7 +87,8 @@ def key_matches(rule: AuthorizationRule | None, key: Secret) -> bool:
 
 def _any_key(rule: AuthorizationRule | None, matches: Callable[[Secret], bool]) -> bool:
     found = False
-    for key in (Secret(""), Secret("")) if rule is None else (rule.primary, rule.secondary):
-        matched = matches(key or Secret(_NO_KEY))
-        found |= matched and bool(key)
+    tried = rule or _NO_RULE
+    for key in (tried.primary or _NO_KEY, tried.secondary or _NO_KEY):
+        matched = matches(key)
+        found |= matched and key is not _NO_KEY
     return found
