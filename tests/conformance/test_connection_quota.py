@@ -1,0 +1,58 @@
+"""The quota of connections as clients meet it, over AMQP, over TLS and inside WebSockets: all count together."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from hubweir.amqp.transport.performatives import Close
+from hubweir.namespace.descriptions import HOUR_MS
+from hubweir.testing.frames import frame
+from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from tests.conformance.raw_client import RawClient
+from tests.conformance.websocket_stream import WebSocketStream
+
+pytestmark = pytest.mark.conformance
+QUOTA = 10  # of the profile official-emulator
+
+
+@pytest.fixture
+def namespace() -> Iterator[RunningNamespace]:
+    with running_namespace(profile="official-emulator") as namespace:
+        namespace.create_event_hub("events", retention_ms=HOUR_MS)
+        yield namespace
+
+
+def doors(namespace: RunningNamespace) -> dict[str, Callable[[], RawClient]]:
+    address = (namespace.host, namespace.port)
+    tls = ssl.create_default_context(cafile=str(namespace.ca_file))
+    url = f"ws://{namespace.host}:{namespace.port}/$servicebus/websocket"
+    return {
+        "AMQP": lambda: RawClient.connect(address),
+        "AMQP over TLS": lambda: RawClient.connect(address, tls=tls),
+        "AMQP in a WebSocket": lambda: RawClient(WebSocketStream(url)),
+    }
+
+
+@pytest.mark.parametrize("door", ["AMQP", "AMQP over TLS", "AMQP in a WebSocket"])
+def test_one_connection_too_many_is_closed_after_open_at_every_door(namespace: RunningNamespace, door: str) -> None:
+    ways = doors(namespace)
+    with ExitStack() as open_clients:
+        clients = []
+        for number in range(QUOTA):  # through all doors in turn
+            connect = list(ways.values())[number % len(ways)]
+            clients.append(open_clients.enter_context(connect()).trusted())
+        with ways[door]() as refused:
+            refused.start()
+            close = refused.expect(Close)
+            assert close.error.condition == "amqp:resource-limit-exceeded"
+            assert f"{QUOTA} connections, which is its quota" in close.error.description
+        for client in clients:
+            client.sender("events")
+        clients[0].write(frame(Close()))
+        assert clients[0].is_closed_by_server()
+        with ways[door]() as taken:
+            taken.trusted().sender("events")
