@@ -112,6 +112,7 @@ class OpenProducer:
     """Hold an idempotent producer of a partition for one link; None where the service is to assign.
 
     sequence_number: of the last event that the producer sent. Whoever held the producer before may not send any more.
+    round: of a sink that resumes, from 0; None for other producers (event_hub/producer_sequence.py).
     """
 
     log_id: str
@@ -120,16 +121,21 @@ class OpenProducer:
     epoch: int | None
     sequence_number: int | None
     owner: Owner
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerOpened:
-    """opening_id is the broker's; the other three are what the attach is answered with."""
+    """opening_id is the broker's; the others are what the attach is answered with. No crash takes them back.
+
+    digest: as it came with the event of that number; 0 without a round, or when there is none.
+    """
 
     opening_id: int
     producer_id: int
     epoch: int
     sequence_number: int
+    digest: int = 0
 
 
 @dataclass(frozen=True, slots=True)

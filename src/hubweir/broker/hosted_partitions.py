@@ -50,6 +50,8 @@ class HostedPartition:
     """One partition at its owner. retention_ms may change; the log keeps the durability.
 
     producers_saved_at: the index that the newest snapshot of its producers covers; None: it never had a producer.
+    snapshots_due: how many snapshots are wanted until both hold every fence of a producer, so that the log may trim up
+    to the last record before it.
     """
 
     partition: Partition
@@ -58,6 +60,7 @@ class HostedPartition:
     readers: ReaderTable = field(default_factory=ReaderTable)
     producers: ProducerSequences = field(default_factory=ProducerSequences)
     producers_saved_at: int | None = None
+    snapshots_due: int = 0
     cap: PartitionCap | None = None
 
     @property
@@ -163,9 +166,11 @@ def _load_producers(hosted: HostedPartition) -> None:
     found = hosted.log.load_snapshot()
     if found is None:
         return
-    hosted.producers_saved_at, state = found
+    saved_at, state = found
+    hosted.producers_saved_at, hosted.snapshots_due = saved_at, 2
     try:
         restore_snapshot(hosted.producers, state)
-        replay(hosted.producers, hosted.log.replay(hosted.producers_saved_at), hosted.producers_saved_at)
+        # From the record before on: fences behind it have its segment, and may be newer than the snapshot.
+        replay(hosted.producers, hosted.log.replay(max(0, saved_at - 1)), saved_at)
     except CorruptStore as error:
         logger.error("idempotent producers of %s cannot all be told from the log: %s", hosted.log.log_id, error)

@@ -1,9 +1,11 @@
 """Idempotent producers at their partitions' owner: which link holds which, and their sends.
 
 What is new and what is a duplicate decides event_hub/producer_sequence.py. Here a producer is opened for a link once
-its partition has a snapshot of producers (producer_log.py says why), the end of an owner closes what it held, and the
-sweep expires producers and takes new snapshots, so that a start replays little and retention may trim.
-After a crash all openings are gone: links attach anew, and producers are what the log says.
+its partition has a snapshot of producers (producer_log.py says why) and the fence that it needs is durable, the end of
+an owner closes what it held, and the sweep expires producers and takes new snapshots, so that a start replays little
+and retention may trim.
+After a crash all openings are gone: links attach anew, and producers are what the log says. An open that was answered
+keeps older epochs and rounds out for as long as the producer is known.
 """
 
 from __future__ import annotations
@@ -26,14 +28,23 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, HubweirError, ServiceError, StoreError
-from hubweir.event_hub.producer_log import encode_snapshot, expired_body
+from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body
+from hubweir.event_hub.producer_state import Opened, Transfer
 from hubweir.messaging_store.log import Appended, Refused
-from hubweir.messaging_store.record import CONTROL_EXPIRED_PRODUCERS, Producer, headers_of, producer_of
+from hubweir.messaging_store.record import (
+    CONTROL_EXPIRED_PRODUCERS,
+    CONTROL_PRODUCER_FENCE,
+    Producer,
+    headers_of,
+    producer_of,
+)
 
 OnAnswer = Callable[[Answer], None]
 
 # Of the ids that are given here. JavaScript clients have no integers but those that a double holds.
 ID_BITS = 53
+
+CLOSED_BEFORE_OPEN = "the producer was closed before it was open: attach again"
 
 # A start replays at most about this many events of a partition that has producers.
 EVENTS_PER_SNAPSHOT = 100_000
@@ -89,6 +100,7 @@ class Producers:
                 producer_id=command.producer_id,
                 epoch=command.epoch,
                 number=command.sequence_number,
+                round=0 if command.round is None else command.round + 1,
                 new_id=lambda: int.from_bytes(self._env.random_bytes(8), "big") >> 64 - ID_BITS,
                 expire=lambda producer_ids: self._write_expired(hosted, producer_ids, self._env.now_ms()),
             )
@@ -96,7 +108,38 @@ class Producers:
             on_answer(refusal_of(error))
             return
         self._openings[opening_id] = _Opening(hosted, command.owner)
-        on_answer(ProducerOpened(opening_id, opened.producer_id, opened.epoch, opened.number))
+        if opened.needs_fence:
+            self._fence(command, hosted, opening_id, opened, on_answer)
+        else:
+            on_answer(_answer(opening_id, opened))
+
+    def _fence(
+        self, command: OpenProducer, hosted: HostedPartition, opening_id: int, opened: Opened, on_answer: OnAnswer
+    ) -> None:
+        """Write that older epochs and rounds are over; answer when that is as durable as the hub says."""
+        round_number = 0 if command.round is None else command.round + 1
+
+        def fenced(outcome: Appended | Refused) -> None:
+            if isinstance(outcome, Refused):
+                self.close(opening_id)
+                on_answer(refusal_of(outcome.error))  # the fence may be there: that keeps no one out who may come in
+                return
+            hosted.snapshots_due = 2
+            self._counters.add("broker.producers_fenced")
+            answer = hosted.producers.fenced(
+                opened, number=command.sequence_number, round=round_number, time_ms=outcome.enqueued_time_ms
+            )
+            if opening_id in self._openings:
+                on_answer(_answer(opening_id, answer))
+            else:
+                on_answer(refusal_of(ServiceError(DETACH_FORCED, CLOSED_BEFORE_OPEN)))
+
+        body = fence_body(opened.producer_id, opened.epoch, round_number)
+        try:
+            hosted.log.append_control(CONTROL_PRODUCER_FENCE, body, now_ms=self._env.now_ms(), on_done=fenced)
+        except StoreError as error:
+            self.close(opening_id)
+            on_answer(refusal_of(error))
 
     def close(self, opening_id: int) -> None:
         """The link is gone. Does nothing when it is closed."""
@@ -116,8 +159,7 @@ class Producers:
             gone = [entry for entry in waiting if is_his(entry[0].owner)]
             self._waiting[log_id] = [entry for entry in waiting if not is_his(entry[0].owner)]
             for _, on_answer in gone:
-                text = "the producer was closed before it was open: attach again"
-                on_answer(refusal_of(ServiceError(DETACH_FORCED, text)))
+                on_answer(refusal_of(ServiceError(DETACH_FORCED, CLOSED_BEFORE_OPEN)))
 
     def end_partition(self, hosted: HostedPartition) -> None:
         """The partition is deleted: its producers are gone."""
@@ -131,7 +173,7 @@ class Producers:
         opening = self._openings.get(command.opening_id)
         if opening is None:
             raise ServiceError(ENTITY_MOVED, "the producer is not open here any more: attach again")
-        producer, count = _numbered(command.run)
+        sent = _transfer_of(command.run)
         size, partition = len(command.run), opening.hosted.partition
         charged = charge(opening.hosted, command.size_bytes, command.events, self._env.monotonic_ms())
 
@@ -154,9 +196,7 @@ class Producers:
                     on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
         try:
-            opening.hosted.producers.send(
-                command.opening_id, producer.producer_id, producer.epoch, producer.first_number, count, append, done
-            )
+            opening.hosted.producers.send(command.opening_id, sent, append, done)
         except HubweirError:
             charged.give_back(self._env.monotonic_ms())
             raise
@@ -178,7 +218,7 @@ class Producers:
         behind = hosted.log.bounds.next_index - hosted.producers_saved_at
         age_ms = self._env.monotonic_ms() - self._saved_at_ms.setdefault(hosted.log.log_id, self._env.monotonic_ms())
         is_behind = behind > 0 or hosted.log.log_id not in self._settled
-        if behind >= EVENTS_PER_SNAPSHOT or (is_behind and age_ms >= SNAPSHOT_EVERY_MS):
+        if behind >= EVENTS_PER_SNAPSHOT or hosted.snapshots_due or (is_behind and age_ms >= SNAPSHOT_EVERY_MS):
             self._save(hosted, _whatever)
 
     def _write_expired(self, hosted: HostedPartition, producer_ids: list[int], now_ms: int) -> None:
@@ -190,7 +230,8 @@ class Producers:
         if log_id in self._saving:
             return
         self._saving.add(log_id)
-        index = hosted.log.bounds.next_index
+        index, due = hosted.log.bounds.next_index, hosted.snapshots_due
+        hosted.snapshots_due = max(0, due - 1)  # a fence that comes from now on sets it again
 
         def saved(outcome: Refused | None) -> None:
             self._saving.discard(log_id)
@@ -201,13 +242,19 @@ class Producers:
                     self._settled.discard(log_id)
                 hosted.producers_saved_at = index
                 self._saved_at_ms[log_id] = self._env.monotonic_ms()
+            else:
+                hosted.snapshots_due = max(hosted.snapshots_due, due)
             on_done(outcome)
 
         hosted.log.save_snapshot(encode_snapshot(hosted.producers), saved)
 
 
-def _numbered(run: bytearray) -> tuple[Producer, int]:
-    """Who numbered a run, and how many events it has. ServiceError when it is not the chain of one delivery."""
+def _answer(opening_id: int, opened: Opened) -> ProducerOpened:
+    return ProducerOpened(opening_id, opened.producer_id, opened.epoch, opened.number, opened.digest)
+
+
+def _transfer_of(run: bytearray) -> Transfer:
+    """Who numbered a run, and which events it has. ServiceError when it is not the chain of one delivery."""
     first: Producer | None = None
     count = 0
     for header in headers_of(run):
@@ -218,7 +265,7 @@ def _numbered(run: bytearray) -> tuple[Producer, int]:
         count += header.count
     if first is None:
         raise ServiceError(INTERNAL_ERROR, "a numbered run is empty")
-    return first, count
+    return Transfer(first.producer_id, first.epoch, first.first_number, count, first.round, first.digest)
 
 
 def _whatever(outcome: Refused | None) -> None:

@@ -123,10 +123,20 @@ class OpenRun:
         return Added(row, status, self.events - events_before)
 
     def add_numbered(
-        self, data: Readable, rows: array[int], row: int, *, producer_id: int, epoch: int, first_number: int
+        self,
+        data: Readable,
+        rows: array[int],
+        row: int,
+        *,
+        producer_id: int,
+        epoch: int,
+        first_number: int,
+        round: int = 0,
+        digest: int = 0,
     ) -> Added:
-        """Take one delivery of an idempotent producer; see add."""
-        return self.add(data, rows, row, row + 1, producer=Producer(producer_id, epoch, first_number))
+        """Take one delivery of an idempotent producer; see add. round, digest: of a sink that resumes, else 0."""
+        producer = Producer(producer_id, epoch, first_number, round, digest)
+        return self.add(data, rows, row, row + 1, producer=producer)
 
     def take(self) -> bytearray:
         """The sealed run, the caller's from now on; empty when nothing was added."""

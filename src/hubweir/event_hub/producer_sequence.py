@@ -11,35 +11,51 @@ A producer numbers its events from 1 without gaps; a transfer carries the number
 So whatever follows a refused transfer is out of order too. A producer is held by one link: whoever opens it with an
 equal or higher epoch takes it over, and the sends of the one before are refused with PRODUCER_EPOCH_STOLEN.
 
-State is in the log: every batch has a producer block, and a control batch says who was expired. After a crash it is
-the newest snapshot and the replay of what follows it; who was opened and never sent is forgotten, and comes back with
-the numbers that it names. A producer is expired when it is not held and stored nothing for LIFETIME_MS, or when
-PRODUCERS_MAX others stand and a new one comes: then the one that is silent for longest.
+A sink that repeats its work after a failure opens its producer for a *round*, counted from 1 here:
+
+| round      | the attach is answered with |
+|------------|-----------------------------|
+| the known  | the next epoch, the last number of the round and the digest that came with it: the sink goes on behind |
+| a higher   | epoch 0, number 0, digest 0: numbers begin at 1 again |
+| a lower    | PRODUCER_EPOCH_STOLEN |
+
+Producers without rounds have round 0. The digest is the sink's, of all its rows of the round so far; it is only kept.
+
+State is in the log: every batch has a producer block, a *fence* says who was opened with which round and epoch, and a
+control batch says who was expired. An open is answered when its fence is durable: so no crash lets an older epoch or
+round in again, and what is told of the last number is durable. Who opens with epoch 0 and no round needs none: nobody
+is older. After a crash the state is the newest snapshot and the replay of what follows it; who never stored anything
+comes back with the numbers that it names. A producer is expired when it is not held and stored nothing for its
+lifetime; when PRODUCERS_MAX stand and a new one comes the one without rounds goes that is silent for longest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from enum import IntEnum
 
-from hubweir.errors import (
-    ARGUMENT_OUT_OF_RANGE,
-    OUT_OF_ORDER_SEQUENCE,
-    PRODUCER_EPOCH_STOLEN,
-    RESOURCE_LIMIT,
-    ServiceError,
+from hubweir.errors import ARGUMENT_ERROR, OUT_OF_ORDER_SEQUENCE, RESOURCE_LIMIT, ServiceError
+from hubweir.event_hub.producer_state import (
+    DIGEST_MAX,
+    EPOCH_MAX,
+    ID_MAX,
+    LIFETIME_MS,
+    NUMBER_MAX,
+    PRODUCERS_MAX,
+    RESUMING_LIFETIME_MS,
+    ROUND_MAX,
+    Kept,
+    OnSent,
+    Opened,
+    ProducerState,
+    Transfer,
+    check_range,
+    of_an_older_round,
+    stolen,
 )
 from hubweir.messaging_store.log import Appended, Refused
 
-# Longer than any client retries one send; it costs 100 bytes a producer.
-LIFETIME_MS = 7 * 24 * 3_600_000
-# Of one partition. A snapshot of all of them is 280 KB.
-PRODUCERS_MAX = 10_000
-# The types on the wire: long, short, int.
-ID_MAX, EPOCH_MAX, NUMBER_MAX = 2**63 - 1, 2**15 - 1, 2**31 - 1
-
-OnSent = Callable[[Appended | Refused | None], None]
 Append = Callable[[Callable[[Appended | Refused], None]], Appended]
 
 
@@ -50,49 +66,21 @@ class Judgement(IntEnum):
     DUPLICATE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A producer as the log has it: what a snapshot says of it. time_ms: enqueued time of its last batch."""
-
-    producer_id: int
-    epoch: int
-    last: int
-    time_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What the attach is answered: as named, and what was left out filled in. number: of the last event."""
-
-    producer_id: int
-    epoch: int
-    number: int
-
-
-@dataclass(slots=True)
-class _Producer:
-    """kept: as the log has it, None before the first batch. last: of what was appended, durable or not.
-
-    round: grows when appends were refused, so that what was on its way then is told from what comes later.
-    """
-
-    epoch: int
-    last: int
-    durable: int  # every number up to here is as durable as promised
-    kept: Kept | None = None
-    opening: int | None = None
-    round: int = 0
-    waiting: list[tuple[int, OnSent]] = field(default_factory=list)
-
-
 class ProducerSequences:
     """See the module's text. Opening ids are the caller's, never used twice."""
 
-    def __init__(self, *, producers_max: int = PRODUCERS_MAX, lifetime_ms: int = LIFETIME_MS) -> None:
-        self._producers: dict[int, _Producer] = {}
+    def __init__(
+        self,
+        *,
+        producers_max: int = PRODUCERS_MAX,
+        lifetime_ms: int = LIFETIME_MS,
+        resuming_lifetime_ms: int = RESUMING_LIFETIME_MS,
+    ) -> None:
+        self._producers: dict[int, ProducerState] = {}
         self._held: dict[int, int] = {}  # opening -> producer id
         self._max = producers_max
         self._lifetime_ms = lifetime_ms
+        self._resuming_lifetime_ms = resuming_lifetime_ms
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -108,15 +96,21 @@ class ProducerSequences:
         number: int | None,
         new_id: Callable[[], int],
         expire: Callable[[list[int]], None],
+        round: int = 0,
     ) -> Opened:
-        """Let a link hold a producer, in the place of the one that holds it. None: assign it.
+        """Let a link hold a producer, in the place of the one that holds it. None: assign it. round: 0 for none.
 
         expire: called with producers that have to go to make room; it writes that to the log, and may raise.
-        Raises ServiceError ARGUMENT_OUT_OF_RANGE, PRODUCER_EPOCH_STOLEN (a higher epoch exists), RESOURCE_LIMIT.
+        Raises ServiceError ARGUMENT_OUT_OF_RANGE, ARGUMENT_ERROR (a round and a number), PRODUCER_EPOCH_STOLEN (a
+        higher epoch or round exists), RESOURCE_LIMIT.
         """
-        _check_range("id", producer_id, ID_MAX)
-        _check_range("epoch", epoch, EPOCH_MAX)
-        _check_range("sequence number", number, NUMBER_MAX)
+        check_range("id", producer_id, ID_MAX)
+        check_range("epoch", epoch, EPOCH_MAX)
+        check_range("sequence number", number, NUMBER_MAX)
+        check_range("round", round, ROUND_MAX)
+        if round and number is not None:
+            text = "An attach that names a round leaves its sequence number null: the service tells the last one."
+            raise ServiceError(ARGUMENT_ERROR, text)
         if producer_id is None:
             producer_id = new_id()
             while producer_id in self._producers:
@@ -124,20 +118,58 @@ class ProducerSequences:
         known = self._producers.get(producer_id)
         if known is None:
             self._make_room(expire)
-            known = self._producers[producer_id] = _Producer(epoch or 0, number or 0, number or 0)
-        elif epoch is not None and epoch < known.epoch:
-            raise _stolen(producer_id, epoch, known.epoch)
-        elif number is not None and known.kept is None and known.last == known.durable:
-            known.last = known.durable = number  # nothing of it was ever stored: its word counts
-        if epoch is not None:
-            known.epoch = epoch
-        elif known.opening is not None:
-            known.epoch = min(known.epoch + 1, EPOCH_MAX)  # names none and takes over: the other one can tell
+            known = self._producers[producer_id] = ProducerState(epoch or 0, number or 0, number or 0, round=round)
+        elif round < known.round:
+            raise of_an_older_round(producer_id, round, known.round)
+        elif round > known.round:
+            known = self._begin_round(producer_id, known, round, epoch or 0)
+        else:
+            self._take_over(producer_id, known, epoch, number)
         if known.opening is not None:
             del self._held[known.opening]
         known.opening = opening
         self._held[opening] = producer_id
-        return Opened(producer_id, known.epoch, known.last if number is None else number)
+        in_log = (0, 0) if known.kept is None else (known.kept.round, known.kept.epoch)
+        # What was told of a last number must be durable, and a fence comes behind all that is on its way.
+        needs_fence = (round, known.epoch) != in_log or bool(round) or not known.is_settled
+        return Opened(producer_id, known.epoch, known.last if number is None else number, needs_fence)
+
+    def _begin_round(self, producer_id: int, known: ProducerState, round: int, epoch: int) -> ProducerState:
+        begun = ProducerState(epoch, 0, 0, known.kept, known.opening, round)
+        self._producers[producer_id] = begun
+        return begun
+
+    def _take_over(self, producer_id: int, known: ProducerState, epoch: int | None, number: int | None) -> None:
+        if epoch is not None and epoch < known.epoch:
+            raise stolen(producer_id, epoch, known.epoch)
+        if epoch is None and known.round and known.epoch >= EPOCH_MAX:
+            text = (
+                f"Producer {producer_id} was opened {EPOCH_MAX} times in one round: that is the limit; begin another."
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
+        if number is not None and not known.has_stored and known.is_settled:
+            known.last = known.durable = number  # nothing of it was ever stored: its word counts
+        if epoch is not None:
+            known.epoch = epoch
+        elif known.round or known.opening is not None:
+            # Names none and takes over: the other one can tell. In a round any link before may still live somewhere.
+            known.epoch = min(known.epoch + 1, EPOCH_MAX)
+
+    def fenced(self, opened: Opened, *, number: int | None, round: int, time_ms: int) -> Opened:
+        """The fence of an open is as durable as the hub says, and with it all that was sent before; what to answer.
+
+        number: as the attach named it.
+        """
+        producer = self._producers.get(opened.producer_id)
+        if producer is None or (producer.round, producer.epoch) < (round, opened.epoch):
+            return opened  # dropped meanwhile: its first send tells
+        kept = producer.kept
+        if kept is None or kept.round != round:
+            kept = Kept(opened.producer_id, opened.epoch, 0, time_ms, round)
+        producer.kept = replace(kept, epoch=opened.epoch, time_ms=time_ms)
+        if number is None and producer.round == round:
+            opened = replace(opened, number=producer.durable, digest=kept.digest)
+        return opened
 
     def close(self, opening: int) -> None:
         """The link is gone. Does nothing when another took its producer over."""
@@ -145,17 +177,20 @@ class ProducerSequences:
         if producer_id is not None:
             producer = self._producers[producer_id]
             producer.opening = None
-            if producer.kept is None and producer.last == producer.durable:
+            if producer.kept is None and producer.is_settled:
                 del self._producers[producer_id]  # it stored nothing, so nobody has to know it
 
     # -- sends
 
-    def judge(self, opening: int, producer_id: int, epoch: int, first: int, count: int) -> Judgement:
-        """What to do with events first .. first + count - 1. Raises PRODUCER_EPOCH_STOLEN, OUT_OF_ORDER_SEQUENCE."""
+    def judge(self, opening: int, sent: Transfer) -> Judgement:
+        """What to do with a transfer. Raises PRODUCER_EPOCH_STOLEN, OUT_OF_ORDER_SEQUENCE, ARGUMENT_OUT_OF_RANGE."""
+        producer_id, first, last = sent.producer_id, sent.first_number, sent.last
         producer = self._producers.get(producer_id)
-        if producer is None or self._held.get(opening) != producer_id or epoch != producer.epoch:
-            raise _stolen(producer_id, epoch, None if producer is None else producer.epoch)
-        last = first + count - 1
+        if producer is None or self._held.get(opening) != producer_id or sent.epoch != producer.epoch:
+            raise stolen(producer_id, sent.epoch, None if producer is None else producer.epoch)
+        if sent.round != producer.round:
+            raise of_an_older_round(producer_id, sent.round, producer.round)
+        check_range("digest", sent.digest, DIGEST_MAX)
         if first == producer.last + 1 and last <= NUMBER_MAX:
             return Judgement.NEW
         if first >= 1 and last <= producer.last:
@@ -166,51 +201,52 @@ class ProducerSequences:
             f"one is {producer.last + 1}. Nothing of this was stored. Send what is missing first, or attach anew.",
         )
 
-    def send(
-        self, opening: int, producer_id: int, epoch: int, first: int, count: int, append: Append, on_done: OnSent
-    ) -> None:
+    def send(self, opening: int, sent: Transfer, append: Append, on_done: OnSent) -> None:
         """Judge a transfer and append it when it is new. on_done: once, with what the append said, or None for a
         duplicate whose original is durable; a duplicate ends as refused when its original does.
 
         Raises what judge and append raise; then nothing changed.
         """
-        last = first + count - 1
-        if self.judge(opening, producer_id, epoch, first, count) is Judgement.DUPLICATE:
-            self._answer_duplicate(self._producers[producer_id], last, on_done)
+        if self.judge(opening, sent) is Judgement.DUPLICATE:
+            self._answer_duplicate(self._producers[sent.producer_id], sent.last, on_done)
             return
-        producer = self._producers[producer_id]
-        sent_in = producer.round
+        producer = self._producers[sent.producer_id]
+        sent_after = producer.refusals
 
         def done(outcome: Appended | Refused) -> None:
             if isinstance(outcome, Appended):
-                self._stored(producer, Kept(producer_id, epoch, last, outcome.enqueued_time_ms))
-            elif sent_in == producer.round:
-                self._refused(producer_id, producer, outcome)
+                kept = Kept(
+                    sent.producer_id, sent.epoch, sent.last, outcome.enqueued_time_ms, sent.round, sent.digest
+                )  # fmt: skip
+                self._stored(producer, kept)
+            elif sent_after == producer.refusals:
+                self._refused(sent.producer_id, producer, outcome)
             on_done(outcome)
 
         append(done)
-        producer.last = last
+        producer.last = sent.last
 
-    def _answer_duplicate(self, producer: _Producer, last: int, on_done: OnSent) -> None:
+    def _answer_duplicate(self, producer: ProducerState, last: int, on_done: OnSent) -> None:
         if last <= producer.durable:
             on_done(None)
         else:
             producer.waiting.append((last, on_done))
 
-    def _stored(self, producer: _Producer, kept: Kept) -> None:
-        producer.kept = kept
+    def _stored(self, producer: ProducerState, kept: Kept) -> None:
+        # A newer round may stand there already; its fence comes behind this in the log.
+        self._producers.get(kept.producer_id, producer).kept = producer.kept = kept
         producer.durable = kept.last
         ready = [on_done for last, on_done in producer.waiting if last <= kept.last]
         producer.waiting = [entry for entry in producer.waiting if entry[0] > kept.last]
         for on_done in ready:
             on_done(None)
 
-    def _refused(self, producer_id: int, producer: _Producer, refused: Refused) -> None:
+    def _refused(self, producer_id: int, producer: ProducerState, refused: Refused) -> None:
         """What waits behind a refused append in the log is refused too (Log.append): go back to what is stored."""
-        producer.round += 1
+        producer.refusals += 1
         producer.last = producer.durable
-        if producer.opening is None and producer.kept is None:
-            self._producers.pop(producer_id, None)  # its link is gone, and nothing of it was stored
+        if producer.opening is None and producer.kept is None and self._producers.get(producer_id) is producer:
+            del self._producers[producer_id]  # its link is gone, and nothing of it was stored
         waiting, producer.waiting = producer.waiting, []
         for _, on_done in waiting:
             on_done(refused)
@@ -224,10 +260,13 @@ class ProducerSequences:
             for producer_id, producer in self._producers.items()
             if producer.opening is None
             and producer.kept is not None
-            and producer.last == producer.durable
-            and producer.kept.time_ms < now_ms - self._lifetime_ms
+            and producer.is_settled
+            and producer.kept.time_ms < now_ms - self._lifetime_of(producer.kept)
         ]
         return over[:1_000]
+
+    def _lifetime_of(self, kept: Kept) -> int:
+        return self._resuming_lifetime_ms if kept.round else self._lifetime_ms
 
     def drop(self, producer_ids: Iterable[int]) -> None:
         """Forget producers: a control batch says so. Ids that are not there do nothing."""
@@ -242,10 +281,13 @@ class ProducerSequences:
         silent = [
             (producer.kept.time_ms, producer_id)
             for producer_id, producer in self._producers.items()
-            if producer.opening is None and producer.kept is not None and producer.last == producer.durable
+            if producer.opening is None and producer.kept is not None and producer.is_settled and not producer.round
         ]
         if not silent:
-            text = f"{self._max} idempotent producers hold links to this partition, which is the limit; close some."
+            text = (
+                f"{self._max} idempotent producers hold links to this partition or may resume, which is the limit; "
+                "close some, or wait until those that resume are forgotten."
+            )
             raise ServiceError(RESOURCE_LIMIT, text)
         oldest = [min(silent)[1]]
         expire(oldest)
@@ -254,20 +296,18 @@ class ProducerSequences:
     # -- state in the log (producer_log.py)
 
     def kept(self) -> list[Kept]:
-        """Every producer that has events in the log, as of what is visible."""
+        """Every producer that has events or a fence in the log, as of what is visible."""
         return [producer.kept for producer in self._producers.values() if producer.kept is not None]
 
     def restore(self, kept: Kept) -> None:
         """A batch, or a snapshot, says this. For start-up, in the order of the log."""
-        self._producers[kept.producer_id] = _Producer(kept.epoch, kept.last, kept.last, kept)
+        self._producers[kept.producer_id] = ProducerState(kept.epoch, kept.last, kept.last, kept, round=kept.round)
 
-
-def _check_range(what: str, value: int | None, most: int) -> None:
-    if value is not None and not 0 <= value <= most:
-        raise ServiceError(ARGUMENT_OUT_OF_RANGE, f"The producer's {what} is {value}; 0 to {most} are allowed.")
-
-
-def _stolen(producer_id: int, epoch: int, held: int | None) -> ServiceError:
-    by = "was expired" if held is None else f"is held by another link, with epoch {held}"
-    text = f"Producer {producer_id} with epoch {epoch} may not send any more: it {by}. Attach anew with a higher epoch."
-    return ServiceError(PRODUCER_EPOCH_STOLEN, text)
+    def restore_fence(self, producer_id: int, round: int, epoch: int, time_ms: int) -> None:
+        """A fence says this. One that a later one superseded, or that a snapshot holds, changes nothing."""
+        known = self._producers.get(producer_id)
+        before = None if known is None else known.kept
+        if before is None or round > before.round:
+            self.restore(Kept(producer_id, epoch, 0, time_ms, round))
+        elif (round, epoch) > (before.round, before.epoch):
+            self.restore(replace(before, epoch=epoch, time_ms=time_ms))

@@ -24,12 +24,13 @@ from typing import Protocol
 
 from hubweir.env import Result, Timer
 from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
+from hubweir.messaging_store.carried_over import carried_over, superseded_whole
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.log_state import Entry, LogState, tell
 from hubweir.messaging_store.recovery import recover
 from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
-from hubweir.messaging_store.segment_files import SegmentIndexes
+from hubweir.messaging_store.segment_files import Segment, SegmentIndexes
 
 # Each try takes an epoch and reads the newest segment's end: seldom enough to cost nothing on a disk that stays broken.
 FIRST_RETRY_MS, LAST_RETRY_MS = 1000, 30_000
@@ -95,7 +96,10 @@ class Repair:
                 state.writer_epoch = result.value()
                 shown = state.tail.runs_from(state.synced.index) if state.visible.index > state.synced.index else []
                 header = state.new_header(state.synced, state.env.now_ms())
-                state.steps.away(lambda: _make_segment(state, old, header, shown), lambda made: ended(made, shown))
+                before = superseded_whole(state.segments, header.first_index)
+                state.steps.away(
+                    lambda: _make_segment(state, old, header, shown, before), lambda made: ended(made, shown)
+                )
             except Exception as failure:  # a fault of ours as well: the log must not stay half repaired
                 self._give_up(failure, waiting)
 
@@ -160,7 +164,11 @@ class Repair:
 
 
 def _make_segment(
-    state: LogState, old: ActiveSegment | None, header: SegmentHeader, shown: list[memoryview]
+    state: LogState,
+    old: ActiveSegment | None,
+    header: SegmentHeader,
+    shown: list[memoryview],
+    before: Segment | None,
 ) -> ActiveSegment:
     """Steps 2 and 3; blocking."""
     if old is not None:
@@ -169,14 +177,18 @@ def _make_segment(
     found = recover(state.env.files, state.folder, state.log_id, upto=state.synced.index)
     if found.end.index < state.synced.index and found.segments:
         raise CorruptStore(f"log {state.log_id}: records from {found.end.index} on, once synced, cannot be read")
-    return state.reserve.use_for(lambda: create(state.env.files, state.folder, header, [shown] if shown else []))
+    carried = carried_over(state.env.files, before)
+    # What was shown begins behind records only; before the first one everything is carried over already.
+    content = [part for part in (carried, shown) if part]
+    return state.reserve.use_for(lambda: create(state.env.files, state.folder, header, content))
 
 
 def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]) -> None:
     """Index what was rewritten from memory."""
     known = state.active_segment
     assert known is not None
-    known.indexes = SegmentIndexes()
+    if known.indexes is None:
+        known.indexes = SegmentIndexes()
     position = segment.end - sum(len(data) for data in shown)
     for data in shown:
         known.indexes.note_run(data, position)

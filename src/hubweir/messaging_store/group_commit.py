@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from hubweir.env import Result, Timer
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreError
+from hubweir.messaging_store.carried_over import superseded_whole
 from hubweir.messaging_store.closing import close_segment, save_indexes
 from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.log import Durability, Refused
@@ -175,11 +176,12 @@ class GroupCommit:
         old = state.active
         before = entries[0].before if entries else state.visible
         header = state.new_header(before, state.env.now_ms()) if new else None
+        replaced = superseded_whole(state.segments, before.index) if new else None
         buffers = [entry.run for entry in entries]
         mark_room = 0 if all(entry.is_mark for entry in entries) else MARK_ROOM_BYTES
 
         def round_of_writes() -> ActiveSegment:
-            return write_round(state, old, header, buffers, size, mark_room)
+            return write_round(state, old, header, buffers, size, mark_room, replaced)
 
         def done(result: Result[ActiveSegment]) -> None:
             try:

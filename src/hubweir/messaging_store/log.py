@@ -86,6 +86,9 @@ class Refused:
     known: bool = True
 
 
+OnAppended = Callable[[Appended | Refused], None]
+
+
 class Pending(Protocol):
     """A read that answers later."""
 
@@ -117,8 +120,8 @@ class Log(Protocol):
         After a crash: the run is there whole, or not at all; whole for certain once on_done said Appended in DURABLE.
         """
 
-    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
-        """Append a control batch (kinds in record.py). It takes no index and no offset."""
+    def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
+        """Append a control batch (kinds in record.py), in the order of appends. It takes no index and no offset."""
 
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """Visible batches from the one that holds index on: at least one batch, then up to max_bytes.

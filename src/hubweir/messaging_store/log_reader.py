@@ -172,7 +172,8 @@ def _replay(files: Files, segments: list[Segment], index: int, limit: int) -> It
             continue
         _indexes(files, segment)
         assert segment.indexes is not None
-        start = segment.indexes.offsets.before_index(index) or segment.start
+        # Any number of control batches may stand at index: begin before all of them.
+        start = segment.indexes.offsets.before_index(index - 1) or segment.start
         reached = start.index
         for item in _pieces(files, segment, start, PIECE_BYTES):
             if isinstance(item, Damage):

@@ -12,7 +12,7 @@ from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.reserve import Reserve
-from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader
+from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader
 from hubweir.messaging_store.segment_files import Segment, SegmentIndexes
 from hubweir.messaging_store.steps import Steps
 from hubweir.messaging_store.tail import Tail, TailRun
@@ -113,6 +113,9 @@ class LogState:
             self.segments[-1].end_index = first
         self.active = active
         self.active_segment = Segment(active.header, self.folder, None, active.end)
+        if active.end > SEGMENT_HEADER_SIZE:  # it begins with content: replay must find that
+            self.active_segment.indexes = SegmentIndexes()
+            self.active_segment.indexes.note(self.active_segment.start, max(0, active.header.last_time_ms))
         self.segments.append(self.active_segment)
 
     def show(self, entries: list[Entry], segment: ActiveSegment) -> None:

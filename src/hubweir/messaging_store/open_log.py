@@ -12,6 +12,7 @@ from hubweir.counters import Counters
 from hubweir.env import Buffer, Env
 from hubweir.errors import DiskFull, LogOffline
 from hubweir.kernels.stored_batch import HEADER_SIZE
+from hubweir.messaging_store.carried_over import carried_over, superseded_whole
 from hubweir.messaging_store.failed_sync import EpochSource
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import End, LogSettings, LogState
@@ -110,7 +111,9 @@ def _start_behind(state: LogState, found: Recovered, *, skip: bool) -> None:
         )
     mark = pack_control(CONTROL_IDLE_MARK, IDLE)
     marks += _completed(state, mark, end, now_ms, durable_upto=end.index)
-    content: Iterable[list[Buffer]] = chain(content_to_rewrite(files, found), [[marks]])
+    replaced = superseded_whole(found.segments, at.index)
+    carried = carried_over(files, replaced, end_position=found.vouched.position)  # what follows is rewritten anyway
+    content: Iterable[list[Buffer]] = chain([carried], content_to_rewrite(files, found), [[marks]])
     active = create(files, state.folder, state.new_header(at, now_ms), content)
     state.started(active)
     assert state.active_segment is not None

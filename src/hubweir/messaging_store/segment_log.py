@@ -15,7 +15,7 @@ from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.kernels import find_offset
 from hubweir.messaging_store.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.group_commit import GroupCommit
-from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, OnAppended, Pending, Refused, Run
 from hubweir.messaging_store.log_reader import (
     ReadDamaged,
     find_offset_in,
@@ -41,7 +41,8 @@ class SegmentLog:
 
     def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot]) -> None:
         self._state = state
-        self._snapshots = [snapshot.index for snapshot in snapshots]
+        self._snapshots = [snapshot.index - 1 for snapshot in snapshots]  # control batches may have come behind them
+        self._controls = 0
         self._visible_callback: Callable[[], None] | None = None
         self._removing = False
         self._saving = False
@@ -86,9 +87,12 @@ class SegmentLog:
             raise KernelRefusal("an empty run cannot be appended")
         return self._append(run, now_ms, on_done)
 
-    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
+    def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
         """See Log.append_control."""
-        self._append(pack_control(control, body), now_ms, None)
+        self._append(pack_control(control, body), now_ms, on_done)
+        # It stands at the next index, which no snapshot before it covers any more.
+        self._snapshots = [min(index, self._state.appended.index - 1) for index in self._snapshots]
+        self._controls += 1
 
     def _append(self, run: bytearray, now_ms: int, on_done: Callable[[Appended | Refused], None] | None) -> Appended:
         state = self._state
@@ -286,6 +290,7 @@ class SegmentLog:
             log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
             return
         self._saving = True
+        controls = self._controls
 
         def saved(result: Result[None]) -> None:
             self._saving = False
@@ -294,7 +299,7 @@ class SegmentLog:
             except OSError as error:
                 on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
             else:
-                self._snapshots = [snapshot.index, *self._snapshots][:2]
+                self._snapshots = [snapshot.index - (controls != self._controls), *self._snapshots][:2]
                 on_done(None)
 
         def synced(durable: bool) -> None:

@@ -13,9 +13,11 @@ from contextlib import suppress
 
 from hubweir.env import Buffer, SyncFailed
 from hubweir.errors import DiskFull, OutOfFiles
+from hubweir.messaging_store.carried_over import carried_over
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, join
 from hubweir.messaging_store.log_state import LogState
 from hubweir.messaging_store.segment import NO_SPACE, ActiveSegment, SegmentHeader, create
+from hubweir.messaging_store.segment_files import Segment
 
 # Opening a file failed, so nothing was done with it: the next try may succeed, and tells nothing wrong.
 NO_FILES = (errno.EMFILE, errno.ENFILE)
@@ -28,11 +30,15 @@ def write_round(
     buffers: Sequence[Buffer],
     size: int,
     mark_room: int,
+    before: Segment | None = None,
 ) -> ActiveSegment:
-    """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment."""
+    """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment.
+
+    before: the segment that a new one takes the place of, if it does (carried_over.py).
+    """
 
     def work() -> ActiveSegment:
-        return _write_round(state, old, header, buffers, size, mark_room)
+        return _write_round(state, old, header, buffers, size, mark_room, before)
 
     try:
         # Marks vouch for what is accepted, an empty segment lets retention make space: neither waits for space.
@@ -61,6 +67,7 @@ def _write_round(
     buffers: Sequence[Buffer],
     size: int,
     mark_room: int,
+    before: Segment | None,
 ) -> ActiveSegment:
     state.env.fault("log.before_round")
     if header is None:
@@ -70,7 +77,7 @@ def _write_round(
     if old is not None:
         old.finish()
     state.check_epoch()
-    segment = _create(state, header)
+    segment = _create(state, header, before)
     try:
         _write(state, segment, buffers, size, mark_room)
     except BaseException:
@@ -79,11 +86,12 @@ def _write_round(
     return segment
 
 
-def _create(state: LogState, header: SegmentHeader) -> ActiveSegment:
+def _create(state: LogState, header: SegmentHeader, before: Segment | None) -> ActiveSegment:
     files, folder = state.env.files, state.folder
     try:
         state.env.fault("log.before_new_segment")
-        return create(files, folder, header)
+        carried = carried_over(files, before)
+        return create(files, folder, header, [carried] if carried else [])
     except SyncFailed:
         raise
     except OSError as error:

@@ -34,10 +34,16 @@ PRODUCER_ID: Final = Symbol("com.microsoft:producer-id")
 PRODUCER_EPOCH: Final = Symbol("com.microsoft:producer-epoch")
 PRODUCER_SEQUENCE_NUMBER: Final = Symbol("com.microsoft:producer-sequence-number")
 
+# Ours, for sinks that repeat their work after a failure: never sent to a peer that does not name them.
+# docs/on_the_wire.md
+PRODUCER_ROUND: Final = Symbol("hubweir:producer-round")
+PRODUCER_DIGEST: Final = Symbol("hubweir:producer-digest")
+
 # Capabilities that a link offers and desires.
 ENABLE_RECEIVER_RUNTIME_METRIC: Final = Symbol("com.microsoft:enable-receiver-runtime-metric")
 GEOREPLICATION: Final = Symbol("com.microsoft:georeplication")
 IDEMPOTENT_PRODUCER: Final = Symbol("com.microsoft:idempotent-producer")
+RESUMING_PRODUCER: Final = Symbol("hubweir:resuming-producer")
 
 # The filter of a source that says where to start reading, and the three descriptors its value comes with.
 SELECTOR_FILTER: Final = Symbol("apache.org:selector-filter:string")
@@ -79,4 +85,6 @@ LINK_PROPERTIES: Final = (
     Annotation(PRODUCER_ID, AmqpType.LONG, "an idempotent producer's id"),
     Annotation(PRODUCER_EPOCH, AmqpType.SHORT, "its epoch: the higher one takes over"),
     Annotation(PRODUCER_SEQUENCE_NUMBER, AmqpType.INT, "number of the transfer's first event, from 1"),
+    Annotation(PRODUCER_ROUND, AmqpType.LONG, "ours: which round of its work a sink repeats or begins, from 0"),
+    Annotation(PRODUCER_DIGEST, AmqpType.LONG, "ours: the sink's digest of its rows of the round up to here"),
 )

@@ -163,8 +163,10 @@ class HandLog:
     def save_snapshot(self, state: bytes, on_done: Callable[[Refused | None], None]) -> None:
         on_done(None)
 
-    def append_control(self, control: int, body: bytes, *, now_ms: int) -> None:
+    def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: Any = None) -> None:
         """Controls take no record."""
+        if on_done is not None:
+            self._tickets.append((Appended(len(self.records), len(self.records), 0, 0, now_ms), on_done))
 
     def set_durability(self, durability: Durability) -> None:
         self.durability = durability

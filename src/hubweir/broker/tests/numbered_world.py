@@ -3,15 +3,17 @@
 A producer sends transfers numbered on, several at a time, sends some of them twice, and after any refusal, unknown
 outcome or crash attaches anew and sends again from the first one that was not accepted. Afterwards the log is read
 back: each producer's numbers stand there from 1 on, each once, in order, with the bodies that were sent, and at least
-as far as was ever accepted. `Violation` is raised at the first thing that does not hold.
+as far as was ever accepted. Whoever was told its epoch is never followed by a link with a lower one. Sinks that resume
+are resuming_sink.py. `Violation` is raised at the first thing that does not hold.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.broker.broker import Broker
@@ -25,6 +27,7 @@ from hubweir.broker.commands import (
     Owner,
     ProducerOpened,
 )
+from hubweir.broker.tests.resuming_sink import ResumingSink
 from hubweir.counters import Counters
 from hubweir.errors import StoreError
 from hubweir.event_hub.open_run import OpenRun
@@ -45,13 +48,13 @@ class Violation(BaseException):
     """A promise does not hold. No Exception: a log contains those that are raised in its callbacks."""
 
 
-def body_of(producer_id: int, number: int) -> bytes:
-    return b"<%d:%d>" % (producer_id, number)
+def body_of(producer_id: int, number: int, round_number: int = 0) -> bytes:
+    return b"<%d:%d:%d>" % (producer_id, number, round_number)
 
 
 def transfer(producer: Producer, count: int) -> bytearray:
     """The run of one delivery: an envelope of count events from producer.first_number on."""
-    bodies = [body_of(producer.producer_id, producer.first_number + place) for place in range(count)]
+    bodies = [body_of(producer.producer_id, producer.first_number + at, producer.round) for at in range(count)]
     messages = [encode_message(Message(body=DataBody((body,)))) for body in bodies]
     data = b"".join(b"\x00\x53\x75\xb0" + len(message).to_bytes(4, "big") + message for message in messages)
     run = OpenRun()
@@ -66,6 +69,7 @@ class Sender:
         self.world = world
         self.producer_id = producer_id
         self.epoch = 0
+        self.granted = 0  # the highest epoch that an attach was ever answered with
         self.accepted = 0  # every number up to here was accepted
         self.sizes: dict[int, int] = {}  # first number -> count: a retry sends the same transfer
         self.attached(None)
@@ -81,7 +85,9 @@ class Sender:
         """Attach, send the next transfer, or send an old one again."""
         if self.is_opening and self.opened_in == self.world.life:
             return
-        if self.opening is None or self.is_broken or self.opened_in != self.world.life:
+        if self.granted and random.random() < 0.1:
+            self.intrude()
+        elif self.opening is None or self.is_broken or self.opened_in != self.world.life:
             self.open(random)
         elif random.random() < 0.3 and self.next > 1:
             first = random.choice([number for number in self.sizes if number < self.next])
@@ -98,10 +104,23 @@ class Sender:
         life = self.world.life
 
         def answered(answer: Answer) -> None:
+            if isinstance(answer, ProducerOpened):
+                self.granted = max(self.granted, answer.epoch)
             if life == self.world.life:
                 self.attached(answer.opening_id if isinstance(answer, ProducerOpened) else None)
 
         command = OpenProducer(LOG_ID, 1, self.producer_id, self.epoch, self.accepted, Owner(1, self.producer_id))
+        self.world.broker.submit(command, answered)
+
+    def intrude(self) -> None:
+        """Somebody with the epoch before tries to come in."""
+        epoch = self.granted - 1
+
+        def answered(answer: Answer) -> None:
+            if isinstance(answer, ProducerOpened):
+                self.world.violate(f"{self.producer_id}: epoch {epoch} was let in behind {epoch + 1}")
+
+        command = OpenProducer(LOG_ID, 1, self.producer_id, epoch, self.accepted, Owner(9, self.producer_id))
         self.world.broker.submit(command, answered)
 
     def send(self, first: int, count: int, *, repeated: bool) -> None:
@@ -125,12 +144,19 @@ class Sender:
 class NumberedWorld:
     """See the module's text. The same seed plays the same history."""
 
-    def __init__(self, seed: int, *, producers: int = 2) -> None:
+    log_id = LOG_ID
+    transfer = staticmethod(transfer)
+
+    def __init__(self, seed: int, *, producers: int = 2, sinks: int = 0) -> None:
         self.random = Random(f"numbered {seed}")
         self.env = SimulatedEnv(seed)
         self.life = 0
         self.broker = self._start()
         self.senders = [Sender(self, number + 1) for number in range(producers)]
+        self.sinks = [ResumingSink(self, number + 101) for number in range(sinks)]
+
+    def violate(self, text: str) -> NoReturn:
+        raise Violation(text)
 
     def play(self, steps: int) -> None:
         for _ in range(steps):
@@ -144,13 +170,13 @@ class NumberedWorld:
             elif chance < 0.45:
                 self.env.run_for(self.random.randrange(30))
             else:
-                self.random.choice(self.senders).act(self.random)
+                self.random.choice([*self.senders, *self.sinks]).act(self.random)
 
     def finish(self) -> None:
         """Let everyone get through, then hold the log against the model."""
         self.env.files.heal()
         self.crash(power_cut=True)
-        for sender in self.senders:
+        for sender in [*self.senders, *self.sinks]:
             for _ in range(4):
                 sender.act(self.random)
                 self.env.run_for(200)
@@ -166,17 +192,25 @@ class NumberedWorld:
 
     def check(self) -> None:
         """Every number from 1 on once, in order, with its body, and as far as was accepted."""
-        last = {sender.producer_id: 0 for sender in self.senders}
+        last: Counter[tuple[int, int]] = Counter()
+        newest: Counter[int] = Counter()
         for producer, count, records in self._stored():
-            if producer.first_number != last[producer.producer_id] + 1:
-                raise Violation(f"{producer} is stored behind number {last[producer.producer_id]}")
-            last[producer.producer_id] += count
+            key = producer.producer_id, producer.round
+            if producer.first_number != last[key] + 1:
+                raise Violation(f"{producer} is stored behind number {last[key]}")
+            if producer.round < newest[producer.producer_id]:
+                raise Violation(f"{producer} is stored behind round {newest[producer.producer_id]}")
+            newest[producer.producer_id] = producer.round
+            last[key] += count
             for number in range(producer.first_number, producer.first_number + count):
-                if body_of(producer.producer_id, number) not in records:
+                if body_of(producer.producer_id, number, producer.round) not in records:
                     raise Violation(f"event {number} of producer {producer.producer_id} has another body")
-        for sender in self.senders:
-            if last[sender.producer_id] < sender.accepted:
-                raise Violation(f"{sender.producer_id}: {sender.accepted} accepted, {last[sender.producer_id]} stored")
+        accepted = {(sender.producer_id, 0): sender.accepted for sender in self.senders}
+        for sink in self.sinks:
+            accepted |= {(sink.producer_id, number + 1): rows for number, rows in sink.accepted.items()}
+        for key, number in accepted.items():
+            if last[key] < number:
+                raise Violation(f"{key}: {number} accepted, {last[key]} stored")
 
     def _stored(self) -> Iterator[tuple[Producer, int, bytes]]:
         for run in self.store.open_log(LOG_ID).replay():

@@ -1,4 +1,7 @@
-"""What is new, what is a duplicate, who is fenced, who is expired; and that the log and a snapshot say the same."""
+"""What is new, what is a duplicate, who is fenced, who is expired; and that the log and a snapshot say the same.
+
+Long because every row of the two tables is tried here, with and without a round, and what the log makes of it.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ from hubweir.errors import (
     NewerFormat,
     ServiceError,
 )
-from hubweir.event_hub.producer_log import encode_snapshot, expired_body, replay, restore_snapshot
-from hubweir.event_hub.producer_sequence import Kept, Opened, ProducerSequences
+from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body, replay, restore_snapshot
+from hubweir.event_hub.producer_sequence import ProducerSequences
+from hubweir.event_hub.producer_state import Kept, Opened, Transfer
 from hubweir.messaging_store.log import Appended, Refused, Run
 from hubweir.messaging_store.record import (
     CONTROL_EXPIRED_PRODUCERS,
+    CONTROL_PRODUCER_FENCE,
     Producer,
     begin_batch,
     complete_run,
@@ -43,21 +48,35 @@ class Table:
         self.openings: Iterator[int] = count(1)
         self.ids = iter(range(1_000, 2_000))
 
-    def open(self, producer_id: int | None = 7, epoch: int | None = 0, number: int | None = 0) -> tuple[int, Opened]:
+    def open(
+        self, producer_id: int | None = 7, epoch: int | None = 0, number: int | None = 0, round: int = 0
+    ) -> tuple[int, Opened]:
         opening = next(self.openings)
         opened = self.sequences.open(
             opening, producer_id=producer_id, epoch=epoch, number=number, new_id=self.ids.__next__,
-            expire=self.written.append,
+            expire=self.written.append, round=round,
         )  # fmt: skip
         return opening, opened
 
-    def send(self, opening: int, first: int, events: int = 1, *, epoch: int = 0, producer_id: int = 7) -> list[object]:
+    def fenced(self, opened: Opened, *, round: int = 0, number: int | None = None) -> Opened:
+        return self.sequences.fenced(opened, number=number, round=round, time_ms=3)
+
+    def attach(self, round: int, epoch: int | None = None) -> tuple[int, Opened]:
+        """As a sink that resumes; the fence is durable."""
+        opening, opened = self.open(7, epoch, None, round)
+        assert opened.needs_fence
+        return opening, self.fenced(opened, round=round)
+
+    def send(
+        self, opening: int, first: int, events: int = 1, *, epoch: int = 0, producer_id: int = 7, round: int = 0,
+        digest: int = 0,
+    ) -> list[object]:  # fmt: skip
         def append(on_stored: OnStored) -> Appended:
             self.waiting.append(on_stored)
             return Appended(0, 0, 0, 0, 0)
 
         answers: list[object] = []
-        self.sequences.send(opening, producer_id, epoch, first, events, append, answers.append)
+        self.sequences.send(opening, Transfer(producer_id, epoch, first, events, round, digest), append, answers.append)
         return answers
 
     def complete(self, outcome: Refused | None = None, *, time_ms: int = 5) -> None:
@@ -127,7 +146,7 @@ def test_a_retry_inside_a_refusal_is_not_undone_by_the_next_refusal() -> None:
         table.waiting.append(on_stored)
         return Appended(0, 0, 0, 0, 0)
 
-    table.sequences.send(opening, 7, 0, 1, 1, append, lambda _: again.append(table.send(opening, 1)))
+    table.sequences.send(opening, Transfer(7, 0, 1, 1), append, lambda _: again.append(table.send(opening, 1)))
     table.send(opening, 2)
     table.complete(OFFLINE)
     assert table.waiting and again == [[]]
@@ -142,7 +161,7 @@ def test_an_equal_or_higher_epoch_takes_over_and_the_old_link_is_fenced(epoch: i
     table.send(old, 1, epoch=3)
     table.complete()
     new, opened = table.open(epoch=epoch, number=None)
-    assert opened == Opened(7, epoch, 1)
+    assert opened == Opened(7, epoch, 1, needs_fence=epoch == 4)
     assert table.refused(old, 2, epoch=3) is PRODUCER_EPOCH_STOLEN
     assert table.send(new, 1, epoch=epoch) == [None]  # a duplicate across epochs
     assert table.send(new, 2, epoch=epoch) == []
@@ -159,11 +178,11 @@ def test_a_lower_epoch_does_not_open() -> None:
 def test_an_attach_is_echoed_and_only_what_it_leaves_out_is_assigned() -> None:
     table = Table()
     assert table.open(None, None, None)[1] == Opened(1_000, 0, 0)
-    assert table.open(9, 2, 57)[1] == Opened(9, 2, 57)
+    assert table.open(9, 2, 57)[1] == Opened(9, 2, 57, needs_fence=True)
     opening, _ = table.open(11, 0, 0)
     table.send(opening, 1, 4, producer_id=11)
-    assert table.open(11, 0, 2)[1] == Opened(11, 0, 2)  # its own word, though 4 is the last one here
-    assert table.open(11, None, None)[1] == Opened(11, 1, 4)  # named by nobody: the next epoch, and the last one
+    assert table.open(11, 0, 2)[1] == Opened(11, 0, 2, needs_fence=True)  # its own word, though 4 came
+    assert table.open(11, None, None)[1] == Opened(11, 1, 4, needs_fence=True)  # the next epoch, and the last one
 
 
 def test_a_producer_that_is_not_known_any_more_goes_on_where_it_says() -> None:
@@ -218,9 +237,11 @@ def test_who_never_stored_anything_leaves_nothing_behind() -> None:
     assert len(table.sequences) == 0
 
 
-def batch(producer_id: int, first: int, events: int, *, index: int, epoch: int = 0) -> bytes:
+def batch(
+    producer_id: int, first: int, events: int, *, index: int, epoch: int = 0, round: int = 0, digest: int = 0
+) -> bytes:
     run = bytearray()
-    start = begin_batch(run, producer=Producer(producer_id, epoch, first))
+    start = begin_batch(run, producer=Producer(producer_id, epoch, first, round, digest))
     run += (b"\0\0\0\x20" + bytes(28)) * events
     seal_batch(run, start, count=events)
     return completed(run, index)
@@ -251,6 +272,158 @@ def test_the_log_from_a_snapshot_on_gives_the_same_producers() -> None:
 
 def test_a_snapshot_of_another_version_or_length_is_refused() -> None:
     with pytest.raises(NewerFormat):
-        restore_snapshot(ProducerSequences(), b"\x02")
+        restore_snapshot(ProducerSequences(), b"\x03")
     with pytest.raises(CorruptStore):
         restore_snapshot(ProducerSequences(), b"\x01abc")
+
+
+# -- fences and rounds
+
+
+def test_only_the_lowest_epoch_of_a_producer_that_nobody_knows_needs_no_fence() -> None:
+    table = Table()
+    assert not table.open(7, 0)[1].needs_fence and not table.open(None, None, None)[1].needs_fence
+    assert table.open(8, 1)[1].needs_fence and table.open(9, 0, None, 1)[1].needs_fence
+
+
+def test_a_fence_that_is_durable_is_kept_and_not_written_again() -> None:
+    table = Table()
+    _, opened = table.open(8, 5, 57)
+    assert table.fenced(opened, number=57) == opened
+    assert table.sequences.kept() == [Kept(8, 5, 0, 3)]
+    assert not table.open(8, 5, 57)[1].needs_fence
+    opening, opened = table.open(8, 5, 60)
+    assert opened.number == 60, "nothing was stored, so its word still counts"
+    assert table.send(opening, 61, epoch=5, producer_id=8) == []
+
+
+def test_a_fence_answers_with_what_became_durable_before_it() -> None:
+    table = Table()
+    old, _ = table.open()
+    table.send(old, 1, 2)
+    table.complete()
+    table.send(old, 3, 2)
+    _, opened = table.open(epoch=1, number=None)
+    assert opened.number == 4 and opened.needs_fence
+    table.complete(OFFLINE)
+    assert table.fenced(opened).number == 2
+
+
+def test_the_same_round_resumes_with_the_last_number_its_digest_and_the_next_epoch() -> None:
+    table = Table()
+    first, opened = table.attach(5)
+    assert (opened.epoch, opened.number, opened.digest) == (0, 0, 0)
+    table.send(first, 1, 3, round=5, digest=77)
+    table.complete()
+    table.send(first, 4, round=5, digest=88)
+    again, opened = table.open(7, None, None, 5)
+    table.complete()
+    opened = table.fenced(opened, round=5)
+    assert (opened.epoch, opened.number, opened.digest) == (1, 4, 88)
+    assert table.refused(first, 5) is PRODUCER_EPOCH_STOLEN
+    assert table.send(again, 2, 3, epoch=1, round=5, digest=9) == [None], "a duplicate is taken, and changes nothing"
+    assert table.sequences.kept() == [Kept(7, 1, 4, 3, 5, 88)]
+
+
+def test_a_higher_round_begins_at_number_one_with_epoch_zero() -> None:
+    table = Table()
+    table.attach(5)
+    old, _ = table.attach(5)
+    table.send(old, 1, 3, epoch=1, round=5, digest=77)
+    table.complete()
+    new, opened = table.attach(6)
+    assert (opened.epoch, opened.number, opened.digest) == (0, 0, 0)
+    assert table.refused(old, 4, epoch=1) is PRODUCER_EPOCH_STOLEN
+    assert table.send(new, 1, round=6, digest=5) == []
+    table.complete()
+    assert table.sequences.kept() == [Kept(7, 0, 1, 5, 6, 5)]
+
+
+@pytest.mark.parametrize("lower", [0, 4])
+def test_a_lower_round_or_none_is_fenced(lower: int) -> None:
+    table = Table()
+    table.attach(5)
+    with pytest.raises(ServiceError) as caught:
+        table.open(7, 9, None, lower)
+    assert caught.value.condition is PRODUCER_EPOCH_STOLEN
+
+
+def test_what_an_older_round_had_on_its_way_changes_nothing_of_the_newer_one() -> None:
+    table = Table()
+    old, _ = table.attach(5)
+    sent = table.send(old, 1, 3, round=5, digest=77)
+    new, opened = table.open(7, None, None, 6)
+    table.complete()
+    assert len(sent) == 1 and table.sequences.kept() == [Kept(7, 0, 3, 5, 5, 77)], "the log has no fence yet"
+    assert table.fenced(opened, round=6).number == 0
+    assert table.refused(new, 2, epoch=0) is PRODUCER_EPOCH_STOLEN  # of no round
+    assert table.send(new, 1, 2, round=6) == []
+    refused = table.send(new, 3, round=6)
+    table.complete(OFFLINE)
+    assert refused == [OFFLINE]
+    assert table.send(new, 1, round=6) == []
+
+
+def test_a_round_goes_with_a_null_number_and_its_epochs_end() -> None:
+    table = Table()
+    with pytest.raises(ServiceError, match="null"):
+        table.open(7, None, 4, 5)
+    table.attach(5, 2**15 - 1)
+    with pytest.raises(ServiceError) as caught:
+        table.open(7, None, None, 5)
+    assert caught.value.condition is RESOURCE_LIMIT
+    assert table.attach(6)[1].epoch == 0
+
+
+def test_producers_with_rounds_live_longer_and_do_not_make_room_for_others() -> None:
+    table = Table(lifetime_ms=100, resuming_lifetime_ms=1_000, producers_max=1)
+    opening, _ = table.attach(1)
+    table.sequences.close(opening)
+    assert table.sequences.expired(500) == [] and table.sequences.expired(1_004) == [7]
+    with pytest.raises(ServiceError) as caught:
+        table.open(9)
+    assert caught.value.condition is RESOURCE_LIMIT and table.written == []
+
+
+def fence(producer_id: int, epoch: int, round: int, *, index: int) -> bytes:
+    return completed(pack_control(CONTROL_PRODUCER_FENCE, fence_body(producer_id, epoch, round)), index)
+
+
+def test_fences_rounds_and_digests_are_replayed_and_snapshotted() -> None:
+    pieces = [
+        fence(7, 0, 5, index=0), batch(7, 1, 3, index=0, round=5, digest=77), fence(7, 1, 5, index=3),
+        fence(8, 4, 0, index=3), batch(9, 1, 1, index=3), fence(9, 2, 0, index=4), fence(7, 0, 6, index=4),
+        batch(7, 1, 1, index=4, round=6, digest=88),
+    ]  # fmt: skip
+    expected = [
+        [], [Kept(7, 0, 0, 9, 5)], [Kept(7, 0, 3, 9, 5, 77)], [Kept(7, 1, 3, 9, 5, 77)],
+        [Kept(7, 1, 3, 9, 5, 77), Kept(8, 4, 0, 9)], [Kept(7, 1, 3, 9, 5, 77), Kept(8, 4, 0, 9), Kept(9, 0, 1, 9)],
+        [Kept(7, 1, 3, 9, 5, 77), Kept(8, 4, 0, 9), Kept(9, 2, 1, 9)],
+        [Kept(7, 0, 0, 9, 6), Kept(8, 4, 0, 9), Kept(9, 2, 1, 9)],
+        [Kept(7, 0, 1, 9, 6, 88), Kept(8, 4, 0, 9), Kept(9, 2, 1, 9)],
+    ]  # fmt: skip
+    starts = [0, 0, 3, 3, 3, 4, 4, 4, 5]
+    for upto, kept in enumerate(expected):
+        half = ProducerSequences()
+        replay(half, [Run(b"".join(pieces[:upto]), 0, 5)], 0)
+        assert half.kept() == kept
+        rest = ProducerSequences()
+        restore_snapshot(rest, encode_snapshot(half))
+        assert rest.kept() == kept
+        # Replay begins with whatever stands at the snapshot's index, be it in the snapshot or not.
+        replay(rest, [Run(b"".join(pieces), 0, 5)], starts[upto])
+        assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == expected[-1]
+
+
+def test_a_snapshot_without_rounds_is_one_that_older_versions_read() -> None:
+    sequences = ProducerSequences()
+    sequences.restore(Kept(7, 1, 4, 9))
+    assert encode_snapshot(sequences)[0] == 1
+    sequences.restore(Kept(8, 1, 4, 9, 3, 2**63 - 1))
+    assert encode_snapshot(sequences)[0] == 2
+
+
+def test_a_fence_of_another_length_is_damage() -> None:
+    torn = completed(pack_control(CONTROL_PRODUCER_FENCE, b"short"), 0)
+    with pytest.raises(CorruptStore):
+        replay(ProducerSequences(), [Run(torn, 0, 0)], 0)

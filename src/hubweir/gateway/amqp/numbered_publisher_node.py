@@ -4,6 +4,10 @@ The attach is answered when the partition's owner has opened the producer: with 
 left null filled in. Each delivery goes to the owner by itself, so that it can be taken as new, found stored before, or
 refused, alone; deliveries keep their order. Numbers stand in the message annotations of the transfer (of the envelope
 of a batch) and count events, from 1. (Contract of the client libraries that publish idempotently)
+
+An attach that names a round is of a sink that resumes (event_hub/producer_sequence.py): it leaves the number null, is
+answered with the last number and the digest that came with it, and every transfer carries the digest behind its rows.
+The names for that are ours; whoever does not name a round sees nothing of them.
 """
 
 from __future__ import annotations
@@ -12,9 +16,12 @@ from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.annotations import (
     IDEMPOTENT_PRODUCER,
+    PRODUCER_DIGEST,
     PRODUCER_EPOCH,
     PRODUCER_ID,
+    PRODUCER_ROUND,
     PRODUCER_SEQUENCE_NUMBER,
+    RESUMING_PRODUCER,
     TRACKING_ID,
 )
 from hubweir.amqp.messaging.sections import MESSAGE_ANNOTATIONS, walk_sections
@@ -22,7 +29,7 @@ from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.decode import decode
-from hubweir.amqp.types.values import Int, Long, Short
+from hubweir.amqp.types.values import Int, Long, Short, Symbol
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands import (
     Answer,
@@ -34,6 +41,7 @@ from hubweir.broker.commands import (
 )
 from hubweir.errors import (
     ARGUMENT_ERROR,
+    ARGUMENT_OUT_OF_RANGE,
     DECODE_ERROR,
     ENTITY_MOVED,
     INTERNAL_ERROR,
@@ -42,6 +50,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.event_hub.open_run import AddStatus, OpenRun
+from hubweir.event_hub.producer_state import DIGEST_MAX, ROUND_MAX
 from hubweir.gateway.amqp.node import attach_properties
 from hubweir.gateway.amqp.publisher_node import ILLEGAL, KEY_TOO_LONG, PublisherNode
 from hubweir.gateway.append_queue import Claim
@@ -64,11 +73,14 @@ class NumberedPublisherNode(PublisherNode):
     """See the module's text."""
 
     def __init__(self, host: ConnectionHost, link: ReceiverLink, *, scope: Scope, place: Place) -> None:
-        """Raises ServiceError INVALID_FIELD when a property is no number."""
+        """Raises ServiceError INVALID_FIELD when a property is no number, ARGUMENT_OUT_OF_RANGE for a bad round."""
         super().__init__(host, link, scope=scope, places=(place,), router=None)
         self._place = place
         properties = attach_properties(link)
         self._asked = tuple(_number(properties.get(name), name) for name in _NAMES)
+        self._round = _number(properties.get(PRODUCER_ROUND), PRODUCER_ROUND)
+        if self._round is not None and not 0 <= self._round < ROUND_MAX:
+            raise ServiceError(ARGUMENT_OUT_OF_RANGE, f"{PRODUCER_ROUND} is {self._round}: it counts from 0.")
         self._opening: int | None = None
         self._producer_id = self._epoch = 0
         self._run = OpenRun()
@@ -78,7 +90,9 @@ class NumberedPublisherNode(PublisherNode):
         self.host.uses_readers()
         place = self._place
         producer_id, epoch, number = self._asked
-        command = OpenProducer(place.log_id, place.placement_version, producer_id, epoch, number, self.host.owner)
+        command = OpenProducer(
+            place.log_id, place.placement_version, producer_id, epoch, number, self.host.owner, self._round
+        )  # fmt: skip
         place.broker.submit(command, self._opened)
 
     def closed(self) -> None:
@@ -100,10 +114,14 @@ class NumberedPublisherNode(PublisherNode):
                 PRODUCER_EPOCH: Short(answer.epoch),
                 PRODUCER_SEQUENCE_NUMBER: Int(answer.sequence_number),
             }
+            offered: tuple[Symbol, ...] = (IDEMPOTENT_PRODUCER,)
+            if self._round is not None:
+                properties |= {PRODUCER_ROUND: Long(self._round), PRODUCER_DIGEST: Long(answer.digest)}
+                offered += (RESUMING_PRODUCER,)
             self.link.accept(
                 max_message_size=self.host.settings.max_message_size_bytes,
                 properties=properties,
-                offered_capabilities=(IDEMPOTENT_PRODUCER,),
+                offered_capabilities=offered,
             )
             self.host.authorized()
             self._top_up()
@@ -137,10 +155,11 @@ class NumberedPublisherNode(PublisherNode):
         """Hand one delivery to the owner; ServiceError when it is refused here."""
         rows, at = event.rows, row * DELIVERY_WIDTH
         start, size = rows[at + D_START], rows[at + D_LENGTH]
-        number = self._first_number(event.data, start, start + size)
+        number, digest = self._numbers_of(event.data, start, start + size)
         added = self._run.add_numbered(
-            event.data, rows, row, producer_id=self._producer_id, epoch=self._epoch, first_number=number
-        )
+            event.data, rows, row, producer_id=self._producer_id, epoch=self._epoch, first_number=number,
+            round=0 if self._round is None else self._round + 1, digest=digest,
+        )  # fmt: skip
         run = self._run.take()
         if added.status is not AddStatus.DONE:
             raise KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else ILLEGAL
@@ -152,8 +171,11 @@ class NumberedPublisherNode(PublisherNode):
         command = AppendNumbered(self._opening, run, added.events, size)
         self.host.gateway.units.append(self._place.broker, command, lambda answer: self.answered(claim, answer))
 
-    def _first_number(self, data: memoryview, start: int, end: int) -> int:
-        """The number in the annotations of a delivery; ServiceError when it has none, or names another producer."""
+    def _numbers_of(self, data: memoryview, start: int, end: int) -> tuple[int, int]:
+        """First number and digest of a delivery, as its annotations say. The digest is 0 without a round.
+
+        ServiceError when one is missing, or of another producer.
+        """
         annotations = _annotations(data, start, end)
         found = tuple(_number(annotations.get(name), name) for name in _NAMES)
         if found[0] not in (None, self._producer_id) or found[1] not in (None, self._epoch):
@@ -165,7 +187,13 @@ class NumberedPublisherNode(PublisherNode):
         if found[2] is None or found[2] < 0:
             text = f"A transfer on this link has to carry its first event's number as {PRODUCER_SEQUENCE_NUMBER}."
             raise ServiceError(ARGUMENT_ERROR, text)
-        return found[2]
+        if self._round is None:
+            return found[2], 0
+        digest = _number(annotations.get(PRODUCER_DIGEST), PRODUCER_DIGEST)
+        if digest is None or not 0 <= digest <= DIGEST_MAX:
+            text = f"A transfer in a round has to carry {PRODUCER_DIGEST}, 0 to {DIGEST_MAX}; this one has {digest}."
+            raise ServiceError(ARGUMENT_ERROR, text)
+        return found[2], digest
 
 
 def _annotations(data: memoryview, start: int, end: int) -> dict[object, object]:

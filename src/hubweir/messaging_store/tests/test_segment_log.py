@@ -4,7 +4,7 @@ import pytest
 
 from hubweir.errors import CorruptStore, DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Log, Run
-from hubweir.messaging_store.record import CONTROL_EPOCH, headers_of
+from hubweir.messaging_store.record import CONTROL_EPOCH, CONTROL_PRODUCER_FENCE, headers_of
 
 
 def test_it_is_a_log(bench) -> None:
@@ -240,3 +240,37 @@ def test_a_log_that_was_refused_goes_on_with_the_last_space(bench) -> None:
     files.capacity_bytes += 1700 << 10
     bench.append(b"fits")
     assert isinstance(bench.outcomes[-1], Appended)
+
+
+def test_a_control_batch_behind_the_last_record_is_trimmed_only_when_two_later_snapshots_have_it(bench) -> None:
+    def snapshot() -> None:
+        bench.log.save_snapshot(b"state", lambda outcome: None)
+        bench.env.run_for(200)
+
+    def expire() -> int:
+        for _ in range(3):
+            first = bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1)
+            bench.env.run_for(200)
+        return first
+
+    bench.append(b"a")
+    snapshot()
+    snapshot()
+    bench.log.append_control(CONTROL_PRODUCER_FENCE, b"fence", now_ms=bench.env.now_ms())
+    assert expire() == 0
+    snapshot()
+    assert expire() == 0
+    snapshot()
+    assert expire() == 1
+
+
+def test_snapshots_of_an_earlier_process_may_miss_control_batches(bench) -> None:
+    bench.append(b"a")
+    for _ in range(2):
+        bench.log.save_snapshot(b"state", lambda outcome: None)
+        bench.env.run_for(200)
+    bench.env.run_for(2_000)
+    bench.reopen()
+    for _ in range(3):
+        assert bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1) == 0
+        bench.env.run_for(200)

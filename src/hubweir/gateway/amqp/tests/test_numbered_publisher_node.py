@@ -8,9 +8,12 @@ import pytest
 
 from hubweir.amqp.messaging.annotations import (
     IDEMPOTENT_PRODUCER,
+    PRODUCER_DIGEST,
     PRODUCER_EPOCH,
     PRODUCER_ID,
+    PRODUCER_ROUND,
     PRODUCER_SEQUENCE_NUMBER,
+    RESUMING_PRODUCER,
 )
 from hubweir.amqp.messaging.message import Message, encode_message
 from hubweir.amqp.types.values import Int, Long, Short
@@ -158,3 +161,89 @@ def test_the_end_of_a_connection_closes_its_producers(world: World, peer: Peer) 
     other = world.trusted_peer()
     assert answered(producer(other, epoch=None)) == (7, 0, 0)  # held by nobody: no need for a higher epoch
     assert len(world.gate.sent(OpenProducer)) == 2
+
+
+def sink(peer: Peer, round_number: int | None, *, epoch: int | None = None, number: int | None = None) -> Any:
+    asked = numbers(7, epoch, number) | {PRODUCER_ROUND: None if round_number is None else Long(round_number)}
+    link = peer.sender(ADDRESS, properties=asked, desired_capabilities=(*WANTED, RESUMING_PRODUCER))
+    peer.run(100)
+    return link
+
+
+def resumed(link: Any) -> tuple[int, int, int, int]:
+    properties = link.attach.properties
+    return (
+        properties[PRODUCER_ROUND], properties[PRODUCER_EPOCH], properties[PRODUCER_SEQUENCE_NUMBER],
+        properties[PRODUCER_DIGEST],
+    )  # fmt: skip
+
+
+def send_rows(peer: Peer, link: Any, first: int, events: int, digest: int | None, *, epoch: int = 0) -> str:
+    """Send one transfer of a round; the newest outcome."""
+    annotations = numbers(7, epoch, first) | ({} if digest is None else {PRODUCER_DIGEST: Long(digest)})
+    envelope = encode_message(Message(message_annotations=annotations))
+    for number in range(first, first + events):
+        inner = event(b"%d" % number)
+        envelope += b"\x00\x53\x75\xb0" + len(inner).to_bytes(4, "big") + inner
+    link.send(envelope, message_format=BATCH_FORMAT, settled=False)
+    peer.run(100)
+    return peer.outcomes(link)[-1][2]
+
+
+def test_a_sink_resumes_its_round_behind_the_last_row_and_begins_the_next_one_at_one(peer: Peer) -> None:
+    link = sink(peer, 0)
+    assert resumed(link) == (0, 0, 0, 0)
+    assert link.attach.offered_capabilities == (*WANTED, RESUMING_PRODUCER)
+    assert send_rows(peer, link, 1, 3, 77) == "accepted"
+    assert send_rows(peer, link, 4, 2, 2**63 - 1) == "accepted"
+    again = sink(peer, 0)
+    assert resumed(again) == (0, 1, 5, 2**63 - 1)
+    assert send_rows(peer, link, 6, 1, 1) == STOLEN
+    assert send_rows(peer, again, 1, 3, 77, epoch=1) == "accepted", "a duplicate"
+    following = sink(peer, 1)
+    assert resumed(following) == (1, 0, 0, 0)
+    assert send_rows(peer, following, 2, 1, 5) == OUT_OF_ORDER and send_rows(peer, following, 1, 1, 5) == "accepted"
+    assert str(peer.refusal(sink(peer, 0)).condition) == STOLEN
+    assert str(peer.refusal(producer(peer, 7, 9, None)).condition) == STOLEN, "an attach without a round"
+    assert stored(peer) == [b"1", b"2", b"3", b"4", b"5", b"1"]
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_after_a_crash_the_round_the_epoch_and_the_digest_are_what_they_were(
+    world: World, peer: Peer, power_cut: bool
+) -> None:
+    send_rows(peer, sink(peer, 3), 1, 4, 99)
+    assert resumed(sink(peer, 3)) == (3, 1, 4, 99)
+    world.env.crash(power_cut=power_cut)
+    after = World(env=world.env.restart())
+    again = after.trusted_peer()
+    assert str(again.refusal(sink(again, 2)).condition) == STOLEN
+    assert str(again.refusal(sink(again, 3, epoch=0)).condition) == STOLEN, "its attach was answered before the crash"
+    assert resumed(sink(again, 3)) == (3, 2, 4, 99)
+
+
+def test_an_attach_that_took_over_and_sent_nothing_fences_after_a_crash_too(world: World, peer: Peer) -> None:
+    send(peer, producer(peer), 1)
+    assert answered(producer(peer, epoch=5, number=None)) == (7, 5, 1)
+    world.env.crash(power_cut=True)
+    again = World(env=world.env.restart()).trusted_peer()
+    assert str(again.refusal(producer(again, epoch=4)).condition) == STOLEN
+    assert answered(producer(again, epoch=5, number=None)) == (7, 5, 1)
+
+
+def test_what_a_round_must_not_look_like_is_refused(peer: Peer) -> None:
+    assert str(peer.refusal(sink(peer, 0, number=4)).condition) == "com.microsoft:argument-error"
+    assert str(peer.refusal(sink(peer, -1)).condition) == "com.microsoft:argument-out-of-range"
+    assert str(peer.refusal(sink(peer, 2**63 - 1)).condition) == "com.microsoft:argument-out-of-range"
+    link = sink(peer, 0)
+    for digest in (None, -1):
+        assert send_rows(peer, link, 1, 1, digest) == "com.microsoft:argument-error"
+    assert send_rows(peer, link, 1, 1, 0) == "accepted"
+
+
+def test_whoever_names_no_round_sees_nothing_of_rounds(peer: Peer) -> None:
+    link = producer(peer)
+    assert link.attach.offered_capabilities == WANTED
+    assert {PRODUCER_ROUND, PRODUCER_DIGEST}.isdisjoint(link.attach.properties)
+    nothing = sink(peer, None)
+    assert nothing.attach.offered_capabilities == WANTED and PRODUCER_DIGEST not in nothing.attach.properties
