@@ -49,6 +49,10 @@ class NoSuchLog(HubweirError):
     """The folder holds no stores, or none of its logs is the one that was named."""
 
 
+class Unreadable(HubweirError):
+    """The system does not let a file be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnedLog:
     """One log. entity: whose it is, such as `hub orders, partition 3`; `unknown` when no catalog names it.

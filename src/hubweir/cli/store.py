@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hubweir.cli.data_folder import DataFolder, OwnedLog, again, as_json, takes_data
+from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, again, as_json, takes_data
 from hubweir.cli.render import table
 from hubweir.cli.store_records import records
 from hubweir.cli.store_verify import verify
@@ -20,7 +20,17 @@ from hubweir.messaging_store.segment_files import Segment, read_saved_indexes
 from hubweir.messaging_store.snapshot import load_one
 
 
-@click.group(name="store")
+class ReadsFiles(click.Group):
+    """A group whose commands end with one line when the system does not let them read."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            raise Unreadable(f"cannot read {error.filename or 'the data folder'}: {error.strerror or error}") from error
+
+
+@click.group(name="store", cls=ReadsFiles)
 def store() -> None:
     """Look into a data folder. Nothing is locked and nothing is written."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hubweir.cli.data_folder import DataFolder, NoSuchLog
+from hubweir.cli.data_folder import DataFolder, NoSuchLog, Unreadable
 from hubweir.cli.main import hubweir
 from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
@@ -192,3 +192,11 @@ def test_with_several_namespaces_a_log_is_named_with_its_own(tmp_path: Path) -> 
         for ambiguous in ("same/0", "catalog"):
             assert "several logs" in str(look("show", ambiguous, data=tmp_path / "data").exception)
         assert look("verify", data=tmp_path / "data").exit_code == 0
+
+
+def test_what_the_system_does_not_let_be_read_is_one_line(copy: Path) -> None:
+    segment = newest_segment(copy, "Seen/1")
+    segment.unlink()
+    segment.symlink_to(segment)
+    result = look("show", "Seen/1", data=copy)
+    assert isinstance(result.exception, Unreadable) and segment.name in str(result.exception)
