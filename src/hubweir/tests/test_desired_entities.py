@@ -11,6 +11,7 @@ import pytest
 from hubweir.cli.serve import configured
 from hubweir.config.problems import EmulatorFileError
 from hubweir.config.settings import Settings
+from hubweir.gateway.gateway import Gateway
 from hubweir.launcher import Service
 from hubweir.namespace.descriptions import Availability
 from hubweir.testing.event_loops import run_on
@@ -25,6 +26,17 @@ def write(folder: Path, *namespaces: dict[str, Any]) -> Path:
     return file
 
 
+def state_of(gateway: Gateway) -> dict[str, Any]:
+    namespace = gateway.namespace
+    return {
+        "name": namespace.description.name,
+        "units": (namespace.description.units.held, namespace.description.units.maximum),
+        "rules": {rule.name: (rule.rights, rule.primary.reveal()) for rule in namespace.description.rules},
+        "hubs": {hub.name: hub.description for hub in namespace.hubs()},
+        "version": namespace.version,
+    }
+
+
 def start(folder: Path, file: Path, **flags: object) -> dict[str, Any]:
     """Start on folder with the file as `hubweir serve` does, and say what is there; stopped again."""
     given = {"data": str(folder / "data"), "port": (0,), "emulator_config": (str(file),), **flags}
@@ -33,14 +45,8 @@ def start(folder: Path, file: Path, **flags: object) -> dict[str, Any]:
     async def run() -> dict[str, Any]:
         service = await Service.start(settings, namespaces)
         try:
-            namespace = service.gateway.namespace
-            return {
-                "name": namespace.description.name,
-                "units": (namespace.description.units.held, namespace.description.units.maximum),
-                "rules": {rule.name: (rule.rights, rule.primary.reveal()) for rule in namespace.description.rules},
-                "hubs": {hub.name: hub.description for hub in namespace.hubs()},
-                "version": namespace.version,
-            }
+            first, *further = (state_of(gateway) for gateway in service.process.gateways)
+            return {**first, "beside": {each["name"]: each for each in further}}
         finally:
             await service.stop()
 
@@ -83,6 +89,46 @@ def test_another_number_of_partitions_is_an_error_with_its_place_and_nothing_sta
     assert "2 partitions for its whole life" in problem.what
     write(tmp_path, {"Entities": [HUB]})
     assert "eh1" in start(tmp_path, file)["hubs"]
+
+
+def test_each_namespace_of_a_file_gets_its_own_entities_rules_units_and_quotas(tmp_path: Path) -> None:
+    """The Premium one keeps events longer than the Standard one may; both have a hub and a rule of one name."""
+    rule = {"KeyName": "send-only", "Rights": ["Send"]}
+    plain = {
+        "Name": "plain",
+        "Sku": "Standard",
+        "ThroughputUnits": 2,
+        "AuthorizationRules": [{**rule, "PrimaryKey": "of plain"}],
+        "Entities": [HUB],
+    }
+    large = {
+        "Name": "large",
+        "Sku": "Premium",
+        "AuthorizationRules": [{**rule, "PrimaryKey": "of large"}],
+        "Entities": [{**HUB, "PartitionCount": 4, "MessageRetentionInDays": 30}],
+    }
+    file = write(tmp_path, plain, large)
+    for _ in range(2):  # another start finds both, and changes nothing
+        found = start(tmp_path, file)
+        beside = found["beside"]["large"]
+        assert found["name"] == "plain"
+        assert (found["units"], beside["units"]) == ((2, 0), (0, 0))
+        assert (found["rules"]["send-only"][1], beside["rules"]["send-only"][1]) == ("of plain", "of large")
+        assert (found["hubs"]["eh1"].partition_count, beside["hubs"]["eh1"].partition_count) == (2, 4)
+        assert beside["hubs"]["eh1"].retention_ms == 30 * 86_400_000
+    with pytest.raises(EmulatorFileError, match="profile 'standard'"):
+        start(tmp_path, write(tmp_path, {**plain, "Entities": large["Entities"]}, large))
+
+
+def test_several_files_make_one_service(tmp_path: Path) -> None:
+    folder = tmp_path / "configs"
+    folder.mkdir()
+    for name in ("a", "b"):
+        write(folder, {"Name": name, "Entities": [HUB]}).rename(folder / f"{name}.json")
+    found = start(tmp_path, folder)
+    assert found["name"] == "a"
+    assert list(found["beside"]) == ["b"]
+    assert "eh1" in found["beside"]["b"]["hubs"]
 
 
 def test_flags_win_over_the_file(tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
-from hubweir.config.development_key import check_development_key, is_loopback
 from hubweir.config.namespace_settings import namespaces_of
-from hubweir.config.settings import BadSetting, Settings
+from hubweir.config.settings import Settings
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
@@ -247,21 +246,6 @@ def test_the_operators_certificate_is_used_and_no_other_made(tmp_path: Path) -> 
         await service.stop()
 
     run_on("asyncio", scenario())
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "broker.test"])
-def test_the_development_key_stays_on_this_machine(host: str) -> None:
-    with pytest.raises(BadSetting, match="everybody knows"):
-        check_development_key(Settings(host=("127.0.0.1", host)))
-    check_development_key(Settings(host=(host,), allow_development_key=True))
-    check_development_key(Settings(host=(host,), key="a key of one's own"))
-
-
-@pytest.mark.parametrize(
-    ("host", "loopback"), [("127.0.0.9", True), ("::1", True), ("localhost", True), ("10.0.0.1", False)]
-)
-def test_which_hosts_are_this_machine_only(host: str, loopback: bool) -> None:
-    assert is_loopback(host) is loopback
 
 
 def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(tmp_path: Path) -> None:

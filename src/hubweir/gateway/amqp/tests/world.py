@@ -83,7 +83,7 @@ class World:
     ) -> None:
         self.env = env or SimulatedEnv(7)
         self.counters = Counters()
-        catalog = MessagingStore.open(self.env, "catalog")
+        catalog = self.catalog = MessagingStore.open(self.env, "catalog")
         ids = catalog.log_ids()
         log = catalog.open_log(ids[0]) if ids else catalog.create_log(self.env.new_id())
         self.namespace = Namespace(log, self.env, host=HOST)
