@@ -72,6 +72,16 @@ def another_connection(target: Target) -> None:
         other.sender("hub1")
 
 
+@attack(58, "a token of another request on the same HTTP connection")
+def another_request(target: Target) -> None:
+    """Each request proves itself: a good one before it, or pipelined behind it, lends it nothing."""
+    good, bad = f"Authorization: {build()}\r\n", f"Authorization: {build(key='wrong')}\r\n"
+    before = target.stored()
+    for proofs, expected in (((good, "", bad, good), [201, 401, 401, 201]), ((bad, good), [401, 201])):
+        assert target.pipelined(proofs) == expected
+    assert target.stored() == before + 3
+
+
 @attack(59, "a token for one hub, an attach to another")
 def another_hub(target: Target) -> None:
     with target.client() as client:
@@ -148,10 +158,27 @@ def bad_sasl(target: Target) -> None:
             client.write(sasl_start(mechanism, response))
             assert client.sasl_outcome() == 1, (mechanism, response)
             assert client.is_closed_by_server()
-    for identity in ("", ROOT):
+    for identity in ("", ROOT):  # over loopback; how PLAIN fares from elsewhere without TLS is below
         with target.dial() as client:
             client.start("PLAIN", f"{identity}\0{ROOT}\0{KEY}".encode())
             client.sender("hub1")
+
+
+@attack(62, "PLAIN without TLS from another machine")
+def plain_in_clear(target: Target) -> None:
+    """Nobody here has another machine: the service is told that this peer's address is of one."""
+    proof = f"\0{ROOT}\0{KEY}".encode()
+    with target.from_elsewhere(), target.dial() as client:
+        client.write(sasl_start("PLAIN", proof))
+        assert client.sasl_outcome() == 1
+        assert client.is_closed_by_server()
+    with target.from_elsewhere(), target.dial(tls=True) as client:
+        client.start("PLAIN", proof)
+        client.sender("hub1")
+    with target.from_elsewhere(), target.client() as client:  # a token shows no key
+        assert target.put(client, build())[0] == 202
+    with target.dial() as client:
+        client.start("PLAIN", proof)
 
 
 @attack(63, "frames before open; begin and attach out of range")

@@ -89,6 +89,11 @@ def sender_receives(target: Target) -> None:
         assert target.put(client, build(skn=send, key="its key"))[0] == 202
         assert client.refused(READER, sends=False).condition == UNAUTHORIZED
         client.sender("hub1")
+        # HTTP reads no events; what it tells of a hub and its groups is for who manages.
+        token = build(resource(""), skn=send, key="its key")
+        for path in ("hub1", "hub1/consumergroups/mine", "hub1/consumergroups", "$Resources/Eventhubs"):
+            assert target.https(token, path, method="GET", body=b"") == 401, path
+        assert target.https(token) == 201
 
 
 @attack(47, "either of them manages")
@@ -180,6 +185,9 @@ def told_apart(target: Target) -> None:
         }
         assert answers == {"InvalidSignature: The token has an invalid signature."}
         assert target.put(client, good)[0] == 202
+    for token in (near, build(key="wrong"), build(skn="nobody"), build(skn="x", key="y")):
+        assert target.https(token) == 401
+    assert target.https(good) == 201
 
 
 @attack(55, "an entity that is missing told apart without a good token")

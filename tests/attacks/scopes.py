@@ -32,6 +32,10 @@ def trailing_slash(target: Target) -> None:
     target.opens(build(resource("hub1/")), "hub1/", "hub1")
     target.misses(build(resource("hub1/")), "hub10", "hub10")
     target.misses(HUB1, "hub10//hub1", "hub10")
+    assert target.https(build(resource("hub1/"))) == 201
+    assert target.https(build(resource("hub1/")), "hub10/messages") == 401
+    for path in ("hub10//hub1/messages", "/hub10/messages", "hub1//messages"):
+        assert target.https(HUB1, path) in (400, 401, 404), path
 
 
 @attack(28, "another consumer group")
@@ -57,6 +61,8 @@ def host_twins(target: Target) -> None:
 def port(target: Target) -> None:
     target.opens(build(resource("hub1", "localhost:5671")), "hub1", "hub1")
     target.misses(build(resource("hub1", "localhost:5671")), "hub10", "hub10")
+    assert target.https(build(resource("hub1", "localhost:5671"))) == 201
+    assert target.https(build(resource("hub1", "localhost:5671")), "hub10/messages") == 401
 
 
 @attack(31, "query and fragment in an audience")
@@ -76,9 +82,23 @@ def odd_audiences(target: Target) -> None:
             client.sender("hub1")
 
 
+@attack(31, "query and fragment in the path of a request")
+def odd_queries(target: Target) -> None:
+    """What stands behind the path chooses no other hub, and no other method."""
+    before = target.stored("hub10")
+    for path in ("hub10/messages?x=/hub1/messages", "hub10/messages#/hub1/messages", "?/hub1/messages", "hub10?hub1"):
+        assert target.https(HUB1, path) in (400, 401, 404, 405), path
+    assert target.stored("hub10") == before
+    assert target.https(HUB1, "hub1/messages?api-version=2014-01&x=/hub10/messages") == 201
+    assert target.stored("hub10") == before
+
+
 @attack(33, "encoded dots and slashes in the path of a request")
+@attack(34, "the path of a request encoded twice")
 def odd_paths(target: Target) -> None:
     for path in (
+        "%2568ub1/messages",
+        "hub1%252f..%252fhub10/messages",
         "hub1/../hub10/messages",
         "hub1/%2e%2e/hub10/messages",
         "hub1%2fmessages",
@@ -118,6 +138,8 @@ def case(target: Target) -> None:
     token = build(resource("HUB1"))
     target.opens(token, "hub1", "Hub1")
     target.misses(token, "HUB10", "HUB10")
+    assert target.https(token, "hub1/messages") == target.https(token, "Hub1/Messages") == 201
+    assert target.https(token, "HUB10/messages") == 401
 
 
 @attack(39, "publisher a as b, as ab, on the hub and on a partition")
@@ -194,6 +216,9 @@ def odd_parts(target: Target) -> None:
     with target.client(trusted=True) as client:
         for name in ("..", "a/b", "a\0b", "a" * 300, "a\u2215b", "$x\\"):
             assert target.management(client, "CREATE", "consumergroup", "hub1", group=name) == 400, name
+            # Over HTTP what stands before a slash is a path; the rest is one name, and none of these.
+            path = f"hub1/consumergroups/{quote(name, safe='')}"
+            assert target.https(build(resource("")), path, method="PUT", body=b"") in (400, 404), name
         for name in ("a\0b", "a" * 300, "a\r\nb"):
             body = {"rights": ["Send"]}
             assert target.management(client, "CREATE", "authorizationrule", "hub1", body, rule=name) == 400, name

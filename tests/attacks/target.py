@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote
 
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
@@ -71,9 +72,10 @@ class Target:
 
     # Doors
 
-    def dial(self) -> RawClient:
+    def dial(self, *, tls: bool = False) -> RawClient:
         """A connection on which nothing was said."""
-        return RawClient(self._connect())
+        plain = self._connect()
+        return RawClient(self._tls.wrap_socket(plain, server_hostname="localhost") if tls else plain)
 
     def _connect(self) -> socket.socket:
         """A script writes small pieces: without this each would wait 40 ms for an acknowledgement."""
@@ -114,6 +116,22 @@ class Target:
                 while piece := connection.recv(65_536):
                     answer += piece
         return int(answer[9:12]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+    def pipelined(self, authorizations: tuple[str, ...]) -> list[int]:
+        """The statuses of as many sends on one connection, all written before the first answer; header lines each."""
+        last = len(authorizations) - 1
+        requests = "".join(
+            f"POST /hub1/messages HTTP/1.1\r\nHost: localhost\r\n{line}"
+            f"Connection: {'close' if number == last else 'keep-alive'}\r\nContent-Length: 1\r\n\r\nx"
+            for number, line in enumerate(authorizations)
+        )
+        with self._connect() as plain, self._tls.wrap_socket(plain, server_hostname="localhost") as connection:
+            connection.sendall(requests.encode())
+            answer = b""
+            with contextlib.suppress(OSError):
+                while piece := connection.recv(65_536):
+                    answer += piece
+        return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
 
     def management(self, client: RawClient, operation: str, kind: str, name: str, body: Any = None, **more: Any) -> int:
         """The status of a request on $management."""
@@ -199,6 +217,12 @@ class Target:
             yield
         finally:
             authorization._env = env
+
+    @contextmanager
+    def from_elsewhere(self) -> Iterator[None]:
+        """Peers that come meanwhile have the address of another machine, as far as the service can see."""
+        with patch("hubweir.drivers.amqp_driver.is_local", lambda address: False):
+            yield
 
     @contextmanager
     def own_hosts(self, *hosts: str) -> Iterator[None]:
