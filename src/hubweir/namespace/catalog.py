@@ -83,8 +83,8 @@ class Catalog:
             case CommitDelete(hub_id):
                 del self._ids[fold(self._entry(hub_id).name)]
                 del self._hubs[hub_id]
-            case ChangeHub(hub_id, retention_ms, durability):
-                self._change(hub_id, retention_ms=retention_ms, durability=durability)
+            case ChangeHub(hub_id, retention_ms, durability, capture):
+                self._change(hub_id, retention_ms=retention_ms, durability=durability, capture=capture)
             case SetGroups(hub_id, consumer_groups):
                 self._change(hub_id, consumer_groups=consumer_groups)
             case SetRevoked(hub_id, publishers):

@@ -7,7 +7,7 @@
 | CommitCreate    | all its partitions exist: it is served |
 | IntendDelete    | it is being removed: it is not served any more |
 | CommitDelete    | all its partitions are gone, and so is it |
-| ChangeHub       | retention and durability |
+| ChangeHub       | retention, durability and capture |
 | SetGroups       | the consumer groups of a hub |
 | SetRevoked      | the publishers of a hub that may not send |
 | SetRules        | the authorization rules of the namespace, or of a hub |
@@ -26,6 +26,7 @@ import msgspec
 
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, UnitsDescription
 from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
 from hubweir.namespace.secret import Secret
@@ -62,6 +63,7 @@ class ChangeHub(msgspec.Struct, frozen=True, tag="change-hub"):
     hub_id: str
     retention_ms: int
     durability: Durability
+    capture: CaptureDescription | None = None
 
 
 class SetGroups(msgspec.Struct, frozen=True, tag="set-groups"):

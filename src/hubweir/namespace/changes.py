@@ -11,6 +11,7 @@ from dataclasses import replace
 from hubweir.env import Env
 from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_FOUND, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription, check_capture
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import (
     ChangeHub,
@@ -62,6 +63,7 @@ class Changes:
         self._profile.check_hub_count(len(hubs) + 1)
         self._profile.check_group_count(asked.name, len(asked.consumer_groups))
         self._profile.check_retention(asked.name, asked.retention_ms)
+        self._profile.check_capture(asked.name, asked.capture)
         placements = tuple(
             Placement(self._env.new_id(), stores[(len(hubs) + number) % len(stores)])
             for number in range(asked.partition_count)
@@ -85,7 +87,12 @@ class Changes:
         return CommitDelete(entry.hub_id)
 
     def change(
-        self, name: str, retention_ms: int | None, durability: Durability | None, partition_count: int | None
+        self,
+        name: str,
+        retention_ms: int | None,
+        durability: Durability | None,
+        partition_count: int | None,
+        capture: CaptureDescription | None = None,
     ) -> ChangeHub:
         """New settings; None leaves one as it is. A new partition count is always refused."""
         entry = self._served(name)
@@ -99,7 +106,9 @@ class Changes:
         retention_ms = known.retention_ms if retention_ms is None else retention_ms
         check_retention(known.name, retention_ms)
         self._profile.check_retention(known.name, retention_ms)
-        return ChangeHub(entry.hub_id, retention_ms, known.durability if durability is None else durability)
+        capture = known.capture if capture is None else check_capture(known.name, capture)
+        self._profile.check_capture(known.name, capture)
+        return ChangeHub(entry.hub_id, retention_ms, known.durability if durability is None else durability, capture)
 
     def add_group(self, name: str, group: str) -> SetGroups:
         """A consumer group more. Raises ENTITY_EXISTS when there is one of this name in any case."""

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription, check_capture
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name, check_rule_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights, check_rights
@@ -59,6 +60,7 @@ class EventHubDescription:
     status: EntityStatus = EntityStatus.ACTIVE
     rules: tuple[AuthorizationRuleDescription, ...] = ()
     revoked_publishers: tuple[str, ...] = ()
+    capture: CaptureDescription | None = None  # None: it was never set
 
     @property
     def partition_ids(self) -> tuple[str, ...]:
@@ -115,6 +117,7 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
         status=description.status,
         rules=check_rules(hub, description.rules),
         revoked_publishers=description.revoked_publishers,
+        capture=check_capture(hub, description.capture),
     )
 
 

@@ -17,6 +17,7 @@ from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability, Log
 from hubweir.namespace.address import find_hub_prefix
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.catalog_log import CatalogLog, Change
 from hubweir.namespace.catalog_operation import Operation, RecordUsage, SetUnits
 from hubweir.namespace.changes import Changes
@@ -131,9 +132,12 @@ class Namespace:
         retention_ms: int | None = None,
         durability: Durability | None = None,
         partition_count: int | None = None,
+        capture: CaptureDescription | None = None,
     ) -> None:
         """Change settings of a hub; None leaves one as it is. Another partition_count is refused: see Changes."""
-        self._change_hub(name, lambda: self._changes.change(name, retention_ms, durability, partition_count), on_done)
+        self._change_hub(
+            name, lambda: self._changes.change(name, retention_ms, durability, partition_count, capture), on_done
+        )
 
     def add_consumer_group(self, hub: str, group: str, on_done: OnHub) -> None:
         self._change_hub(hub, lambda: self._changes.add_group(hub, group), on_done)
