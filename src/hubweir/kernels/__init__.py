@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from hubweir.kernels import pure
+from hubweir.kernels import pure, pure_columns
 
 _WANTED = os.environ.get("HUBWEIR_KERNELS", "")
 _RUNNING: Literal["compiled", "pure"] = "pure"
@@ -28,6 +28,14 @@ open_events = pure.open_events
 scan_batches = pure.scan_batches
 scan_frames = pure.scan_frames
 scan_records = pure.scan_records
+
+capture_block = pure_columns.capture_block
+event_batches = pure_columns.event_batches
+event_columns = pure_columns.event_columns
+hash_key = pure_columns.hash_key
+read_capture_block = pure_columns.read_capture_block
+rows_by_partition = pure_columns.rows_by_partition
+rows_digest = pure_columns.rows_digest
 
 if _WANTED != "pure":
     try:
