@@ -82,6 +82,22 @@ def test_receiver_that_nobody_reads_takes_no_more_than_its_credit(namespace: Run
     run_on("asyncio", scenario())
 
 
+@pytest.mark.parametrize("credit", [7, 10_000])
+def test_limited_receiver_never_takes_one_more(namespace: RunningNamespace, new_hub: NewHub, credit: int) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        connection = await connect(namespace)
+        await (await Sender.open(connection, hub)).send([b"x"] * 500)
+        receiver = await Receiver.open(connection, partition(hub), credit=credit, limit=123)
+        assert await read(receiver, 123) == list(range(123))
+        assert await receiver.receive(max_wait_s=0.1) is None
+        assert receiver._link.credit == 0
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
 def test_next_receiver_goes_on_from_the_position(namespace: RunningNamespace, new_hub: NewHub) -> None:
     hub = new_hub()
 
