@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import functools
 import gc
 import hmac
 import ipaddress
@@ -21,7 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from hubweir.broker.blob_upload import BlobContainer, StorageAccount, parse_storage
 from hubweir.broker.broker import Broker
+from hubweir.broker.capture_places import CapturePlaces, CaptureQuota
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.emulator_entities import NamespaceConfig
@@ -59,7 +62,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 FORMAT_NAME, FORMAT_TEXT = "FORMAT", b"hubweir data 1\n"
-CATALOG_FOLDER, STORE_FOLDER, TLS_FOLDER = "catalog", "store-0", "tls"
+CATALOG_FOLDER, STORE_FOLDER, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-0", "tls", "capture"
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
 SWITCH_INTERVAL_S = 0.0005
 CLOSE_MS = 2_000  # for peers to answer our close; then their connections are dropped
@@ -145,6 +148,7 @@ class Service:
     def alarms(self) -> list[str]:
         """What the operator must know: damage found, odd files."""
         found = [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
+        found += [] if self._broker is None else self._broker.alarms
         units = None if self._gateway is None else self._gateway.units.warning
         return [*found, units] if units is not None else found
 
@@ -166,7 +170,13 @@ class Service:
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
         )
-        broker = self._broker = Broker(env, store, self.counters, sweep_ms=settings.retention_sweep_ms)
+        broker = self._broker = Broker(
+            env,
+            store,
+            self.counters,
+            sweep_ms=settings.retention_sweep_ms,
+            capture_places=capture_places(settings, self._files),
+        )
         broker.start()
         await self._name_namespace(namespace)
         brokers = Brokers([await self._reach(broker)])
@@ -352,9 +362,27 @@ def log_settings(settings: Settings) -> LogSettings:
     )
 
 
+def storage_account(settings: Settings) -> StorageAccount | None:
+    """The storage account that captured files may go to; BadStorage when its connection string is none."""
+    return parse_storage(settings.capture_storage) if settings.capture_storage else None
+
+
+def capture_places(settings: Settings, files: Files) -> CapturePlaces:
+    """Where captured files may go. files: of the data folder."""
+    account = storage_account(settings)
+    return CapturePlaces(
+        namespace=settings.namespace,
+        files=SystemFiles(settings.capture_folder) if settings.capture_folder else files,
+        folder="" if settings.capture_folder else CAPTURE_FOLDER,
+        containers=None if account is None else functools.cache(functools.partial(BlobContainer, account)),
+        quota=CaptureQuota(settings.capture_backlog_bytes, settings.capture_backlog_ms),
+    )
+
+
 def gateway_settings(settings: Settings) -> GatewaySettings:
     """What the settings say about the gateway, with the quotas of the profile."""
     profile = PROFILES[settings.profile]
+    account = storage_account(settings)
     return GatewaySettings(
         namespace=settings.namespace,
         host_name=(settings.hostname or settings.host)[0],
@@ -368,6 +396,7 @@ def gateway_settings(settings: Settings) -> GatewaySettings:
         connections_max=profile.connections,
         partition_cap=settings.partition_cap,
         max_throughput_units=settings.max_throughput_units,
+        capture_account="" if account is None else account.name,
         idle_timeout_ms=settings.idle_timeout_ms,
         unauthorized_connection_ms=settings.unauthorized_connection_ms,
         idle_link_ms=settings.idle_link_ms,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hubweir.client.connection import Connection
 
 _HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
+_CAPTURE = "com.microsoft:capture"
 _REVOKED = "com.microsoft:revokedpublisher"
 
 _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
@@ -37,6 +38,7 @@ class HubInfo:
     retention_ms: int | None
     durability: str | None
     revoked_publishers: tuple[str, ...] = ()
+    capture: dict[str, Any] | None = None  # as gateway/amqp/capture_forms.py says; None: it was never set
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,12 @@ class Management:
         await self._linked()  # or each request would make a link of its own
         return await asyncio.gather(*(self.partition(hub, each) for each in partition_ids))
 
+    async def capture_state(self, hub: str, partition_id: str) -> dict[str, Any]:
+        """How far capture of a partition is; keys as gateway/amqp/capture_forms.py says."""
+        await self.connection.authorization.authorize(hub)
+        state: dict[str, Any] = await self._ask("READ", _CAPTURE, hub, {"partition": partition_id})
+        return state
+
     async def namespace(self) -> NamespaceInfo:
         """The namespace itself."""
         await self.connection.authorization.authorize("")
@@ -130,25 +138,37 @@ class Management:
         retention_ms: int,
         durability: str,
         consumer_groups: tuple[str, ...] = (),
+        capture: dict[str, Any] | None = None,
     ) -> HubInfo:
         """Create a hub; its partition count is for ever. ServiceError ENTITY_EXISTS, ARGUMENT_OUT_OF_RANGE."""
         await self.connection.authorization.authorize("")
-        description = {
+        description: dict[str, object] = {
             "partition_count": Int(partition_count),
             "retention_ms": Long(retention_ms),
             "durability": durability,
             "consumer_groups": list(consumer_groups),
         }
+        if capture:
+            description["capture"] = _capture_body(capture)
         return _hub_info(await self._ask("CREATE", _HUB, name, body=description))
 
-    async def change_hub(self, name: str, *, retention_ms: int | None = None, durability: str | None = None) -> HubInfo:
-        """Change what may be changed of a hub; None leaves it as it is."""
+    async def change_hub(
+        self,
+        name: str,
+        *,
+        retention_ms: int | None = None,
+        durability: str | None = None,
+        capture: dict[str, Any] | None = None,
+    ) -> HubInfo:
+        """Change what may be changed of a hub; None leaves it as it is, and so do keys that capture has not."""
         await self.connection.authorization.authorize("")
         changes: dict[str, object] = {}
         if retention_ms is not None:
             changes["retention_ms"] = Long(retention_ms)
         if durability is not None:
             changes["durability"] = durability
+        if capture:
+            changes["capture"] = _capture_body(capture)
         return _hub_info(await self._ask("UPDATE", _HUB, name, body=changes))
 
     async def delete_hub(self, name: str) -> None:
@@ -224,4 +244,13 @@ def _hub_info(body: dict[str, Any]) -> HubInfo:
         retention_ms=body.get("retention_ms"),
         durability=body.get("durability"),
         revoked_publishers=tuple(body.get("revoked_publishers") or ()),
+        capture=body.get("capture"),
     )
+
+
+def _capture_body(capture: dict[str, Any]) -> dict[str, object]:
+    """Settings of capture with the numbers as the service wants them."""
+    return {
+        key: Long(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        for key, value in capture.items()
+    }

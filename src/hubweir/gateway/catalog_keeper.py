@@ -94,7 +94,7 @@ class CatalogKeeper:
         self._namespace.begin_delete_hub(name, intended)
 
     def change(self, wanted: EventHubDescription, on_done: OnHub) -> None:
-        """Set retention and durability of a hub, first in the catalog, then at its brokers.
+        """Set retention, durability and capture of a hub, first in the catalog, then at its brokers.
 
         Another number of partitions is refused, with the reason.
         A broker that is away gets them at its next start, from the catalog.
@@ -104,18 +104,19 @@ class CatalogKeeper:
             if isinstance(result, ServiceError):
                 on_done(result)
                 return
-            description = result.description
+            hub = result.description
             commands = (
-                (placement, ChangePartition(placement.log_id, description.durability, description.retention_ms))
+                (placement, ChangePartition(placement.log_id, hub.durability, hub.retention_ms, hub.capture))
                 for placement in result.placements
             )
-            self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, description)))
+            self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, hub)))
 
         self._namespace.change_hub(
             wanted.name,
             retention_ms=wanted.retention_ms,
             durability=wanted.durability,
             partition_count=wanted.partition_count,
+            capture=wanted.capture,
             on_done=changed,
         )
 
@@ -177,7 +178,10 @@ def _creations(entry: EventHubEntry) -> list[tuple[Placement, Command]]:
     """What makes, or opens, the partitions of a hub."""
     hub = entry.description
     return [
-        (placement, CreatePartition(placement.log_id, hub.name, partition_id, hub.durability, hub.retention_ms))
+        (
+            placement,
+            CreatePartition(placement.log_id, hub.name, partition_id, hub.durability, hub.retention_ms, hub.capture),
+        )
         for partition_id, placement in zip(hub.partition_ids, entry.placements, strict=True)
     ]
 

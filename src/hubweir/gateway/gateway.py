@@ -62,7 +62,9 @@ class Gateway:
         self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=settings.run_limit_bytes)
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
-        self.management = Management(namespace, self.directory, self.keeper, self.units)
+        self.management = Management(
+            namespace, self.directory, self.keeper, self.units, capture_account=settings.capture_account
+        )
         self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self.process_budget = ProcessBudget(settings.process_budget_bytes)
         self._routers: dict[str, HubRouter] = {}

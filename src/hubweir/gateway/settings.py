@@ -59,5 +59,7 @@ class GatewaySettings:
     accept_any_host: bool = True
     # The rule of the namespace that every start takes from the settings; it is not changed any other way.
     settings_rule: str = ""
+    # The storage account that captured files may go to; empty: none, only to the local folder.
+    capture_account: str = ""
     # Whose JSON Web Tokens are taken besides shared access signatures; None: nobody's.
     issuer: TokenIssuer | None = None
