@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hubweir.config.emulator_capture import capture_description
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig, NamespaceConfig
 from hubweir.config.problems import EmulatorFileError, Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
@@ -50,12 +51,13 @@ async def _try(problems: Problems, place: Location, step: object) -> bool:
 
 async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> None:
     entry = gateway.namespace.find_hub(hub.name)
+    capture = None if hub.capture is None else capture_description(hub.capture)
     if entry is None:
         groups = (DEFAULT_GROUP, *hub.consumer_groups)
         description = EventHubDescription(hub.name, hub.partition_count, consumer_groups=groups)
         longest_ms = gateway.namespace.profile.retention_ms or description.retention_ms
         retention_ms = hub.retention_ms or min(description.retention_ms, longest_ms)
-        wanted = replace(description, retention_ms=retention_ms)
+        wanted = replace(description, retention_ms=retention_ms, capture=capture)
         await _asked(lambda done: gateway.management.create_hub(wanted, done))
         return
     known = entry.description
@@ -64,8 +66,9 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
         allowed = f"{known.partition_count}, another name, or a fresh data folder"
         place = hub.partition_count_location
         problems.add(Problem(Severity.ERROR, Kind.CONTRADICTION, place, text, str(hub.partition_count), allowed))
-    if hub.retention_ms not in (None, known.retention_ms):
-        changed = replace(known, retention_ms=hub.retention_ms or known.retention_ms)
+    if hub.retention_ms not in (None, known.retention_ms) or capture not in (None, known.capture):
+        retention_ms = hub.retention_ms or known.retention_ms
+        changed = replace(known, retention_ms=retention_ms, capture=capture or known.capture)
         await _asked(lambda done: gateway.management.change_hub(changed, done))
     for group in hub.consumer_groups:
         if known.find_group(group) is None:
