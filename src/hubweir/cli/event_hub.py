@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
+from hubweir.cli.capture_options import capture_row, capture_text, given_capture, takes_capture
 from hubweir.cli.durations import Duration, duration_text
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
@@ -33,15 +35,27 @@ def event_hub() -> None:
     help="durable: accepted means synced to disk. relaxed: written; a power cut may take the last 50 ms.",
 )
 @click.option("--consumer-group", "groups", multiple=True, help="A group besides $Default; may be repeated.")
+@takes_capture
 @takes_target
 def create(
-    target: Target, name: str, partitions: int, retention: int, durability: str, groups: tuple[str, ...]
+    target: Target,
+    name: str,
+    partitions: int,
+    retention: int,
+    durability: str,
+    groups: tuple[str, ...],
+    **capture: Any,
 ) -> None:
     """Create an event hub."""
 
     async def job(connection: Connection) -> HubInfo:
         return await Management(connection).create_hub(
-            name, partition_count=partitions, retention_ms=retention, durability=durability, consumer_groups=groups
+            name,
+            partition_count=partitions,
+            retention_ms=retention,
+            durability=durability,
+            consumer_groups=groups,
+            capture=given_capture(capture),
         )
 
     hub = target.run(job)
@@ -81,13 +95,15 @@ def list_hubs(target: Target, as_json: bool) -> None:
 def show(target: Target, name: str, as_json: bool) -> None:
     """Show an event hub and what its partitions hold."""
 
-    async def job(connection: Connection) -> tuple[HubInfo, list[PartitionState]]:
+    async def job(connection: Connection) -> tuple[HubInfo, list[PartitionState], list[dict[str, Any]]]:
         management = Management(connection)
         listed = [hub for hub in await management.list_hubs() if hub.name.casefold() == name.casefold()]
         hub = listed[0] if listed else await management.hub(name)
-        return hub, [await management.partition(name, partition_id) for partition_id in hub.partition_ids]
+        is_captured = hub.capture is not None and hub.capture["enabled"]
+        captured = [await management.capture_state(name, each) for each in hub.partition_ids if is_captured]
+        return hub, [await management.partition(name, each) for each in hub.partition_ids], captured
 
-    hub, partitions = target.run(job)
+    hub, partitions, captured = target.run(job)
     if as_json:
         rows = [
             {
@@ -100,13 +116,15 @@ def show(target: Target, name: str, as_json: bool) -> None:
             }
             for partition in partitions
         ]
-        click.echo(json.dumps({**_document(hub), "partitions": rows}, indent=2))
+        click.echo(json.dumps({**_document(hub), "partitions": rows, "capture_states": captured}, indent=2))
         return
     kept = "" if hub.retention_ms is None else f", kept for {duration_text(hub.retention_ms)}, {hub.durability}"
     click.echo(f"event hub {hub.name}: {len(hub.partition_ids)} partitions{kept}")
     click.echo(f"consumer groups: {', '.join(hub.consumer_groups) or '$Default'}")
     if hub.revoked_publishers:
         click.echo(f"revoked publishers: {', '.join(hub.revoked_publishers)}")
+    if hub.capture is not None:
+        click.echo(capture_text(hub.capture))
     table(
         ("partition", "first", "last", "last offset", "last enqueued"),
         [
@@ -120,21 +138,33 @@ def show(target: Target, name: str, as_json: bool) -> None:
             for partition in partitions
         ],
     )
+    if captured:
+        click.echo("")
+        table(
+            ("captured", "files", "events behind", "bytes behind", "uncaptured", "last file", "failure"),
+            [capture_row(state) for state in captured],
+        )
 
 
 @event_hub.command()
 @click.argument("name")
 @click.option("--retention", type=Duration(), help="How long events are kept.")
 @click.option("--durability", type=click.Choice(["durable", "relaxed"]), help="What accepted means.")
+@takes_capture
 @takes_target
-def update(target: Target, name: str, retention: int | None, durability: str | None) -> None:
-    """Change the retention or the durability of an event hub; its partition count cannot be changed."""
-    if retention is None and durability is None:
-        raise click.UsageError("nothing to change: give --retention or --durability")
+def update(target: Target, name: str, retention: int | None, durability: str | None, **capture: Any) -> None:
+    """Change retention, durability or capture of an event hub; its partition count cannot be changed."""
+    wanted = given_capture(capture)
+    if retention is None and durability is None and not wanted:
+        raise click.UsageError("nothing to change: give --retention, --durability or an option of capture")
     hub = target.run(
-        lambda connection: Management(connection).change_hub(name, retention_ms=retention, durability=durability)
+        lambda connection: Management(connection).change_hub(
+            name, retention_ms=retention, durability=durability, capture=wanted
+        )
     )
     click.echo(f"event hub {hub.name} keeps events for {duration_text(hub.retention_ms or 0)}, {hub.durability}")
+    if hub.capture is not None:
+        click.echo(capture_text(hub.capture))
 
 
 @event_hub.command()
@@ -198,6 +228,7 @@ def _document(hub: HubInfo) -> dict[str, object]:
         "retention_ms": hub.retention_ms,
         "durability": hub.durability,
         "revoked_publishers": list(hub.revoked_publishers),
+        "capture": hub.capture,
     }
 
 
