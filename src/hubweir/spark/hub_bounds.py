@@ -8,6 +8,7 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.management import PartitionState
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
+from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_range import report_loss
 from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import Bounds, EventRange
@@ -50,10 +51,13 @@ class HubBounds:
         return {key: bounds_of(state) for key, state in self.states().items()}
 
     def resolve(self, positions: Positions, *, option: str) -> dict[str, int]:
-        """The sequence number that each position means now. IllegalOption for a partition that the hub has not."""
+        """The sequence number that each position means now; option: for errors.
+
+        IllegalOption for a partition that the hub does not have, or a number behind its end.
+        """
         states = self.states()
         positions.check(tuple(states), self.options.event_hub)
-        return {key: self._number(positions.of(key), state) for key, state in states.items()}
+        return {key: self._number(positions.of(key), state, option) for key, state in states.items()}
 
     def kept(self, wanted: EventRange, bounds: Bounds) -> EventRange | None:
         """What of a range is still there; None: nothing. DataLoss when some is not and that matters."""
@@ -73,7 +77,7 @@ class HubBounds:
         report_loss(self.options, wanted.partition_id, wanted.start, lost_to, why)
         return EventRange(wanted.partition_id, lost_to, wanted.end) if lost_to < wanted.end else None
 
-    def _number(self, position: EventPosition, state: PartitionState) -> int:
+    def _number(self, position: EventPosition, state: PartitionState, option: str) -> int:
         bounds = bounds_of(state)
         match position.kind:
             case PositionKind.EARLIEST:
@@ -81,7 +85,13 @@ class HubBounds:
             case PositionKind.LATEST:
                 return bounds.high
             case PositionKind.SEQUENCE_NUMBER:
-                return position.value + (0 if position.inclusive else 1)
+                number = position.value + (0 if position.inclusive else 1)
+                if number > bounds.high:
+                    raise IllegalOption(
+                        f"{option} is sequence number {number} of partition {state.partition_id} of event hub "
+                        f"'{self.options.event_hub}', where the next one is {bounds.high}: say latest"
+                    )
+                return number
             case PositionKind.ENQUEUED_TIME:
                 last = state.last_enqueued_time_ms
                 is_behind = last < position.value or (last == position.value and not position.inclusive)

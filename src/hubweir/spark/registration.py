@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 _OLDEST = (4, 2)
 _SOCKETS = "spark.python.unix.domain.socket.enabled"
 _REDACTION = "spark.sql.redaction.options.regex"
-_SECRETS = "(?i)connectionstring"
+_SECRETS = "(?i)connectionstring|store[.]"
 
 
 def register(spark: SparkSession) -> None:
