@@ -8,8 +8,8 @@ All of it blocks, on threads of the pool; every request has a time limit. What t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -71,42 +71,33 @@ def parse_storage(text: str) -> StorageAccount:
 class BlobArchive:
     """One blob that is being made. After a crash: it is there whole, or not at all."""
 
-    def __init__(self, store: Any, name: str) -> None:
-        import obstore
-
-        self._writer: Any = obstore.open_writer(
-            store, name, buffer_size=BLOCK_BYTES, max_concurrency=BLOCKS_AT_ONCE
-        )  # fmt: skip
+    def __init__(self, writer: Any) -> None:
+        """writer: obstore's, which commits when it is closed, and nothing when it is dropped."""
+        self._writer = writer
 
     def write(self, buffers: Sequence[Buffer]) -> None:
         """See Archive.write."""
-        try:
+        with _as_blob_failures():
             for buffer in buffers:
                 self._writer.write(bytes(buffer))
-        except Exception as error:
-            raise _failure(error) from error
 
     def commit(self) -> None:
         """See Archive.commit: what is left goes up, then the list of blocks is committed."""
-        try:
+        with _as_blob_failures():
             self._writer.close()
-        except Exception as error:
-            raise _failure(error) from error
 
     def abandon(self) -> None:
-        """See Archive.abandon. A writer that is dropped commits nothing."""
-        with suppress(AttributeError):
-            del self._writer
+        """See Archive.abandon."""
+        self._writer = None
 
 
 class BlobContainer:
-    """One container of an account."""
+    """One container of an account. Raises BadStorage where obstore is not installed."""
 
     def __init__(self, account: StorageAccount, container: str) -> None:
-        from obstore.store import AzureStore
-
+        obstore = _obstore()
         access = {"account_key": account.key} if account.key else {"sas_key": account.signature}
-        self._store = AzureStore(
+        self._store = obstore.store.AzureStore(
             container,
             account_name=account.name,
             endpoint=account.endpoint,
@@ -121,22 +112,43 @@ class BlobContainer:
 
     def exists(self, name: str) -> bool:
         """See Destination.exists."""
-        import obstore
-        from obstore.exceptions import NotFoundError
-
-        try:
-            obstore.head(self._store, name)
-        except (FileNotFoundError, NotFoundError):
-            return False
-        except Exception as error:
-            raise _failure(error) from error
+        obstore = _obstore()
+        with _as_blob_failures():
+            try:
+                obstore.head(self._store, name)
+            except (FileNotFoundError, obstore.exceptions.NotFoundError):
+                return False
         return True
 
     def begin(self, name: str) -> BlobArchive:
         """See Destination.begin."""
-        return BlobArchive(self._store, name)
+        with _as_blob_failures():
+            return BlobArchive(
+                _obstore().open_writer(self._store, name, buffer_size=BLOCK_BYTES, max_concurrency=BLOCKS_AT_ONCE)
+            )
 
 
-def _failure(error: Exception) -> BlobFailure:
-    """What the library says, in one line: it has no common class of its own that could be told from other faults."""
-    return BlobFailure(" ".join(str(error).split())[:300])
+def _obstore() -> Any:
+    """The library, loaded when it is first needed: it takes a while, and most services capture to a folder."""
+    try:
+        import obstore.exceptions
+        import obstore.store
+    except ImportError:
+        raise BadStorage("capture to a storage account needs obstore: pip install obstore") from None
+    return obstore
+
+
+@contextmanager
+def _as_blob_failures() -> Iterator[None]:
+    """What the library says, as one line without its debugging text."""
+    try:
+        yield
+    except (OSError, _obstore().exceptions.BaseError) as error:
+        text = " ".join(str(error).split())
+        raise BlobFailure(text.partition(" Debug source")[0].partition(" <?xml")[0][:300] + _code(text)) from error
+
+
+def _code(text: str) -> str:
+    """The account's own word, out of the XML of its answer."""
+    _, found, rest = text.partition("<Code>")
+    return f" ({rest.partition('<')[0][:60]})" if found else ""
