@@ -78,7 +78,8 @@ or no body section: none.
 
     Arrow input of the sink. Variable: (validity or None, 32-bit offsets, bytes, offset), of a string or binary array
     as `array.buffers()` and `array.offset` give them. MapColumn: (validity or None, 32-bit offsets, offset, keys:
-    Variable, values: Variable), of a map<string, string> array and its whole child arrays. Row i stands at i + offset.
+    Variable, values: Variable), of a map<string, string> array and its whole child arrays. Row i stands at i + offset,
+    and a row that does not lie in its buffers is malformed.
     order: array('q') of row numbers, None for the rows as they stand; first and last count places in order.
 
     event_batches(body, keys, properties, order, first, last, max_bytes, envelope, out) -> (place, size, status)

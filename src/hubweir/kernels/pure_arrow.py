@@ -3,61 +3,67 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.columns_contract import MapColumn, Variable
+from hubweir.kernels.columns_contract import MOST_COLUMN_BYTES, MapColumn, Variable
 from hubweir.kernels.pure_batches import Readable
 from hubweir.kernels.pure_values import Malformed
 
 
-def offsets_of(buffer: Readable) -> memoryview:
-    """32-bit offsets as numbers; KernelRefusal when the buffer holds no whole ones."""
-    view = memoryview(buffer)
-    if view.nbytes % 4:
-        raise KernelRefusal(f"{view.nbytes} bytes are no 32-bit offsets")
-    return view.cast("B").cast("i")
+class _Offsets:
+    """Offsets with a bitmap: where the value of a row starts and ends."""
 
-
-class VariableColumn:
-    """A string or binary array of at least `rows` rows: bytes or None for each."""
-
-    def __init__(self, column: Variable, rows: int) -> None:
-        validity, offsets, content, self._first = column
-        self._offsets, self._content = offsets_of(offsets), memoryview(content).cast("B")
+    def __init__(self, validity: Readable | None, offsets: Readable, first: int) -> None:
+        view = memoryview(offsets).cast("B")
+        if not 0 <= first <= MOST_COLUMN_BYTES or len(view) % 4:
+            raise KernelRefusal(f"{len(view)} bytes of offsets from {first} on are no column")
+        self._offsets, self._first = view.cast("i"), first
         self._validity = None if validity is None else memoryview(validity).cast("B")
-        check_column(self._first, rows, self._offsets, self._validity)
 
-    def __getitem__(self, row: int) -> bytes | None:
+    def range_of(self, row: int) -> tuple[int, int] | None:
+        """Start and end of the value of a row; None when it is null. Malformed when it is not there."""
         at = self._first + row
-        if not is_valid(self._validity, at):
-            return None
-        if at + 1 >= len(self._offsets):
+        if row < 0 or at + 1 >= len(self._offsets):
             raise Malformed
-        start, end = self._offsets[at], self._offsets[at + 1]
-        if not 0 <= start <= end <= len(self._content):
-            raise Malformed
-        return bytes(self._content[start:end])
-
-
-class TextMapColumn:
-    """A map<string, string> array of at least `rows` rows: the entries of each, none for a null map."""
-
-    def __init__(self, column: MapColumn, rows: int) -> None:
-        validity, offsets, self._first, keys, values = column
-        self._offsets = offsets_of(offsets)
-        self._validity = None if validity is None else memoryview(validity).cast("B")
-        check_column(self._first, rows, self._offsets, self._validity)
-        self._keys, self._values = VariableColumn(keys, 0), VariableColumn(values, 0)
-
-    def __getitem__(self, row: int) -> list[tuple[bytes, bytes | None]]:
-        at = self._first + row
-        if not is_valid(self._validity, at):
-            return []
+        if self._validity is not None:
+            if at >> 3 >= len(self._validity):
+                raise Malformed
+            if not self._validity[at >> 3] >> (at & 7) & 1:
+                return None
         start, end = self._offsets[at], self._offsets[at + 1]
         if not 0 <= start <= end:
             raise Malformed
+        return start, end
+
+
+class VariableColumn:
+    """A string or binary array: bytes or None for each row."""
+
+    def __init__(self, column: Variable) -> None:
+        validity, offsets, content, first = column
+        self._offsets, self._content = _Offsets(validity, offsets, first), memoryview(content).cast("B")
+
+    def __getitem__(self, row: int) -> bytes | None:
+        found = self._offsets.range_of(row)
+        if found is None:
+            return None
+        if found[1] > len(self._content):
+            raise Malformed
+        return bytes(self._content[slice(*found)])
+
+
+class TextMapColumn:
+    """A map<string, string> array: the entries of each row, none for a null map."""
+
+    def __init__(self, column: MapColumn) -> None:
+        validity, offsets, first, keys, values = column
+        self._offsets = _Offsets(validity, offsets, first)
+        self._keys, self._values = VariableColumn(keys), VariableColumn(values)
+
+    def __getitem__(self, row: int) -> list[tuple[bytes, bytes | None]]:
         entries = []
-        for entry in range(start, end):
+        for entry in range(*(self._offsets.range_of(row) or (0, 0))):
             key = self._keys[entry]
             if key is None:
                 raise Malformed
@@ -65,27 +71,10 @@ class TextMapColumn:
         return entries
 
 
-def check_column(first: int, rows: int, offsets: memoryview, validity: memoryview | None) -> None:
-    """Refuse a column whose buffers do not have this many rows."""
-    if first < 0 or (rows and len(offsets) < first + rows + 1):
-        raise KernelRefusal(f"{len(offsets)} offsets are not those of {rows} rows from {first} on")
-    if validity is not None and 8 * len(validity) < first + rows:
-        raise KernelRefusal(f"a bitmap of {len(validity)} bytes is not that of {rows} rows from {first} on")
-
-
-def is_valid(validity: memoryview | None, at: int) -> bool:
-    if validity is None:
-        return True
-    if at >> 3 >= len(validity):
-        raise Malformed
-    return bool(validity[at >> 3] >> (at & 7) & 1)
-
-
-def places(order: array[int] | memoryview | None, first: int, last: int) -> list[int]:
+def rows_at(order: array[int] | memoryview | None, first: int, last: int) -> Iterator[int]:
     """The row numbers at places first to last of order."""
     if not 0 <= first <= last or (order is not None and len(order) < last):
         raise KernelRefusal(f"places {first} to {last} do not lie in the order")
-    rows = list(range(first, last)) if order is None else list(order[first:last])
-    if any(row < 0 for row in rows):
-        raise KernelRefusal("a row number in the order is negative")
-    return rows
+    if order is None:
+        return iter(range(first, last))
+    return (order[place] for place in range(first, last))

@@ -8,6 +8,7 @@ from struct import pack
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.columns_contract import (
+    ALL_COLUMNS,
     BODY_BYTES,
     BODY_OFFSETS,
     COLUMN_BODY,
@@ -72,8 +73,10 @@ class ColumnBuffers:
     """The columns of a mask, appended to row by row; KernelRefusal when they do not hold `rows` rows."""
 
     def __init__(self, columns: list[bytearray], mask: int, rows: int) -> None:
-        if len(columns) != COLUMN_BUFFERS or not 0 <= mask < 1 << len((*_TEXTS, *_NUMBERS, *_MAPS)) or rows < 0:
+        if len(columns) != COLUMN_BUFFERS or not 0 <= mask <= ALL_COLUMNS or not 0 <= rows <= MOST_COLUMN_BYTES:
             raise KernelRefusal(f"{len(columns)} buffers, mask {mask} and {rows} rows are no columns")
+        if len({id(buffer) for buffer in columns}) != COLUMN_BUFFERS:
+            raise KernelRefusal("one buffer stands twice in the columns")
         self._columns, self._mask = columns, mask
         self.rows = rows
         for column, (offsets, content, validity) in _TEXTS.items():

@@ -7,6 +7,7 @@ from struct import iter_unpack, pack
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.columns_contract import (
+    MOST_COLUMN_BYTES,
     ROWS_MALFORMED,
     ROWS_OK,
     ROWS_ROOM,
@@ -14,7 +15,7 @@ from hubweir.kernels.columns_contract import (
     MapColumn,
     Variable,
 )
-from hubweir.kernels.pure_arrow import TextMapColumn, VariableColumn, places
+from hubweir.kernels.pure_arrow import TextMapColumn, VariableColumn, rows_at
 from hubweir.kernels.pure_batches import MASK_64
 from hubweir.kernels.pure_deliver import PARTITION_KEY
 from hubweir.kernels.pure_values import Malformed
@@ -29,10 +30,10 @@ _KEY_HEAD = b"\xa3" + bytes([len(PARTITION_KEY)]) + PARTITION_KEY
 class _Rows:
     """The columns of a call, row by row."""
 
-    def __init__(self, body: Variable, keys: Variable | None, properties: MapColumn | None, count: int) -> None:
-        self._body = VariableColumn(body, count)
-        self._keys = None if keys is None else VariableColumn(keys, count)
-        self._properties = None if properties is None else TextMapColumn(properties, count)
+    def __init__(self, body: Variable, keys: Variable | None, properties: MapColumn | None) -> None:
+        self._body = VariableColumn(body)
+        self._keys = None if keys is None else VariableColumn(keys)
+        self._properties = None if properties is None else TextMapColumn(properties)
 
     def __getitem__(self, row: int) -> tuple[bytes | None, bytes | None, list[tuple[bytes, bytes | None]]]:
         body = self._body[row]
@@ -52,11 +53,11 @@ def event_batches(
     out: bytearray,
 ) -> tuple[int, int, int]:
     """Append the payload of one batch transfer; see columns_contract.py."""
-    numbers = places(order, first, last)
-    rows = _Rows(body, keys, properties, max(numbers, default=-1) + 1)
-    begun, status = len(out), ROWS_OK
+    if not 0 <= max_bytes <= MOST_COLUMN_BYTES:
+        raise KernelRefusal(f"{max_bytes} is no size of a transfer")
+    rows, begun, status = _Rows(body, keys, properties), len(out), ROWS_OK
     place = first
-    for place, row in enumerate(numbers, first):
+    for place, row in enumerate(rows_at(order, first, last), first):
         try:
             section = _data(_message(*rows[row]))
         except Malformed:
@@ -114,10 +115,8 @@ def rows_digest(
     """Go on with a digest over rows; see columns_contract.py."""
     if not 0 <= seed <= MASK_64:
         raise KernelRefusal(f"{seed} is no 64-bit digest")
-    numbers = places(order, first, last)
-    rows = _Rows(body, keys, properties, max(numbers, default=-1) + 1)
-    digest = seed
-    for place, row in enumerate(numbers, first):
+    rows, digest = _Rows(body, keys, properties), seed
+    for place, row in enumerate(rows_at(order, first, last), first):
         try:
             content, key, entries = rows[row]
         except Malformed:

@@ -66,8 +66,8 @@ def rows_by_partition(
         raise KernelRefusal(f"rows {first} to {last}, {partitions} partitions and start {spread} are no call")
     if len(order) < last - first or len(starts) < partitions + 1:
         raise KernelRefusal(f"tables of {len(order)} and {len(starts)} are too small")
-    key_column = None if keys is None else VariableColumn(keys, last)
-    id_column = None if ids is None else VariableColumn(ids, last)
+    key_column = None if keys is None else VariableColumn(keys)
+    id_column = None if ids is None else VariableColumn(ids)
     groups: list[list[int]] = [[] for _ in range(partitions)]
     for row in range(first, last):
         try:
