@@ -42,7 +42,7 @@ def live_load(hub: Hub) -> Iterator[None]:
 
     def send() -> None:
         sent = 0
-        while not ended.wait(0.02):
+        while not ended.wait(0.001):
             hub.send("0", 20, start=sent)
             hub.send("1", 20, start=sent)
             sent += 20
@@ -59,14 +59,18 @@ def live_load(hub: Hub) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_first_batch_of_latest_is_the_same_after_a_kill_in_it(hub: Hub, tmp_path: Path) -> None:
-    """Nothing between the start of the query and its first whole batch is lost, and nothing comes twice."""
+    """Nothing between the start of the query and its first whole batch is lost, and nothing comes twice.
+
+    As a rule some events come between the two questions that make batch 0; when none does it is empty.
+    """
     hub.send("0", 500)
     with live_load(hub):
         with driver(hub, tmp_path) as first:
             until(lambda: (tmp_path / "reading").exists() or first.poll() is not None, "the first batch", seconds=120)
             assert first.poll() is None, (tmp_path / "driver.log").read_text()
         logged = json.loads((tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[-1])
-        assert set(logged) == {"0", "1", "from"}  # the true start stands in the log
+        begin = logged.get("from", logged)  # the true start stands in the log; an empty batch starts where it ends
+        assert ("from" in logged) is not ("initial" in logged)
         at_kill = {partition_id: hub.high(partition_id) for partition_id in "01"}
         assert at_kill["0"] > logged["0"] and not list(tmp_path.glob("*.txt"))
         with driver(hub, tmp_path) as second:
@@ -86,6 +90,6 @@ def test_first_batch_of_latest_is_the_same_after_a_kill_in_it(hub: Hub, tmp_path
             for row in batches[batch]
             if row.startswith(expected)
         ]
-        assert read == list(range(logged["from"][partition_id], read[-1] + 1))
+        assert read == list(range(begin[partition_id], read[-1] + 1))
         of_first = [row for row in batches[0] if row.startswith(expected)]
-        assert len(of_first) == logged[partition_id] - logged["from"][partition_id] > 0
+        assert len(of_first) == logged[partition_id] - begin[partition_id]
