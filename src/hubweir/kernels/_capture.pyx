@@ -20,6 +20,7 @@ from hubweir.kernels.stored_batch cimport KIND_EVENTS
 
 cdef enum:
     END = -1  # of a batch: go on with the next one; not a status
+    MOST_ROOM = 1 << 20  # made in out before anything is written
 
 cdef struct Walk:
     # Where the walk over a run stands, what it may write, and what it has written.
@@ -95,7 +96,8 @@ def capture_block(
     try:
         if batch_at < 0 or batch_at > view.len or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
             raise refusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
-        open_out(out, &to)
+        # Records are about as large as what is stored; the rest is asked for when it is needed.
+        open_out(out, max(<int64_t>0, min(min(max_bytes, (view.len - batch_at) // 4 * 5), <int64_t>MOST_ROOM)), &to)
         walk.begun = to.used
         try:
             status = write_run(<const uint8_t*>view.buf, view.len, &walk, &to)
@@ -123,7 +125,7 @@ def read_capture_block(
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         check_range(start, end, view.len)
-        open_columns(columns, mask, rows, &opened)
+        open_columns(columns, mask, rows, 0, &opened)
         try:
             status = read_records(<const uint8_t*>view.buf, &at, end, count, since, until, &opened, counts)
         finally:

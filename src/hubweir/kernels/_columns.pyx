@@ -142,7 +142,7 @@ def event_columns(
     cdef int status = COLUMNS_OK
     span[0] = span[1] = span[2] = -1
     check_deliveries(view, table, first_row, last_row)
-    open_columns(columns, mask, rows, &opened)
+    open_columns(columns, mask, rows, 0, &opened)
     try:
         columns_of(
             <const uint8_t*>view.buf, <int64_t*>table.buf, &row, last_row, expected, until, &opened, span, &status
@@ -166,7 +166,7 @@ def event_batches(
     if max_bytes < 0 or max_bytes > MOST_COLUMN_BYTES:
         raise refusal(f"{max_bytes} is no size of a transfer")
     lease.open_rows(body, keys, properties, &rows)
-    open_out(out, &to)
+    open_out(out, 0, &to)
     begun = to.used
     try:
         while place < last:

@@ -93,6 +93,14 @@ cdef inline void end_map(Out* out, Entries* entries) noexcept nogil:
 
 cdef inline int64_t read_long(const uint8_t* data, int64_t at, int64_t end, int64_t* value) noexcept nogil:
     """The position behind the long at `at`; NOWHERE when it is none."""
+    if at < end and data[at] < 0x80:
+        value[0] = (data[at] >> 1) ^ -<int64_t>(data[at] & 1)
+        return at + 1
+    return read_wide_long(data, at, end, value)
+
+
+cdef inline int64_t read_wide_long(const uint8_t* data, int64_t at, int64_t end, int64_t* value) noexcept nogil:
+    """read_long of more than one byte, or of none."""
     cdef uint64_t found = 0
     cdef int shift = 0
     cdef uint8_t octet

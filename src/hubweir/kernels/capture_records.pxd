@@ -11,17 +11,17 @@ from hubweir.kernels.bodies cimport BODY_NONE, BODY_RANGE, body_kind, put_body
 from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.decimals cimport write_unsigned
 from hubweir.kernels.growing cimport Out, put, put_byte
-from hubweir.kernels.outgoing cimport is_replaced
+from hubweir.kernels.event_columns cimport NAME_PARTITION_KEY, NO_NAME, name_at
 from hubweir.kernels.property_names cimport PROPERTY_COUNT, property_names, property_sizes
 from hubweir.kernels.scalars cimport load_double, load_integer
 from hubweir.kernels.sections cimport (
     APPLICATION_PROPERTIES, HEADER, PROPERTIES, Items, Message, Section, compound, read_message, read_section,
-    skip_value, variable,
 )
 from hubweir.kernels.stored_batch cimport FLAG_NAME_IS_KEY, FLAG_NAME_IS_PUBLISHER, RECORD_HEADER_SIZE
-from hubweir.kernels.strings cimport is_binary, is_text, is_utf8, put_utf8
+from hubweir.kernels.strings cimport is_ascii, is_binary, is_text, is_utf8, put_utf8
 from hubweir.kernels.text cimport put_value, undescribed
 from hubweir.kernels.times cimport TIME_SIZE, write_time, write_us_time
+from hubweir.kernels.walk cimport content_of, step
 
 cdef struct Times:
     # A batch's enqueued time, spelled once for all of its events.
@@ -40,8 +40,8 @@ cdef inline void put_text(Out* out, const uint8_t* data, int64_t at, int64_t end
     """The text of the whole value data[at:end] as an Avro string."""
     cdef int64_t start = 0, stop, begun
     if is_text(data[at]):
-        stop = variable(data, at, end, &start)
-        if is_utf8(data + start, stop - start):
+        stop = content_of(data, at, end, &start)
+        if is_ascii(data + start, stop - start) or is_utf8(data + start, stop - start):
             put_octets(out, data + start, stop - start)
             return
     begun = begin_octets(out)
@@ -66,7 +66,7 @@ cdef inline void put_union(Out* out, const uint8_t* data, int64_t at, int64_t en
         put_long(out, DOUBLE)
         put_double_little(out, load_double(data + start + 1, code))
     elif is_binary(code):
-        stop = variable(data, start, end, &content)
+        stop = content_of(data, start, end, &content)
         put_long(out, BYTES)
         put_octets(out, data + content, stop - content)
     else:
@@ -80,19 +80,21 @@ cdef inline void put_map_entries(
     """The entries of the map at `at` as far as they can be walked; stored: without the service's names."""
     cdef Items items
     cdef int64_t value, behind, left
+    cdef int name
     if compound(data, at, end, &items) == NOWHERE:
         return
     at = items.start
     left = items.count // 2
     while left:
         left -= 1
-        value = skip_value(data, at, items.end)
+        value = step(data, at, items.end)
         if value == NOWHERE:
             return
-        behind = skip_value(data, value, items.end)
+        behind = step(data, value, items.end)
         if behind == NOWHERE:
             return
-        if not stored or not is_replaced(data, at, value, named):
+        name = name_at(data, at, value) if stored else NO_NAME
+        if name == NO_NAME or (name == NAME_PARTITION_KEY and not named):
             begin_entry(out, entries)
             put_text(out, data, at, value)
             put_union(out, data, value, behind)
@@ -106,7 +108,7 @@ cdef inline void put_property_fields(Out* out, Entries* entries, const uint8_t* 
         return
     at = items.start
     for index in range(min(<int64_t>items.count, <int64_t>PROPERTY_COUNT)):
-        behind = skip_value(data, at, items.end)
+        behind = step(data, at, items.end)
         if behind == NOWHERE:
             return
         if data[at] != 0x40:

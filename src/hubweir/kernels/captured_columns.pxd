@@ -1,6 +1,7 @@
 """Avro records of Capture as columns, compiled; the door is in _capture.pyx. The twin: pure_read_capture.py."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp
 
 from hubweir.kernels.avro cimport BYTES, DOUBLE, LONG, STRING, load_double_little, read_long, read_octets
 from hubweir.kernels.bytes cimport NOWHERE, take
@@ -22,8 +23,15 @@ cdef struct Value:
     int64_t start
     int64_t end
 
+cdef struct Spelled:
+    # A time and how it was spelled: all events of a stored batch have the same one. size 0: none yet.
+    const uint8_t* text
+    int64_t size
+    int64_t time_ms
+
 cdef struct Record:
-    # One record: where its parts are, and what SystemProperties says of the service's names.
+    # One record: where its parts are, and what SystemProperties says of the service's names. spelled outlives it.
+    Spelled* spelled
     int64_t number
     int64_t time_ms
     bint timed
@@ -52,6 +60,19 @@ cdef inline int64_t read_value(const uint8_t* data, int64_t at, int64_t end, Val
     return NOWHERE
 
 
+cdef inline bint spells_time(const uint8_t* text, int64_t size, Spelled* last, int64_t* time_ms) noexcept nogil:
+    """read_time, but for a text that was read just before."""
+    if size == last.size and size > 0 and memcmp(text, last.text, <size_t>size) == 0:
+        time_ms[0] = last.time_ms
+        return True
+    if not read_time(text, size, time_ms):
+        return False
+    last.text = text
+    last.size = size
+    last.time_ms = time_ms[0]
+    return True
+
+
 cdef inline void take_named(const uint8_t* data, int name, Value* value, Record* record) noexcept nogil:
     """Keep what SystemProperties says of a service's name; the last one that fits counts."""
     cdef int64_t time_ms = 0
@@ -59,7 +80,9 @@ cdef inline void take_named(const uint8_t* data, int name, Value* value, Record*
         if value.kind == LONG and is_time(value.number):
             record.time_ms = value.number
             record.timed = True
-        elif value.kind == STRING and read_time(data + value.start, value.end - value.start, &time_ms):
+        elif value.kind == STRING and spells_time(
+            data + value.start, value.end - value.start, record.spelled, &time_ms
+        ):
             record.time_ms = time_ms
             record.timed = True
     elif value.kind == STRING:
@@ -155,7 +178,9 @@ cdef inline int open_record(const uint8_t* data, int64_t at, int64_t end, Record
     record.end = at
     if record.timed:
         return 0
-    return 0 if read_time(data + record.told.start, record.told.end - record.told.start, &record.time_ms) else NOWHERE
+    if spells_time(data + record.told.start, record.told.end - record.told.start, record.spelled, &record.time_ms):
+        return 0
+    return NOWHERE
 
 
 cdef inline void put_captured(Columns* columns, const uint8_t* data, Record* record) noexcept nogil:
@@ -179,11 +204,14 @@ cdef inline int read_records(
 ) noexcept nogil:
     """Read records from at[0] on; counts: records read, rows taken, first and last sequence number. A status."""
     cdef Record record
+    cdef Spelled spelled
+    spelled.size = 0
+    record.spelled = &spelled
     while counts[0] < count:
         if open_record(data, at[0], end, &record) == NOWHERE:
             return COLUMNS_MALFORMED
         if since <= record.time_ms < until:
-            if not has_room(columns, record.end - at[0]):
+            if not has_room(columns, record.end - at[0], 1):
                 return COLUMNS_FULL
             if counts[1] == 0:
                 counts[2] = record.number

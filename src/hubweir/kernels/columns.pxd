@@ -80,8 +80,8 @@ cdef inline int check_map(list buffers, int entries, int64_t rows) except -1:
     return 0
 
 
-cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, Columns* columns) except -1:
-    """Borrow the buffers of the columns in mask; close_columns gives them back."""
+cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, int64_t wanted, Columns* columns) except -1:
+    """Borrow the buffers of the columns in mask; close_columns gives them back. wanted: bytes of bodies, likely."""
     cdef int index
     cdef object buffer
     if len(buffers) != COLUMN_BUFFERS or mask < 0 or mask > ALL_COLUMNS or rows < 0 or rows > MOST_COLUMN_BYTES:
@@ -113,7 +113,7 @@ cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, Columns* 
     for index in range(COLUMN_BUFFERS):
         if has(columns, column_of(index)):
             try:
-                open_out(<bytearray>buffers[index], &columns.buffers[index])
+                open_out(<bytearray>buffers[index], wanted if index == BODY_BYTES else 0, &columns.buffers[index])
             except BaseException:  # somebody holds a view of it: the ones before it are given back
                 close_first(columns, index)
                 raise
@@ -136,9 +136,12 @@ cdef inline bint is_full(Columns* columns, int content, int64_t most) noexcept n
     return has(columns, column_of(content)) and columns.buffers[content].used > most
 
 
-cdef inline bint has_room(Columns* columns, int64_t size) noexcept nogil:
-    """Whether a row made from `size` bytes cannot make a column outgrow its offsets."""
-    cdef int64_t most = MOST_COLUMN_BYTES - MOST_GROWTH * size - MOST_NAMES
+cdef inline bint has_room(Columns* columns, int64_t size, int64_t rows) noexcept nogil:
+    """Whether rows made from `size` bytes together cannot make a column outgrow its offsets."""
+    cdef int64_t most
+    if size > MOST_COLUMN_BYTES or rows > MOST_COLUMN_BYTES // MOST_NAMES:
+        return False
+    most = MOST_COLUMN_BYTES - MOST_GROWTH * size - MOST_NAMES * rows
     return not (
         is_full(columns, BODY_BYTES, most) or is_full(columns, OFFSET_BYTES, most)
         or is_full(columns, PUBLISHER_BYTES, most) or is_full(columns, PARTITION_KEY_BYTES, most)

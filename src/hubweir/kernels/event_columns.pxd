@@ -14,10 +14,10 @@ from hubweir.kernels.growing cimport put
 from hubweir.kernels.property_names cimport PROPERTY_COUNT, property_names, property_sizes
 from hubweir.kernels.sections cimport (
     APPLICATION_PROPERTIES, HEADER, PROPERTIES, Items, Message, Section, compound, read_message, read_section,
-    skip_value, variable,
 )
 from hubweir.kernels.strings cimport is_text, put_utf8
 from hubweir.kernels.text cimport put_value
+from hubweir.kernels.walk cimport content_of, step
 
 cdef enum:
     NO_NAME = -1
@@ -70,8 +70,8 @@ cdef inline int name_at(const uint8_t* data, int64_t at, int64_t end) noexcept n
     cdef int64_t start = 0, stop
     if not is_text(data[at]):
         return NO_NAME
-    stop = variable(data, at, end, &start)
-    return NO_NAME if stop == NOWHERE else service_name(data + start, stop - start)
+    stop = content_of(data, at, end, &start)
+    return service_name(data + start, stop - start)
 
 
 cdef inline void take_annotation(const uint8_t* data, int name, int64_t value, int64_t end, Delivered* event, int* seen) noexcept nogil:
@@ -92,7 +92,7 @@ cdef inline void take_annotation(const uint8_t* data, int name, int64_t value, i
             seen[0] |= 4
         else:
             text = &event.key if name == NAME_PARTITION_KEY else &event.publisher
-        text.end = variable(data, value, end, &text.start)
+        text.end = content_of(data, value, end, &text.start)
 
 
 cdef inline int open_delivered(const uint8_t* data, int64_t start, int64_t end, Delivered* event) noexcept nogil:
@@ -109,10 +109,10 @@ cdef inline int open_delivered(const uint8_t* data, int64_t start, int64_t end, 
         return NOWHERE
     at = items.start
     while at < items.end:
-        value = skip_value(data, at, items.end)
+        value = step(data, at, items.end)
         if value == NOWHERE:
             return NOWHERE
-        behind = skip_value(data, value, items.end)
+        behind = step(data, value, items.end)
         if behind == NOWHERE:
             return NOWHERE
         name = name_at(data, at, value)
@@ -128,7 +128,7 @@ cdef inline void put_text_value(Columns* columns, int buffer, const uint8_t* dat
     """One key or value of a map; buffer: its offsets."""
     cdef int64_t start = 0, stop
     if is_text(data[at]):
-        stop = variable(data, at, end, &start)
+        stop = content_of(data, at, end, &start)
         put_utf8(&columns.buffers[buffer + 1], data + start, stop - start, False)
     else:
         put_value(&columns.buffers[buffer + 1], data, at, end, False)
@@ -145,10 +145,10 @@ cdef inline void put_entries(Columns* columns, int entries, const uint8_t* data,
     left = items.count // 2
     while left:
         left -= 1
-        value = skip_value(data, at, items.end)
+        value = step(data, at, items.end)
         if value == NOWHERE:
             return
-        behind = skip_value(data, value, items.end)
+        behind = step(data, value, items.end)
         if behind == NOWHERE:
             return
         if not others or name_at(data, at, value) == NO_NAME:
@@ -165,7 +165,7 @@ cdef inline void put_properties(Columns* columns, const uint8_t* data, int64_t a
         return
     at = items.start
     for index in range(min(<int64_t>items.count, <int64_t>PROPERTY_COUNT)):
-        behind = skip_value(data, at, items.end)
+        behind = step(data, at, items.end)
         if behind == NOWHERE:
             return
         if data[at] != 0x40:
@@ -236,8 +236,14 @@ cdef inline void columns_of(
     """Append rows[row[0]:last]; span: first, last, gap. Each delivery row is known to lie in data."""
     cdef Delivered event
     cdef int64_t* delivery
-    cdef int64_t start, end, begun = row[0]
+    cdef int64_t start, end, begun = row[0], size = 0
+    cdef bint roomy
     status[0] = COLUMNS_OK
+    for start in range(begun, last):
+        size += deliveries[start * DELIVERY_WIDTH + D_LENGTH]
+        if size > MOST_COLUMN_BYTES:
+            break
+    roomy = has_room(columns, size, last - begun)  # for all of them: then no row has to be asked about
     while row[0] < last:
         delivery = deliveries + row[0] * DELIVERY_WIDTH
         start = delivery[D_START]
@@ -248,7 +254,7 @@ cdef inline void columns_of(
         if until >= 0 and event.number >= until:
             status[0] = COLUMNS_UNTIL
             return
-        if not has_room(columns, end - start):
+        if not roomy and not has_room(columns, end - start, 1):
             status[0] = COLUMNS_FULL
             return
         if span[2] < 0 and expected >= 0 and event.number != expected:

@@ -27,18 +27,27 @@ cdef inline bint is_binary(int code) noexcept nogil:
     return code == 0xA0 or code == 0xB0
 
 
+cdef inline bint is_ascii(const uint8_t* text, int64_t size) noexcept nogil:
+    cdef uint64_t word, seen = 0
+    cdef uint8_t rest = 0
+    while size >= 8:
+        memcpy(&word, text, 8)
+        seen |= word
+        text += 8
+        size -= 8
+    while size > 0:
+        rest |= text[0]
+        text += 1
+        size -= 1
+    return (seen & <uint64_t>0x8080808080808080) == 0 and rest < 0x80
+
+
 cdef inline bint is_utf8(const uint8_t* text, int64_t size) noexcept nogil:
     """As Python's strict decoder judges."""
     cdef int64_t at = 0
     cdef int more
     cdef uint8_t first, least, most
-    cdef uint64_t word
     while at < size:
-        if size - at >= 8:
-            memcpy(&word, text + at, 8)
-            if word & <uint64_t>0x8080808080808080 == 0:
-                at += 8
-                continue
         first = text[at]
         if first < 0x80:
             at += 1
@@ -124,7 +133,7 @@ cdef inline void put_legal(Out* out, const uint8_t* text, int64_t size, bint quo
 
 cdef inline void put_utf8(Out* out, const uint8_t* text, int64_t size, bint quotes) noexcept nogil:
     """Text of a peer: what is no UTF-8 is replaced."""
-    if is_utf8(text, size):
+    if is_ascii(text, size) or is_utf8(text, size):
         put_legal(out, text, size, quotes)
     else:
         put_replaced(out, text, size, quotes)
