@@ -50,7 +50,7 @@ class Receiver(LinkUser):
         self.position = position
         self._connection = connection
         self._credit = credit
-        self._uncome = limit  # deliveries of the limit that have not come yet
+        self._ungranted = limit  # of the limit: deliveries for which no credit was granted yet
         self._untaken = 0  # deliveries that came and that nobody has taken yet
         self._runs: deque[EventRun] = deque()
         self._came = asyncio.Event()
@@ -126,8 +126,6 @@ class Receiver(LinkUser):
         end = event.rows[last + D_START] + event.rows[last + D_LENGTH]
         self._runs.append(EventRun(bytes(event.data[:end]), event.rows, event.count))
         self._untaken += event.count
-        if self._uncome is not None:
-            self._uncome = max(0, self._uncome - event.count)
         self._top_up()
         self._came.set()
 
@@ -138,9 +136,12 @@ class Receiver(LinkUser):
     def _top_up(self) -> None:
         """Grant again when half of the credit is spent, less what waits here: so memory stays bounded."""
         wanted = self._credit - self._untaken
-        if self._uncome is not None:
-            wanted = min(wanted, self._uncome)
+        if self._ungranted is not None:
+            wanted = min(wanted, self._link.credit + self._ungranted)
         if self.error is None and self._link.credit * 2 <= wanted and self._link.credit < wanted:
+            if self._ungranted is not None:
+                # By what is added: the engine has counted deliveries that we have not been told of yet.
+                self._ungranted -= wanted - self._link.credit
             self._link.grant(wanted)
             self._connection.wake()
 

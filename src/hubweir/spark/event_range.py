@@ -137,7 +137,7 @@ class RangeReader:
                     f"what came for partition {self._wanted.partition_id} of '{self._options.event_hub}' behind "
                     f"sequence number {self._next - 1} is no event of an event hub: is this address one?",
                 )
-            if status == COLUMNS_UNTIL:  # only after a gap: the events that were wanted are fewer than their numbers
+            if status == COLUMNS_UNTIL and self._next < self._wanted.end:
                 self._loss(self._next, self._wanted.end, "there is a gap in the partition")
                 self._next = self._wanted.end
             if self._rows and (self._rows >= ROWS_A_BATCH or status == COLUMNS_FULL):

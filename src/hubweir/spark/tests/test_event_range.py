@@ -179,6 +179,20 @@ def _at(receiver: Any, number: int) -> Any:
     return made
 
 
+def test_events_behind_the_range_are_no_loss(
+    new_hub: NewHub, options_of: OptionsOf, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service may send more than it was given credit for a moment ago."""
+    hub = new_hub()
+    client_of(hub).sender().send([b"x"] * 30)
+    options = parse_options(options_of(hub), is_stream=False)
+    client = event_range.client_of(options)
+    unlimited = type(client).receiver
+    monkeypatch.setattr(type(client), "receiver", lambda *given, limit, **more: unlimited(*given, **more))
+    found = rows(options, EventRange("0", 3, 10), columns=("sequenceNumber",))
+    assert [row["sequenceNumber"] for row in found] == list(range(3, 10))
+
+
 def test_service_that_is_silent_ends_in_a_time_out(
     new_hub: NewHub, options_of: OptionsOf, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
