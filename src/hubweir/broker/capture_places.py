@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hubweir.broker.capture_slots import CaptureSlots
 from hubweir.capture.destination import Destination, LocalFolder
-from hubweir.env import Files
+from hubweir.counters import Counters
+from hubweir.env import Env, Files
 from hubweir.namespace.capture_description import CaptureDestination
 
 GIB = 1024 * 1024 * 1024
@@ -45,3 +47,13 @@ class CapturePlaces:
         if self.containers is None:
             raise NoDestination(f"{kind.value} needs a storage account: give its connection string (capture_storage)")
         return self.containers(container)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureWorld:
+    """What all captures of a broker share."""
+
+    env: Env
+    counters: Counters
+    places: CapturePlaces
+    slots: CaptureSlots

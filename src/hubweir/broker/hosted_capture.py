@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
-from hubweir.broker.capture_places import CapturePlaces
-from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.capture_places import CaptureWorld
 from hubweir.broker.captured_file import CapturedFile
 from hubweir.capture.capture import Capture
 from hubweir.capture.capture_mark import CaptureMark, save_mark
-from hubweir.counters import Counters
-from hubweir.env import Env, Result, Timer
+from hubweir.env import Result, Timer
 from hubweir.errors import CorruptStore, HubweirError
 from hubweir.messaging_store.log import Log, Refused, Run
 from hubweir.namespace.capture_description import CaptureDescription
@@ -37,16 +34,6 @@ PIECE_BYTES = 4 * 1024 * 1024
 FIRST_RETRY_MS, LONGEST_RETRY_MS = 1_000, 60_000
 # Names that others took in the same seconds, before it is taken for a fault of the destination.
 TAKEN_NAMES = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureWorld:
-    """What all captures of a broker share."""
-
-    env: Env
-    counters: Counters
-    places: CapturePlaces
-    slots: CaptureSlots
 
 
 class HostedCapture:
@@ -143,6 +130,9 @@ class HostedCapture:
             self._begin(lambda: self._make(self.mark))
             return
         bounds = self._log.bounds
+        gone = self._capture.pass_over_trimmed(bounds)
+        if gone is not None:
+            self._count_lost([gone])
         wait_ms = self._capture.wait_ms(bounds, self._env.monotonic_ms())
         if not wait_ms and self._capture.may_skip(bounds):
             self._capture.open_next(self._env.monotonic_ms())
@@ -290,14 +280,17 @@ class HostedCapture:
         counters.add("capture.files")
         counters.add("capture.events", making.blocks.events)
         counters.add("capture.bytes", making.size)
-        for first, end in lost:
-            counters.add("capture.uncaptured_events", end - first)
-            logger.error("capture of %s: events %d to %d were not captured", self._name, first, end - 1)
+        self._count_lost(lost)
         if self.failure is not None:
             logger.info("capture of %s goes on, %d events behind", self._name, self.behind_events)
         self.failure = None
         self._retry_ms = 0
         self._end()
+
+    def _count_lost(self, lost: list[tuple[int, int]]) -> None:
+        for first, end in lost:
+            self._world.counters.add("capture.uncaptured_events", end - first)
+            logger.error("capture of %s: events %d to %d were not captured", self._name, first, end - 1)
 
     # Steps
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from hubweir.broker.capture_places import CapturePlaces
+from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
 from hubweir.broker.capture_slots import CaptureSlots
 from hubweir.broker.commands import CaptureState
-from hubweir.broker.hosted_capture import CaptureWorld, HostedCapture
+from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.hosted_partitions import HostedPartition, LogStore
 from hubweir.capture.capture import Capture, first_mark
 from hubweir.capture.capture_mark import MARK_NAME, SEED_SIZE, CaptureMark, save_mark, unpack_mark

@@ -69,6 +69,23 @@ class Capture:
             return 0
         return self.window.wait_ms(monotonic_ms)
 
+    def pass_over_trimmed(self, bounds: Bounds) -> tuple[int, int] | None:
+        """Go on behind what retention took though it was not captured; that range, or None. Durable with the next mark.
+
+        Else there would be a file for each window of events that are gone.
+        """
+        if self.mark.intent is not None or bounds.first_index <= self.mark.next_index:
+            return None
+        gone = (self.mark.next_index, bounds.first_index)
+        self.mark = msgspec.structs.replace(
+            self.mark,
+            next_index=bounds.first_index,
+            next_offset=bounds.first_offset,
+            uncaptured=self.mark.uncaptured + gone[1] - gone[0],
+            lost=(*self.mark.lost, gone)[-LOST_RANGES:],
+        )
+        return gone
+
     def may_skip(self, bounds: Bounds) -> bool:
         """Whether the window that has ended makes no file: there are no events, and empty files are not wanted."""
         return self.description.skip_empty_archives and bounds.next_index <= self.mark.next_index
