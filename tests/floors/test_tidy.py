@@ -103,7 +103,7 @@ def relative_imports(source: Path) -> list[str]:
 
 
 def front_pages_that_import(source: Path) -> list[str]:
-    """An __init__.py is a docstring; the package's also has its version. kernels picks a twin, spark has its two names."""
+    """An __init__.py is a docstring; the package's also has its version. Two folders have more."""
     return [
         f"{name}:{node.lineno}"
         for name, tree in production(source)
