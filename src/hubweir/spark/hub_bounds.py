@@ -119,5 +119,6 @@ class HubBounds:
 
 
 def bounds_of(state: PartitionState) -> Bounds:
-    """A partition that never held anything is empty at 0."""
-    return Bounds(max(0, state.begin_sequence_number), state.last_sequence_number + 1)
+    """A partition that never held anything is empty at 0; one whose events are all gone, behind the last of them."""
+    high = state.last_sequence_number + 1
+    return Bounds(high if state.is_empty else max(0, state.begin_sequence_number), high)

@@ -86,6 +86,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin = {key: number if number <= upto.get(key, number) else 0 for key, number in begin.items()}
         found = ranges(begin, upto)
         bounds = self._hub.bounds()
+        self._check_partitions(upto, bounds)
         kept = [self._hub.kept(one, bounds[one.partition_id]) for one in found]
         tasks = tasks_of([one for one in kept if one is not None], self._options.min_partitions)
         return [RangePartition(task) for task in tasks]
@@ -110,11 +111,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where every partition goes on: one that was added meanwhile from its first event, one that was made anew
         from its oldest, if failOnDataLoss lets it.
         """
-        if missing := sorted(set(begin) - set(bounds)):
-            raise IllegalOffset(
-                f"event hub '{self._options.event_hub}' has no partition {', '.join(missing)}, and the checkpoint read "
-                "it: it was made anew with fewer; give the query another checkpoint folder"
-            )
+        self._check_partitions(begin, bounds)
         found = {key: begin.get(key, 0) for key in bounds}
         for key, number in found.items():
             if number > bounds[key].high:
@@ -122,6 +119,13 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 report_loss(self._options, key, bounds[key].high, number, why)
                 found[key] = bounds[key].low
         return found
+
+    def _check_partitions(self, read: dict[str, int], bounds: dict[str, Bounds]) -> None:
+        if missing := sorted(set(read) - set(bounds)):
+            raise IllegalOffset(
+                f"event hub '{self._options.event_hub}' has no partition {', '.join(missing)}, and the checkpoint read "
+                "it: it was made anew with fewer; give the query another checkpoint folder"
+            )
 
     def _least(self, limit: ReadLimit) -> int:
         if self._target is not None or isinstance(limit, ReadAllAvailable) and self._options.max_events_per_trigger:

@@ -102,3 +102,5 @@ def test_what_retention_took_is_data_loss_or_left_out(
 def test_partition_that_never_held_anything_is_empty_at_zero() -> None:
     assert bounds_of(PartitionState("0", -1, -1, "-1", 0, True)) == Bounds(0, 0)
     assert bounds_of(PartitionState("0", 8, 7, "9", 1, True)) == Bounds(8, 8)
+    assert bounds_of(PartitionState("0", 5, 7, "9", 1, True)) == Bounds(8, 8)  # other services keep the first number
+    assert bounds_of(PartitionState("0", 5, 7, "9", 1, False)) == Bounds(5, 8)

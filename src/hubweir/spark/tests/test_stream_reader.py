@@ -164,6 +164,8 @@ def test_partition_that_is_gone_is_refused(new_hub: NewHub, reader_of: ReaderOf)
     reader = reader_of(new_hub())
     with pytest.raises(IllegalOffset, match="has no partition 1, .* another checkpoint"):
         reader.latestOffset({"0": 0, "1": 3}, ALL)
+    with pytest.raises(IllegalOffset, match="has no partition 1"):  # a batch that is planned again after a crash
+        reader.partitions({"0": 0, "1": 3}, {"0": 0, "1": 5})
 
 
 def test_hub_made_anew_is_data_loss_or_read_from_its_start(
