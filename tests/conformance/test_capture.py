@@ -70,8 +70,9 @@ def received(namespace: RunningNamespace, hub: str, count: int) -> list[EventDat
 
 
 @pytest.mark.eh(79)
-def test_captured_records_equal_the_events_that_a_consumer_reads(tmp_path: Path) -> None:
-    with running_namespace(capture_folder=str(tmp_path)) as namespace:
+@pytest.mark.parametrize("seam", ["call", "socket"])
+def test_captured_records_equal_the_events_that_a_consumer_reads(tmp_path: Path, seam: str) -> None:
+    with running_namespace(capture_folder=str(tmp_path), broker_seam=seam) as namespace:
         namespace.create_event_hub("captured", partition_count=2, capture=BY_SIZE)
         publish(namespace, "captured", 70)
         files = until(lambda: captured_files(tmp_path), 2)

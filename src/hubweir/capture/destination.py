@@ -14,6 +14,8 @@ from hubweir.env import Buffer, File, Files
 from hubweir.messaging_store.layout import join
 
 TMP_SUFFIX = ".tmp"
+# Synced in pieces: one sync of hundreds of megabytes would hold up the syncs of logs on the same disk.
+SYNC_BYTES = 16 * 1024 * 1024
 
 
 class Archive(Protocol):
@@ -51,13 +53,16 @@ class LocalArchive:
         if files.exists(unfinished):
             files.remove(unfinished)
         self._file: File | None = files.open(unfinished, create=True)
-        self._size = 0
+        self._size = self._synced = 0
 
     def write(self, buffers: Sequence[Buffer]) -> None:
         """See Archive.write."""
         assert self._file is not None
         self._file.write(self._size, buffers)
         self._size += sum(len(buffer) for buffer in buffers)
+        if self._size - self._synced >= SYNC_BYTES:
+            self._file.sync()
+            self._synced = self._size
 
     def commit(self) -> None:
         """See Archive.commit: sync, rename, sync the folder."""

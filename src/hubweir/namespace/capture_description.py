@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.namespace.names import NAMESPACE_NAME_LIMIT
 
 INTERVAL_MIN_S, INTERVAL_MAX_S, INTERVAL_DEFAULT_S = 60, 900, 300
 SIZE_MIN_BYTES, SIZE_MAX_BYTES, SIZE_DEFAULT_BYTES = 10_485_760, 524_288_000, 314_572_800
@@ -17,6 +18,8 @@ ARCHIVE_NAME_FORMAT = "{Namespace}/{EventHub}/{PartitionId}/{Year}/{Month}/{Day}
 TOKENS = ("Namespace", "EventHub", "PartitionId", "Year", "Month", "Day", "Hour", "Minute", "Second")
 # A blob's name has at most 1,024 characters; a hub's may have 256, a namespace's 50.
 FORMAT_LIMIT = 512
+# Of one name in a folder: 255 on most file systems, less what stands behind it.
+FILE_NAME_LIMIT = 255 - len(".avro.tmp")
 _TOKEN = re.compile(r"\{([^{}]*)\}")
 _LITERAL = re.compile(r"[A-Za-z0-9._~=+,@ /-]*")
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
@@ -85,6 +88,8 @@ def check_capture(hub: str, capture: CaptureDescription | None) -> CaptureDescri
             f"the container is '{capture.container[:80]}'; 3 to 63 lower-case letters, digits and single hyphens, "
             "beginning and ending with a letter or digit, are allowed",
         )
+    if is_local:
+        _check_file_names(hub, capture.archive_name_format)
     if _ACCOUNT.fullmatch(capture.storage_account) is None:
         raise _wrong(hub, "the storage account is neither a name nor a resource id")
     return capture
@@ -114,6 +119,22 @@ def check_archive_name_format(hub: str, text: str) -> None:
             hub,
             "in the archive name format a character that is no digit must stand before and behind {PartitionId}: "
             "else two partitions could have one name",
+        )
+
+
+def _check_file_names(hub: str, text: str) -> None:
+    """Raise ServiceError when a part between slashes is longer than a file system takes, with .avro.tmp behind it."""
+    widths = {"Namespace": NAMESPACE_NAME_LIMIT, "EventHub": max(map(len, hub.split("/"))), "Year": 4}
+    longest = max(
+        sum(len(literal) for literal in _TOKEN.split(segment)[::2])
+        + sum(widths.get(token, 2) for token in _TOKEN.findall(segment))
+        for segment in text.split("/")
+    )
+    if longest > FILE_NAME_LIMIT:
+        raise _wrong(
+            hub,
+            f"its file names would have parts of up to {longest} characters, and a folder takes {FILE_NAME_LIMIT}: put "
+            "slashes between the tokens of the archive name format, or capture to a storage account",
         )
 
 

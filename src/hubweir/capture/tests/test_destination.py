@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.capture.destination import LocalFolder
+from hubweir.capture.destination import SYNC_BYTES, LocalFolder
 from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
 
 NAME = "ns/hub/0/2020/x.avro"
@@ -25,6 +25,15 @@ def test_a_committed_file_is_there_whole_after_a_power_cut() -> None:
     files.power_cut()
     assert local.exists(NAME)
     assert files.bytes_of(f"films/{NAME}") == b"abcdefghi"
+
+
+def test_a_large_file_is_synced_in_pieces() -> None:
+    files, local = folder()
+    archive = local.begin(NAME)
+    files.call_names = []
+    for _ in range(5):
+        archive.write([b"x" * (SYNC_BYTES // 2)])
+    assert files.call_names.count("sync") == 2
 
 
 def test_an_abandoned_file_leaves_nothing() -> None:

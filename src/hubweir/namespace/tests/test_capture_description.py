@@ -68,6 +68,19 @@ def test_what_is_out_of_range_is_refused_with_the_hub_and_the_range(wrong: dict[
     assert "orders" in refused.value.text
 
 
+def test_names_that_a_folder_does_not_take_are_refused_for_the_local_one_only() -> None:
+    local = CaptureDescription(enabled=True)
+    assert check_capture("h" * 246, local) is local
+    with pytest.raises(ServiceError, match="247 characters"):
+        check_capture("h" * 247, local)
+    assert check_capture("h/" * 120 + "h", local) is local
+    joined = replace(local, archive_name_format=ARCHIVE_NAME_FORMAT.replace("/", "-"))
+    with pytest.raises(ServiceError, match="put slashes"):
+        check_capture("h" * 200, joined)
+    blobs = replace(joined, destination=CaptureDestination.AZURE_BLOCK_BLOB, container="captured")
+    assert check_capture("h" * 200, blobs) is blobs
+
+
 def test_destinations_have_the_clouds_names_in_any_case() -> None:
     assert parse_destination("eventhubarchive.azureblockblob") is CaptureDestination.AZURE_BLOCK_BLOB
     with pytest.raises(ServiceError, match="LocalFolder"):
