@@ -47,10 +47,7 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         tell_kernels(env)
         return finish(env, [script, *rest[1:]])
     if verb == "demo":
-        script = present(env, "demo/flights.py", "the demo")
-        env.ensure(DEMO)
-        tell_kernels(env)
-        return finish(env, [script, *([] if "--help" in rest else [flights(env)]), *rest])
+        return demo(rest, env)
     if verb == "data":
         return data(rest, env)
     if verb == "python":
@@ -61,6 +58,22 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         tell_kernels(env)
         rest = ["serve", *rest]
     return finish(env, ["-m", "hubweir", *rest])
+
+
+def demo(rest: list[str], env: Environment) -> int:
+    """The main job on real data: through Spark, or with --without-spark by two clients."""
+    without_spark = "--without-spark" in rest
+    name = "demo/flights.py" if without_spark else "demo/flights_on_spark.py"
+    script = present(env, name, "the demo")
+    env.ensure(DEMO)
+    tell_kernels(env)
+    if not without_spark:
+        try:
+            spark.ensure(env)
+        except NotReady as error:
+            raise NotReady(f"{error}; ./run demo --without-spark does the same job with two clients") from None
+    rest = [argument for argument in rest if argument != "--without-spark"]
+    return finish(env, [script, *([] if "--help" in rest else [flights(env)]), *rest])
 
 
 def python(rest: list[str], env: Environment) -> int:
