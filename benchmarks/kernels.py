@@ -14,20 +14,38 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from hubweir.kernels import pure
-from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, FRAME_WIDTH
+from hubweir.kernels import pure, pure_columns
+from hubweir.kernels.columns_contract import (
+    ALL_COLUMNS,
+    BODY_BYTES,
+    BODY_OFFSETS,
+    COLUMN_BODY,
+    COLUMN_BUFFERS,
+    COLUMN_SEQUENCE_NUMBER,
+    OFFSET_BYTES,
+    OFFSET_OFFSETS,
+    PROPERTIES_KEY_BYTES,
+    PROPERTIES_KEY_OFFSETS,
+    PROPERTIES_OFFSETS,
+    PROPERTIES_VALUE_BYTES,
+    PROPERTIES_VALUE_OFFSETS,
+)
+from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH
 from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE, HEADER_STRUCT, KIND_EVENTS, MAGIC, VERSION
 
 try:
-    from hubweir.kernels import _amqp, _record
+    from hubweir.kernels import _amqp, _capture, _columns, _record
 
-    TWINS: dict[str, Any] = {"compiled": SimpleNamespace(**{**vars(_record), **vars(_amqp)}), "pure": pure}
+    _COMPILED = SimpleNamespace(**{**vars(_record), **vars(_amqp), **vars(_columns), **vars(_capture)})
+    TWINS: dict[str, Any] = {"compiled": _COMPILED}
 except ImportError:
-    TWINS = {"pure": pure}
+    TWINS = {}
+TWINS["pure"] = SimpleNamespace(**{**vars(pure), **vars(pure_columns)})
 
 KEY = b"\x00\x53\x72\xc1\x1b\x02\xa3\x13x-opt-partition-key\xa1\x03pk1"
 ROUNDS = 9
 ROUND_SECONDS = {"compiled": 0.02, "pure": 0.08}
+Work = tuple[str, Callable[[], object], bytes]
 
 
 def message(size: int, *, keyed: bool) -> bytes:
@@ -65,7 +83,7 @@ def nanoseconds(call: Callable[[], object], events: int, seconds: float) -> floa
 
 def measure(twin: str, size: int, *, keyed: bool) -> None:
     """Print a line for each kernel on events of this size, in batches of about 60 KB."""
-    kernels, seconds = TWINS[twin], ROUND_SECONDS[twin]
+    kernels = TWINS[twin]
     one = message(size, keyed=keyed)
     count = 60_000 // (len(one) + 32)
     payload = envelope(one, count, keyed=keyed)
@@ -77,10 +95,6 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
     frames, batches, big = bytearray(), array("q", bytes(8 * BATCH_WIDTH)), 1 << 30
     kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
     wire, table = bytes(frames), array("q", bytes(8 * FRAME_WIDTH * count))
-    target = memoryview(bytearray(max(len(wire), len(run))))
-
-    def copy(source: bytes) -> Callable[[], object]:
-        return lambda: target.__setitem__(slice(0, len(source)), source)
 
     def ingest() -> None:
         out.clear()
@@ -90,25 +104,113 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
         frames.clear()
         kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
 
-    work: list[tuple[str, Callable[[], object], bytes]] = [
+    work: list[Work] = [
         ("ingest", ingest, records),
         ("crc32c", lambda: kernels.crc32c(records, CRC_SEED), records),
         ("deliver", deliver, wire),
         ("scan_frames", lambda: kernels.scan_frames(wire, 0, len(wire), 65536, table), wire),
         ("scan_batches", lambda: kernels.scan_batches(run, 0, len(run), 7, batches), run),
     ]
+    report(twin, f"{size} B{' keyed' if keyed else ''}", work, count)
+
+
+def report(twin: str, what: str, work: list[Work], count: int) -> None:
+    """Print what each call costs an event, beside a copy of the bytes that it makes or reads."""
     for name, call, moved in work:
-        cost = nanoseconds(call, count, seconds)
-        floor = nanoseconds(copy(moved), count, ROUND_SECONDS["compiled"])
-        what = f"{size} B{' keyed' if keyed else ''}"
-        print(f"{twin:9} {name:13} {what:12} {cost:10.1f} {floor:8.1f} {cost / floor:8.1f}")
+        cost = nanoseconds(call, count, ROUND_SECONDS[twin])
+        target = memoryview(bytearray(len(moved)))
+        floor = nanoseconds(lambda: target.__setitem__(slice(None), moved), count, ROUND_SECONDS["compiled"])  # noqa: B023
+        speed = 1000 / cost
+        print(f"{twin:9} {name:18} {what:12} {cost:10.1f} {floor:8.1f} {cost / floor:8.1f} {speed:12.3f}")
+
+
+def rich_message(number: int) -> bytes:
+    """A message like those of a telemetry sender: two application properties, an own annotation, 200 B of body."""
+    properties = b"\xa1\x06device\xa1\x0ddevice-%06d\xa1\x04kind\xa1\x09telemetry" % (number % 1000)
+    own = b"\xa3\x13x-opt-partition-key\xa1\x0ddevice-%06d" % (number % 1000)
+    return (
+        b"\x00\x53\x72\xc1" + bytes([len(own) + 1, 2]) + own
+        + b"\x00\x53\x74\xc1" + bytes([len(properties) + 1, 4]) + properties
+        + message(200, keyed=False)
+    )  # fmt: skip
+
+
+def measure_columns(twin: str) -> None:
+    """Print a line for each kernel of columns, on 2,000 events of 200 B with properties: about 1 MB of each form."""
+    kernels, count, big = TWINS[twin], 2000, 1 << 30
+    records = bytearray()
+    for number in range(count):
+        one = rich_message(number)
+        kernels.ingest(one, array("q", [0, 0, len(one), 0, 0]), 0, 1, 0, None, records, big)
+    run = sealed(bytes(records), count, kernels.crc32c)
+    frames, table = bytearray(), array("q", bytes(8 * FRAME_WIDTH * count))
+    kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
+    wire, deliveries = bytes(frames), array("q", bytes(8 * DELIVERY_WIDTH * count))
+    kernels.scan_frames(wire, 0, len(wire), 65536, table)
+    kernels.collect_deliveries(table, 0, count, deliveries)
+    records.clear()
+    kernels.capture_block(run, 0, 0, 0, big, big, -1, records)
+    block, out = bytes(records), bytearray()
+    few = 1 << COLUMN_BODY | 1 << COLUMN_SEQUENCE_NUMBER
+
+    def empty() -> list[bytearray]:
+        return [bytearray() for _ in range(COLUMN_BUFFERS)]
+
+    columns = empty()
+    kernels.event_columns(wire, deliveries, 0, count, 0, -1, ALL_COLUMNS, 0, columns)
+    made = b"".join(columns)
+    entries = [None, columns[PROPERTIES_KEY_OFFSETS], columns[PROPERTIES_KEY_BYTES], 0]
+    values = [None, columns[PROPERTIES_VALUE_OFFSETS], columns[PROPERTIES_VALUE_BYTES], 0]
+    rows = (
+        (None, bytes(columns[BODY_OFFSETS]), bytes(columns[BODY_BYTES]), 0),
+        (None, bytes(columns[OFFSET_OFFSETS]), bytes(columns[OFFSET_BYTES]), 0),
+        (None, bytes(columns[PROPERTIES_OFFSETS]), 0, tuple(entries), tuple(values)),
+    )
+    order, starts = array("q", bytes(8 * count)), array("q", bytes(8 * 5))
+
+    def again(call: Callable[..., object], *arguments: object) -> Callable[[], object]:
+        def emptied() -> None:
+            out.clear()
+            call(*arguments, out)
+
+        return emptied
+
+    again(kernels.event_batches, *rows, None, 0, count, big, b"")()
+    sent = bytes(out)
+    work: list[Work] = [
+        ("capture_block", again(kernels.capture_block, run, 0, 0, 0, big, big, -1), block),
+        (
+            "read_capture_block",
+            lambda: kernels.read_capture_block(block, 0, len(block), count, -big, big << 20, ALL_COLUMNS, 0, empty()),
+            block,
+        ),
+        (
+            "event_columns",
+            lambda: kernels.event_columns(wire, deliveries, 0, count, 0, -1, ALL_COLUMNS, 0, empty()),
+            made,
+        ),
+        (
+            "  body and number",
+            lambda: kernels.event_columns(wire, deliveries, 0, count, 0, -1, few, 0, empty()),
+            bytes(columns[BODY_BYTES]),
+        ),
+        ("event_batches", again(kernels.event_batches, *rows, None, 0, count, big, b""), sent),
+        ("rows_digest", lambda: kernels.rows_digest(0, *rows, None, 0, count), rows[0][2]),
+        (
+            "rows_by_partition",
+            lambda: kernels.rows_by_partition(rows[1], None, 0, count, 4, 0, order, starts),
+            rows[1][2],
+        ),
+    ]
+    report(twin, "200 B rich", work, count)
 
 
 def main() -> int:
-    print(f"{'twin':9} {'kernel':13} {'event':12} {'ns/event':>10} {'memcpy':>8} {'ratio':>8}")
+    print(f"{'twin':9} {'kernel':18} {'event':12} {'ns/event':>10} {'memcpy':>8} {'ratio':>8} {'M events/s':>12}")
     for twin in TWINS:
         for size, keyed in ((200, False), (200, True), (1024, False)):
             measure(twin, size, keyed=keyed)
+        measure_columns(twin)
     return 0
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bootstrap import spark
 from bootstrap.environment import COMPILED, DEMO, SEE_LOG, TEST, Environment, NotReady
 from bootstrap.steps import say
 
@@ -46,15 +47,11 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         tell_kernels(env)
         return finish(env, [script, *rest[1:]])
     if verb == "demo":
-        script = present(env, "demo/flights.py", "the demo")
-        env.ensure(DEMO)
-        tell_kernels(env)
-        return finish(env, [script, *([] if "--help" in rest else [flights(env)]), *rest])
+        return demo(rest, env)
     if verb == "data":
         return data(rest, env)
     if verb == "python":
-        env.ensure(DEMO)
-        return finish(env, rest)
+        return python(rest, env)
     present(env, "src/hubweir/cli/main.py", "the command line")
     env.ensure(DEMO)
     if verb == "serve":
@@ -63,9 +60,36 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
     return finish(env, ["-m", "hubweir", *rest])
 
 
+def demo(rest: list[str], env: Environment) -> int:
+    """The main job on real data: through Spark, or with --without-spark by two clients."""
+    without_spark = "--without-spark" in rest
+    name = "demo/flights.py" if without_spark else "demo/flights_on_spark.py"
+    script = present(env, name, "the demo")
+    env.ensure(DEMO)
+    tell_kernels(env)
+    if not without_spark:
+        try:
+            spark.ensure(env)
+        except NotReady as error:
+            raise NotReady(f"{error}; ./run demo --without-spark does the same job with two clients") from None
+    rest = [argument for argument in rest if argument != "--without-spark"]
+    return finish(env, [script, *([] if "--help" in rest else [flights(env)]), *rest])
+
+
+def python(rest: list[str], env: Environment) -> int:
+    """Go on as the environment's Python, with an extra when the call begins with --with."""
+    env.ensure(DEMO)
+    if rest[:1] == ["--with"]:
+        if rest[1:2] != ["spark"]:
+            raise Wrong(f"python --with {rest[1] if rest[1:] else '…'}: the one extra is spark")
+        spark.ensure(env)
+        rest = rest[2:]
+    return finish(env, rest)
+
+
 def test(rest: list[str], env: Environment) -> int:
     """Check style and types, then run every test. pytest's closing line comes last; a failed check stops before it."""
-    env.ensure(TEST)
+    spark.ensure_for_tests(env)
     whole = "--all" in rest
     chosen = [argument for argument in rest if argument != "--all"]
     tell_kernels(env)

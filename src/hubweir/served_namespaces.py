@@ -106,9 +106,12 @@ def _root_rule(known: NamespaceDescription, key: str) -> AuthorizationRuleDescri
 
 
 def gateway_settings(
-    settings: Settings, wanted: NamespaceSettings, hosts: HostNames, issuer: IssuerKeys | None
+    settings: Settings, wanted: NamespaceSettings, hosts: HostNames, issuer: IssuerKeys | None, capture_account: str
 ) -> GatewaySettings:
-    """What the settings say about one gateway, with the quotas of its namespace's profile."""
+    """What the settings say about one gateway, with the quotas of its namespace's profile.
+
+    capture_account: name of the storage account that captured files may go to; "": there is none.
+    """
     profile = PROFILES[wanted.profile]
     is_default = fold(wanted.name) == fold(settings.namespace)
     return GatewaySettings(
@@ -128,6 +131,7 @@ def gateway_settings(
         plain_without_tls=settings.plain_without_tls or profile.name == "official-emulator",
         partition_cap=settings.partition_cap,
         max_throughput_units=settings.max_throughput_units,
+        capture_account=capture_account,
         idle_timeout_ms=settings.idle_timeout_ms,
         unauthorized_connection_ms=settings.unauthorized_connection_ms,
         idle_link_ms=settings.idle_link_ms,

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
     ("arguments", "says"),
     [
         (["dmeo"], "no verb 'dmeo'"),
-        (["demo"], "does not have the demo (demo/flights.py)"),
+        (["demo"], "does not have the demo (demo/flights_on_spark.py)"),
+        (["demo", "--without-spark"], "does not have the demo (demo/flights.py)"),
         (["serve"], "does not have the command line"),
         (["hubweir", "serve"], "does not have the command line"),
         (["conformance"], "does not have its tests"),

@@ -41,8 +41,12 @@ def test_pins_hold_what_the_project_asks_for() -> None:
     assert runtime <= pins("run.txt").keys()
     assert runtime | names(EXTRAS["demo"]) | names(EXTRAS["build"]) <= pins("demo.txt").keys()
     assert runtime | names(EXTRAS["test"]) | names(EXTRAS["build"]) <= pins("test.txt").keys()
+    assert runtime | names(EXTRAS["spark"]) <= pins("spark.txt").keys()
+    assert names(EXTRAS["java"]) == pins("java.txt").keys()
 
 
 def test_one_package_has_one_version_and_the_tests_have_all_of_the_demo() -> None:
     tested = pins("test.txt").items()
     assert pins("run.txt").items() <= pins("demo.txt").items() <= tested
+    shared = pins("spark.txt").keys() & pins("test.txt").keys()
+    assert {name: pins("spark.txt")[name] for name in shared}.items() <= tested

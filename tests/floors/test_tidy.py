@@ -31,7 +31,10 @@ ENTRY_POINTS = {
     *("hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"),
     # what users of the client import
     *("hubweir.client.blocking", "hubweir.client.sqlite_checkpoint_store", "hubweir.client.memory_checkpoint_store"),
+    "hubweir.spark.json_view",
 }
+# kernels picks a twin; users of Spark write hubweir.spark.session() and hubweir.spark.register(spark).
+FRONT_PAGES_WITH_NAMES = {"hubweir/kernels/__init__.py", "hubweir/spark/__init__.py"}
 # Who starts tasks also ends them: each line is a module that awaits or cancels every task it creates.
 SUPERVISORS = {"hubweir/drivers/tasks.py"}
 
@@ -100,11 +103,11 @@ def relative_imports(source: Path) -> list[str]:
 
 
 def front_pages_that_import(source: Path) -> list[str]:
-    """An __init__.py is a docstring; the package's also has its version, and kernels picks a twin."""
+    """An __init__.py is a docstring; the package's also has its version. Two folders have more."""
     return [
         f"{name}:{node.lineno}"
         for name, tree in production(source)
-        if name.endswith("/__init__.py") and name != "hubweir/kernels/__init__.py"
+        if name.endswith("/__init__.py") and name not in FRONT_PAGES_WITH_NAMES
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]

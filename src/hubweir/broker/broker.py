@@ -14,10 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hubweir.broker.capping import charge
+from hubweir.broker.capture_places import CapturePlaces
 from hubweir.broker.commands import (
     Answer,
     AppendEvents,
     AppendNumbered,
+    AskCaptureState,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
@@ -39,6 +41,7 @@ from hubweir.broker.commands import (
     Push,
     ReadEvents,
 )
+from hubweir.broker.hosted_captures import HostedCaptures
 from hubweir.broker.hosted_partitions import HostedPartitions, LogStore
 from hubweir.broker.producers import Producers
 from hubweir.broker.reading import Readers
@@ -58,7 +61,16 @@ STOPPING = "the service stops; connect again in a moment"
 class Broker:
     """See the module's text. `on_push` gets what the broker says unasked; whoever listens sets it."""
 
-    def __init__(self, env: Env, store: LogStore, counters: Counters, *, sweep_ms: int = SWEEP_MS) -> None:
+    def __init__(
+        self,
+        env: Env,
+        store: LogStore,
+        counters: Counters,
+        *,
+        sweep_ms: int = SWEEP_MS,
+        capture_places: CapturePlaces | None = None,
+    ) -> None:
+        """capture_places: where captured files may go; None: it captures nothing."""
         self._env = env
         self._store = store
         self._counters = counters
@@ -66,6 +78,7 @@ class Broker:
         self._partitions = HostedPartitions(store, self._producers.sweep)
         self._readers = Readers(env, self._push)
         self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
+        self._captures = HostedCaptures(env, store, counters, capture_places)
         self._stopping = False
         # Who waits for the end of a deletion that is under way, by log id.
         self._deleting: dict[str, list[OnAnswer]] = {}
@@ -88,6 +101,7 @@ class Broker:
             ReadEvents: self._read,
             CancelRead: self._cancel_read,
             AskPartitionInfo: self._info,
+            AskCaptureState: self._capture_state,
             AskCounters: self._ask_counters,
         }
 
@@ -102,7 +116,12 @@ class Broker:
         self._stopping = True
         self._sweep.stop()
         self._readers.close_all()
-        self._store.close(on_done)
+        self._captures.stop(lambda: self._store.close(on_done))
+
+    @property
+    def alarms(self) -> list[str]:
+        """What the operator must know."""
+        return self._captures.alarms
 
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Run a command; on_answer is called exactly once."""
@@ -131,7 +150,7 @@ class Broker:
             try:
                 if command.log_id in self._deleting:
                     raise ServiceError(SERVER_BUSY, f"partition {command.log_id} is being deleted; ask again later")
-                self._partitions.host(command)
+                self._host(command)
             except (HubweirError, OSError) as error:
                 answer = refusal_of(error)
             except Exception:
@@ -144,6 +163,15 @@ class Broker:
         if self._openings:
             self._env.call_soon(self._open_next)
         on_answer(answer)
+
+    def _host(self, command: CreatePartition) -> None:
+        """Open a partition and go on with its capture: both or neither, so that what is served is captured."""
+        hosted = self._partitions.host(command)
+        try:
+            self._captures.host(hosted, command.capture)
+        except (HubweirError, OSError):
+            self._partitions.drop(command.log_id)
+            raise
 
     def _delete(self, command: DeletePartition, on_answer: OnAnswer) -> None:
         log_id = command.log_id
@@ -181,11 +209,15 @@ class Broker:
             else:
                 answer_all(Done())
 
-        self._store.close_log(log_id, closed)
+        self._captures.end(hosted, lambda: self._store.close_log(log_id, closed))
 
     def _change(self, command: ChangePartition, on_answer: OnAnswer) -> None:
         self._partitions.change(command)
-        on_answer(Done())
+
+        def changed(refused: ServiceError | None) -> None:
+            on_answer(Done() if refused is None else refusal_of(refused))
+
+        self._captures.change(self._partitions.get(command.log_id), command.capture, changed)
 
     def _cap(self, command: CapPartitions, on_answer: OnAnswer) -> None:
         self._partitions.set_caps(command.namespace, command.is_on, self._env.monotonic_ms())
@@ -260,7 +292,11 @@ class Broker:
             )
         )
 
+    def _capture_state(self, command: AskCaptureState, on_answer: OnAnswer) -> None:
+        on_answer(self._captures.state(self._partitions.get(command.log_id)))
+
     def _ask_counters(self, command: AskCounters, on_answer: OnAnswer) -> None:
+        self._captures.count()
         self._counters.set("broker.readers", len(self._readers))
         on_answer(CountersTaken(self._counters.snapshot()))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from hubweir.event_hub.event_position import EventPosition
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class CreatePartition:
     durability: Durability
     retention_ms: int
     namespace: str = ""
+    capture: CaptureDescription | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,12 @@ class DeletePartition:
 
 @dataclass(frozen=True, slots=True)
 class ChangePartition:
-    """Set retention and durability of a partition."""
+    """Set retention, durability and capture of a partition. Answered when the mark of capture is durable."""
 
     log_id: str
     durability: Durability
     retention_ms: int
+    capture: CaptureDescription | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,29 @@ class PartitionInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class AskCaptureState:
+    log_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureState:
+    """How far capture of a partition is. next_sequence_number: the first event in no finished file; -1: not captured.
+
+    behind: what the log holds from there on. last_file, failure: empty when there is none.
+    """
+
+    log_id: str
+    is_running: bool
+    next_sequence_number: int
+    behind_events: int
+    behind_bytes: int
+    files: int
+    uncaptured_events: int
+    last_file: str
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskCounters:
     """Everything this broker counts."""
 
@@ -296,6 +322,7 @@ Command = (
     | ReadEvents
     | CancelRead
     | AskPartitionInfo
+    | AskCaptureState
     | AskCounters
 )
 Answer = (
@@ -306,6 +333,7 @@ Answer = (
     | ReaderOpened
     | EventsRead
     | PartitionInfo
+    | CaptureState
     | CountersTaken
     | Refusal
 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hubweir.broker.commands import ChangePartition, CreatePartition
+from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.env import Result
 from hubweir.errors import ENTITY_MOVED, CorruptStore, ServiceError
 from hubweir.event_hub.consumer_group import ReaderTable
@@ -34,6 +35,9 @@ class LogStore(Protocol):
 
     def create_log(self, log_id: str, *, durability: Durability) -> Log:
         """Make the log, or open the one that is there. Blocks; StoreError or OSError when it cannot be."""
+
+    def log_folder(self, log_id: str) -> str:
+        """The folder of a log, as a path of the Env's files."""
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """Close the log as Log.close does; does nothing but call back when it is not open."""
@@ -62,6 +66,7 @@ class HostedPartition:
     producers_saved_at: int | None = None
     snapshots_due: int = 0
     cap: PartitionCap | None = None
+    capture: HostedCapture | None = None
 
     @property
     def log(self) -> Log:
@@ -152,10 +157,22 @@ class HostedPartitions:
             if hosted is not None:
                 try:
                     self._on_swept(hosted, now_ms)
-                    hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
+                    _expire(hosted, now_ms)
                 except Exception as fault:  # of ours: it stops this partition, and the sweep goes on (rule R4)
                     hosted.log.stop(fault)
         return bool(self._sweeping)
+
+
+def _expire(hosted: HostedPartition, now_ms: int) -> None:
+    """Trim a partition; what is not captured yet stays longer, as far as the quota of capture goes."""
+    keep_from = None if hosted.capture is None else hosted.capture.keep_from
+    if hosted.capture is None or keep_from is None:
+        hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
+    else:
+        longer_ms = hosted.capture.kept_longer_ms
+        hosted.log.expire(
+            now_ms=now_ms, retention_ms=hosted.retention_ms, keep_from=keep_from, kept_longer_ms=longer_ms
+        )
 
 
 def _load_producers(hosted: HostedPartition) -> None:

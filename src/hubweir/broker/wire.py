@@ -32,10 +32,12 @@ from hubweir.broker.commands import (
     Answer,
     AppendEvents,
     AppendNumbered,
+    AskCaptureState,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
     CapPartitions,
+    CaptureState,
     ChangePartition,
     CloseOwner,
     CloseProducer,
@@ -62,14 +64,15 @@ from hubweir.broker.commands import (
 from hubweir.errors import DecodeError, EncodeError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 
 NUMBERS: dict[type, int] = {
     CreatePartition: 1, DeletePartition: 2, ChangePartition: 3, AppendEvents: 4, OpenReader: 5, CloseReader: 6,
     CloseOwner: 7, ReadEvents: 8, CancelRead: 9, AskPartitionInfo: 10, AskCounters: 11,
     ConfirmReaderClosed: 12, OpenProducer: 13, CloseProducer: 14, AppendNumbered: 15,
-    CapPartitions: 16,
+    CapPartitions: 16, AskCaptureState: 20,
     Done: 64, EventsAppended: 65, ReaderOpened: 66, EventsRead: 67, PartitionInfo: 68, CountersTaken: 69, Refusal: 70,
-    ProducerOpened: 71, AlreadyAppended: 72,
+    ProducerOpened: 71, AlreadyAppended: 72, CaptureState: 80,
     ReaderClosed: 128,
 }  # fmt: skip
 
@@ -120,6 +123,30 @@ def _owner(value: Any) -> Owner:
     return Owner(_exactly(int)(process), _exactly(int)(connection))
 
 
+def _capture(value: Any) -> CaptureDescription:
+    entries = iter(_entries(value, len(_CAPTURE_FIELDS)))
+    made = {name: _exactly(kind)(next(entries)) for name, kind in _CAPTURE_FIELDS.items()}
+    try:
+        return CaptureDescription(**{**made, "destination": CaptureDestination(made["destination"])})
+    except ValueError:
+        named = made["destination"]
+        raise DecodeError(f"a broker frame names the destination {named}, which does not exist") from None
+
+
+def _capture_list(capture: CaptureDescription | None) -> list[Any] | None:
+    if capture is None:
+        return None
+    values = [getattr(capture, name) for name in _CAPTURE_FIELDS]
+    return [value.value if isinstance(value, CaptureDestination) else value for value in values]
+
+
+# In the order in which they travel.
+_CAPTURE_FIELDS: dict[str, type] = {
+    "enabled": bool, "interval_s": int, "size_limit_bytes": int, "destination": str, "container": str,
+    "storage_account": str, "archive_name_format": str, "skip_empty_archives": bool,
+}  # fmt: skip
+
+
 def _counters(value: Any) -> dict[str, int]:
     entries = _exactly(dict)(value)
     return {_exactly(str)(name): _exactly(int)(count) for name, count in entries.items()}
@@ -143,6 +170,7 @@ FIELD_FORMS: dict[Any, tuple[Wire, Wire]] = {
     EventPosition: (lambda position: [int(position.kind), position.value, position.inclusive], _position),
     Owner: (lambda owner: [owner.process, owner.connection], _owner),
     dict[str, int]: (_same, _counters),
+    CaptureDescription | None: (_capture_list, _or_none(_capture)),
 }
 # A run stands behind the head. What a broker stores it completes in place, so that one is copied out of the frame.
 RUN_FORMS: dict[Any, Wire] = {bytearray: bytearray, bytes | memoryview: _same}

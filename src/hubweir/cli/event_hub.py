@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
 from hubweir.cli.authorization_rule import rules_of_hubs
+from hubweir.cli.capture_options import capture_row, capture_text, given_capture, takes_capture
 from hubweir.cli.consumer_group import consumer_group
 from hubweir.cli.durations import Duration, duration_text
 from hubweir.cli.names import takes_name
@@ -72,6 +74,7 @@ event_hub.add_command(rules_of_hubs())
     help="durable: accepted means synced to disk. relaxed: written; a power cut may take the last 50 ms.",
 )
 @click.option("--consumer-group", "groups", multiple=True, help="A group besides $Default; may be repeated.")
+@takes_capture
 @takes_target
 def create(
     target: Target,
@@ -83,6 +86,7 @@ def create(
     groups: tuple[str, ...],
     status: str | None,
     user_metadata: str | None,
+    **capture: Any,
 ) -> None:
     """Create an event hub."""
     retention_ms = _retention(retention, hours) or RETENTION_DEFAULT_MS
@@ -96,6 +100,7 @@ def create(
             consumer_groups=groups,
             status=status,
             user_metadata=user_metadata,
+            capture=given_capture(capture),
         )
 
     hub = target.run(job)
@@ -136,13 +141,15 @@ def list_hubs(target: Target, as_json: bool) -> None:
 def show(target: Target, name: str, as_json: bool) -> None:
     """Show an event hub and what its partitions hold."""
 
-    async def job(connection: Connection) -> tuple[HubInfo, list[PartitionState]]:
+    async def job(connection: Connection) -> tuple[HubInfo, list[PartitionState], list[dict[str, Any]]]:
         management = Management(connection)
         listed = [hub for hub in await management.list_hubs() if hub.name.casefold() == name.casefold()]
         hub = listed[0] if listed else await management.hub(name)
-        return hub, [await management.partition(name, partition_id) for partition_id in hub.partition_ids]
+        is_captured = hub.capture is not None and hub.capture["enabled"]
+        captured = [await management.capture_state(name, each) for each in hub.partition_ids if is_captured]
+        return hub, [await management.partition(name, each) for each in hub.partition_ids], captured
 
-    hub, partitions = target.run(job)
+    hub, partitions, captured = target.run(job)
     if as_json:
         rows = [
             {
@@ -155,7 +162,7 @@ def show(target: Target, name: str, as_json: bool) -> None:
             }
             for partition in partitions
         ]
-        click.echo(json.dumps({**_document(hub), "partitions": rows}, indent=2))
+        click.echo(json.dumps({**_document(hub), "partitions": rows, "capture_states": captured}, indent=2))
         return
     kept = "" if hub.retention_ms is None else f", kept for {duration_text(hub.retention_ms)}, {hub.durability}"
     click.echo(f"event hub {hub.name}: {len(hub.partition_ids)} partitions{kept}{_unless_active(hub)}")
@@ -164,6 +171,8 @@ def show(target: Target, name: str, as_json: bool) -> None:
         click.echo(f"user metadata: {hub.user_metadata}")
     if hub.revoked_publishers:
         click.echo(f"revoked publishers: {', '.join(hub.revoked_publishers)}")
+    if hub.capture is not None:
+        click.echo(capture_text(hub.capture))
     table(
         ("partition", "first", "last", "last offset", "last enqueued"),
         [
@@ -177,6 +186,12 @@ def show(target: Target, name: str, as_json: bool) -> None:
             for partition in partitions
         ],
     )
+    if captured:
+        click.echo("")
+        table(
+            ("captured", "files", "events behind", "bytes behind", "uncaptured", "last file", "failure"),
+            [capture_row(state) for state in captured],
+        )
 
 
 @event_hub.command()
@@ -185,6 +200,7 @@ def show(target: Target, name: str, as_json: bool) -> None:
 @takes_settings_of_a_hub
 @click.option("--durability", type=click.Choice(["durable", "relaxed"]), help="What accepted means.")
 @click.option("--partition-count", "partitions", type=int, help="As it is: the number never changes.")
+@takes_capture
 @takes_target
 def update(
     target: Target,
@@ -195,11 +211,14 @@ def update(
     partitions: int | None,
     status: str | None,
     user_metadata: str | None,
+    **capture: Any,
 ) -> None:
     """Change the settings of an event hub; another partition count is refused."""
-    retention_ms = _retention(retention, hours)
-    if (retention_ms, durability, status, user_metadata, partitions) == (None,) * 5:
-        raise click.UsageError("nothing to change: give --retention, --durability, --status or --user-metadata")
+    retention_ms, wanted = _retention(retention, hours), given_capture(capture)
+    if (retention_ms, durability, status, user_metadata, partitions) == (None,) * 5 and not wanted:
+        raise click.UsageError(
+            "nothing to change: give --retention, --durability, --status, --user-metadata or an option of capture"
+        )
 
     async def job(connection: Connection) -> HubInfo:
         return await Management(connection).change_hub(
@@ -209,11 +228,14 @@ def update(
             status=status,
             user_metadata=user_metadata,
             partition_count=partitions,
+            capture=wanted,
         )
 
     hub = target.run(job)
     kept = duration_text(hub.retention_ms or 0)
     click.echo(f"event hub {hub.name} keeps events for {kept}, {hub.durability}{_unless_active(hub)}")
+    if hub.capture is not None:
+        click.echo(capture_text(hub.capture))
 
 
 @event_hub.command()
@@ -284,6 +306,7 @@ def _document(hub: HubInfo) -> dict[str, object]:
         "status": hub.status,
         "user_metadata": hub.user_metadata,
         "updated_at_ms": hub.updated_at_ms,
+        "capture": hub.capture,
     }
 
 

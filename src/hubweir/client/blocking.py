@@ -11,7 +11,7 @@ What the calls mean, and what they raise, is told where the coroutines are: even
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,10 @@ class BlockingReceiver:
         """The next events, or None when none came in time."""
         return self._thread.run(self._receiver.receive(max_wait_s=max_wait_s))
 
+    def receive_runs(self, wanted: int, *, max_wait_s: float) -> list[EventRun]:
+        """The next events, in as many runs as they came in; see ResumingReceiver.receive_runs."""
+        return self._thread.run(self._receiver.receive_runs(wanted, max_wait_s=max_wait_s))
+
     def close(self) -> None:
         """Detach."""
         self._thread.run(self._receiver.close())
@@ -116,9 +120,12 @@ class BlockingEventHubClient:
         position: EventPosition = EARLIEST,
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
+        limit: int | None = None,
     ) -> BlockingReceiver:
-        """Reads one partition from position on."""
-        made = self._client.receiver(partition_id, group=group, position=position, epoch=epoch, credit=credit)
+        """Reads one partition from position on; see EventHubClient.receiver."""
+        made = self._client.receiver(
+            partition_id, group=group, position=position, epoch=epoch, credit=credit, limit=limit
+        )
         return BlockingReceiver(self._thread, made)
 
     def describe(self) -> HubInfo:
@@ -128,6 +135,10 @@ class BlockingEventHubClient:
     def partition(self, partition_id: str) -> PartitionState:
         """What a partition holds now."""
         return self._thread.run(self._client.partition(partition_id))
+
+    def partitions(self, partition_ids: Sequence[str]) -> list[PartitionState]:
+        """What several partitions hold now, in about the time that one takes."""
+        return self._thread.run(self._client.partitions(partition_ids))
 
     def processor(
         self, store: CheckpointStore | BlockingCheckpointStore, on_events: BlockingOnEvents, **options: Any

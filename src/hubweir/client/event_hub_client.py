@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import TypeVar
@@ -110,9 +110,14 @@ class EventHubClient:
         position: EventPosition = EARLIEST,
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
+        limit: int | None = None,
     ) -> ResumingReceiver:
-        """Reads one partition from position on. epoch: owner level of an exclusive reader, or None."""
-        return ResumingReceiver(self, partition_id, group=group, position=position, epoch=epoch, credit=credit)
+        """Reads one partition from position on. epoch: owner level of an exclusive reader, or None. limit: how many
+        events are wanted in all, None for no end; no more than these are ever under way.
+        """
+        return ResumingReceiver(
+            self, partition_id, group=group, position=position, epoch=epoch, credit=credit, limit=limit
+        )
 
     async def describe(self) -> HubInfo:
         """The hub: partitions, and what else the service tells. ServiceError NOT_FOUND when there is none."""
@@ -121,6 +126,10 @@ class EventHubClient:
     async def partition(self, partition_id: str) -> PartitionState:
         """What a partition holds now. ServiceError ARGUMENT_OUT_OF_RANGE when the hub has no such partition."""
         return await self._managed(lambda management: management.partition(self.hub, partition_id))
+
+    async def partitions(self, partition_ids: Sequence[str]) -> list[PartitionState]:
+        """What several partitions hold now, in about the time that one takes; errors as of `partition`."""
+        return await self._managed(lambda management: management.partitions(self.hub, partition_ids))
 
     async def partition_on(self, connection: Connection, partition_id: str) -> PartitionState:
         """The same, asked once over this connection."""

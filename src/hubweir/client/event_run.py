@@ -57,6 +57,16 @@ class EventRun:
     def __len__(self) -> int:
         return self.count
 
+    @property
+    def data(self) -> bytes:
+        """The bytes as they came, for a kernel."""
+        return self._data
+
+    @property
+    def deliveries(self) -> array[int]:
+        """A delivery row (kernels.contract) for each event of `data`, for a kernel."""
+        return self._rows
+
     def __iter__(self) -> Iterator[Event]:
         return (self[place] for place in range(self.count))
 

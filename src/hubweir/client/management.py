@@ -6,6 +6,8 @@ are hubweir's, for its command line; they need a token with Manage.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from hubweir.client.connection import Connection
 
 _HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
+_CAPTURE = "com.microsoft:capture"
 _REVOKED = "com.microsoft:revokedpublisher"
 
 _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
@@ -38,6 +41,7 @@ class HubInfo:
     status: str | None = None
     user_metadata: str = ""
     updated_at_ms: int | None = None
+    capture: dict[str, Any] | None = None  # as gateway/amqp/capture_forms.py says; None: it was never set
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,18 @@ class Management:
             is_empty=body["is_partition_empty"],
         )
 
+    async def partitions(self, hub: str, partition_ids: Sequence[str]) -> list[PartitionState]:
+        """Several partitions, in the order of partition_ids. The requests overlap: it takes about as long as one."""
+        await self.connection.authorization.authorize(hub)
+        await self._linked()  # or each request would make a link of its own
+        return await asyncio.gather(*(self.partition(hub, each) for each in partition_ids))
+
+    async def capture_state(self, hub: str, partition_id: str) -> dict[str, Any]:
+        """How far capture of a partition is; keys as gateway/amqp/capture_forms.py says."""
+        await self.connection.authorization.authorize(hub)
+        state: dict[str, Any] = await self._ask("READ", _CAPTURE, hub, {"partition": partition_id})
+        return state
+
     async def namespace(self) -> NamespaceInfo:
         """The namespace itself."""
         await self.connection.authorization.authorize("")
@@ -138,6 +154,7 @@ class Management:
         consumer_groups: tuple[str, ...] = (),
         status: str | None = None,
         user_metadata: str | None = None,
+        capture: dict[str, Any] | None = None,
     ) -> HubInfo:
         """Create a hub; its partition count is for ever. ServiceError ENTITY_EXISTS, ARGUMENT_OUT_OF_RANGE."""
         await self.connection.authorization.authorize("")
@@ -148,6 +165,8 @@ class Management:
             "consumer_groups": list(consumer_groups),
         }
         description |= _given(status=status, user_metadata=user_metadata)
+        if capture:
+            description["capture"] = _capture_body(capture)
         return _hub_info(await self._ask("CREATE", _HUB, name, body=description))
 
     async def change_hub(
@@ -159,14 +178,20 @@ class Management:
         status: str | None = None,
         user_metadata: str | None = None,
         partition_count: int | None = None,
+        capture: dict[str, Any] | None = None,
     ) -> HubInfo:
-        """Change what may be changed of a hub; None leaves it as it is. Another partition_count is refused."""
+        """Change what may be changed of a hub; None leaves it as it is, and so do keys that capture has not.
+
+        Another partition_count is refused.
+        """
         await self.connection.authorization.authorize("")
         changes = _given(durability=durability, status=status, user_metadata=user_metadata)
         if retention_ms is not None:
             changes["retention_ms"] = Long(retention_ms)
         if partition_count is not None:
             changes["partition_count"] = Int(partition_count)
+        if capture:
+            changes["capture"] = _capture_body(capture)
         return _hub_info(await self._ask("UPDATE", _HUB, name, body=changes))
 
     async def delete_hub(self, name: str) -> None:
@@ -209,16 +234,21 @@ class Management:
     async def _ask(
         self, operation: str, kind: str, name: str, more: dict[str, object] | None = None, *, body: object = None
     ) -> Any:
-        if self._link is None or self._link.error is not None:  # a service detaches a link that was idle for long
-            self._link = RequestLink(self.connection, "$management")
-            await self._link.ready(self.connection.timeout_s)
+        link = await self._linked()
         properties = {"operation": operation, "type": kind, "name": name, **(more or {})}
         request = Message(application_properties=properties, body=ValueBody(body))
-        answer = await self._link.call(request, timeout_s=self.connection.timeout_s)
+        answer = await link.call(request, timeout_s=self.connection.timeout_s)
         status, text = status_of(answer)
         if status >= 400:
             raise _error(answer, status, text)
         return answer.body.value if isinstance(answer.body, ValueBody) else None
+
+    async def _linked(self) -> RequestLink:
+        """The pair of links of now, attached if it is not."""
+        if self._link is None or self._link.error is not None:  # a service detaches a link that was idle for long
+            self._link = RequestLink(self.connection, "$management")
+            await self._link.ready(self.connection.timeout_s)
+        return self._link
 
 
 def _given(**settings: str | None) -> dict[str, object]:
@@ -257,4 +287,13 @@ def _hub_info(body: dict[str, Any]) -> HubInfo:
         status=body.get("status"),
         user_metadata=body.get("user_metadata") or "",
         updated_at_ms=None if body.get("updated_at") is None else int(body["updated_at"]),
+        capture=body.get("capture"),
     )
+
+
+def _capture_body(capture: dict[str, Any]) -> dict[str, object]:
+    """Settings of capture with the numbers as the service wants them."""
+    return {
+        key: Long(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        for key, value in capture.items()
+    }

@@ -40,12 +40,17 @@ class Receiver(LinkUser):
         position: EventPosition = EARLIEST,
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
+        limit: int | None = None,
     ) -> None:
-        """address: `hub/ConsumerGroups/group/Partitions/id`. epoch: owner level of an exclusive reader, or None."""
+        """address: `hub/ConsumerGroups/group/Partitions/id`. epoch: owner level of an exclusive reader, or None.
+
+        limit: credit for how many deliveries is granted in all; None: as long as they are taken.
+        """
         super().__init__(address)
         self.position = position
         self._connection = connection
         self._credit = credit
+        self._ungranted = limit  # of the limit: deliveries for which no credit was granted yet
         self._untaken = 0  # deliveries that came and that nobody has taken yet
         self._runs: deque[EventRun] = deque()
         self._came = asyncio.Event()
@@ -69,10 +74,11 @@ class Receiver(LinkUser):
         position: EventPosition = EARLIEST,
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
+        limit: int | None = None,
     ) -> Receiver:
         """Prove the right and attach; ServiceError when either is refused."""
         await connection.authorization.authorize(address)
-        self = cls(connection, address, position=position, epoch=epoch, credit=credit)
+        self = cls(connection, address, position=position, epoch=epoch, credit=credit, limit=limit)
         try:
             await self.wait_attached(connection.timeout_s)
         except BaseException:  # also when the caller gave up: a link that nobody reads would keep its place
@@ -130,7 +136,12 @@ class Receiver(LinkUser):
     def _top_up(self) -> None:
         """Grant again when half of the credit is spent, less what waits here: so memory stays bounded."""
         wanted = self._credit - self._untaken
-        if self.error is None and self._link.credit * 2 <= wanted:
+        if self._ungranted is not None:
+            wanted = min(wanted, self._link.credit + self._ungranted)
+        if self.error is None and self._link.credit * 2 <= wanted and self._link.credit < wanted:
+            if self._ungranted is not None:
+                # By what is added: the engine has counted deliveries that we have not been told of yet.
+                self._ungranted -= wanted - self._link.credit
             self._link.grant(wanted)
             self._connection.wake()
 

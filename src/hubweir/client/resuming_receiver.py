@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import EventRun
 from hubweir.client.receiver import Receiver, address_of
-from hubweir.errors import LINK_STOLEN
+from hubweir.errors import LINK_STOLEN, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class ResumingReceiver:
         position: EventPosition,
         epoch: int | None,
         credit: int,
+        limit: int | None = None,
     ) -> None:
         self.partition_id = partition_id
         self.position = position
@@ -33,6 +34,7 @@ class ResumingReceiver:
         self._address = address_of(client.hub, group, partition_id)
         self._epoch = epoch
         self._credit = credit
+        self._limit = limit
         self._receiver: Receiver | None = None
 
     async def open(self) -> None:
@@ -50,9 +52,32 @@ class ResumingReceiver:
             receiver = await self._attached(connection)
             run = await receiver.receive(max_wait_s=max_wait_s)
             self.position = receiver.position
+            if run is not None and self._limit is not None:
+                self._limit = max(0, self._limit - run.count)
             return run
 
         return await self._client.retried(step)
+
+    async def receive_runs(self, wanted: int, *, max_wait_s: float) -> list[EventRun]:
+        """Runs with `wanted` events or more in all, or fewer when no further one came in time; empty when none did.
+
+        For who works on many events at once: one wait for all of them, not one for what each read brought. Errors as
+        of `receive`, but never when there are events to give: then the next call raises.
+        """
+        runs: list[EventRun] = []
+        events = 0
+        while events < wanted:
+            try:
+                run = await self.receive(max_wait_s=max_wait_s)
+            except ServiceError:
+                if not runs:
+                    raise
+                break
+            if run is None:
+                break
+            runs.append(run)
+            events += run.count
+        return runs
 
     @property
     def is_stolen(self) -> bool:
@@ -73,7 +98,12 @@ class ResumingReceiver:
         if self.position.kind is PositionKind.LATEST:
             await self._fix_latest(connection)
         self._receiver = await Receiver.open(
-            connection, self._address, position=self.position, epoch=self._epoch, credit=self._credit
+            connection,
+            self._address,
+            position=self.position,
+            epoch=self._epoch,
+            credit=self._credit,
+            limit=self._limit,
         )
         return self._receiver
 

@@ -240,7 +240,4 @@ def _unserved(namespace: NamespaceConfig) -> list[tuple[str, Location]]:
         entities.append((f'the queue "{queue.name}"', queue.location))
     for topic in namespace.topics:
         entities.append((f'the topic "{topic.name}"', topic.location))
-    for hub in namespace.hubs:
-        if hub.capture is not None and hub.capture.enabled:
-            entities.append((f'capture of the event hub "{hub.name}"', hub.capture.location))
     return entities

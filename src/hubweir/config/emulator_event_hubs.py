@@ -18,13 +18,14 @@ from hubweir.config.emulator_members import (
 from hubweir.config.iso_duration import DAY_MS, HOUR_MS
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind
+from hubweir.namespace.capture_description import INTERVAL_MAX_S, INTERVAL_MIN_S, SIZE_MAX_BYTES, SIZE_MIN_BYTES
 from hubweir.namespace.descriptions import RETENTION_MAX_MS
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
 from hubweir.namespace.resource_path import fold
 
 # Of a capture window, in seconds and bytes: whichever is reached first ends it. (Event Hubs Capture overview)
-CAPTURE_INTERVAL_S = (60, 900)
-CAPTURE_SIZE_BYTES = (10_485_760, 524_288_000)
+CAPTURE_INTERVAL_S = (INTERVAL_MIN_S, INTERVAL_MAX_S)
+CAPTURE_SIZE_BYTES = (SIZE_MIN_BYTES, SIZE_MAX_BYTES)
 
 
 def read_hubs(namespace: Fields, limits: FileLimits) -> tuple[HubConfig, ...]:
@@ -124,8 +125,6 @@ def _read_capture(hub: Fields) -> CaptureConfig | None:
         archive_name_format=None if place is None else place.text("ArchiveNameFormat"),
         location=fields.location,
     )
-    if capture.enabled and fields.member("Destination") is None:
-        fields.wrong("Destination", "capture that is enabled needs a destination", allowed="an object")
     for part in (inner, destination, fields):
         if part is not None:
             part.finish()

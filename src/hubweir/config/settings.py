@@ -120,6 +120,21 @@ class Settings:
     )
     stop_grace_ms: int = setting(5_000, "time to settle what was received when the service stops", least=0, most=60_000)
 
+    # Capture
+    capture_folder: str = setting("", "folder of captured files; empty: the folder capture below the data folder")
+    capture_storage: str = setting(
+        "", "connection string of the Azure storage account that captured files may go to", secret=True
+    )
+    capture_backlog_bytes: int = setting(
+        8 * GIB,
+        "bytes of a partition that retention keeps for capture beyond their time; what is over it may go uncaptured",
+        least=GIB,
+        most=1024 * GIB,
+    )
+    capture_backlog_ms: int = setting(
+        7 * TIME_MAX_MS, "time that retention keeps events longer for capture", least=0, most=365 * TIME_MAX_MS
+    )
+
     # What a peer may do
     first_bytes_ms: int = setting(
         10_000, "from accept to the first bytes, TLS handshake included", least=100, most=TIME_MAX_MS

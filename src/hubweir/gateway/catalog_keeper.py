@@ -104,12 +104,12 @@ class CatalogKeeper:
             if isinstance(result, ServiceError):
                 on_done(result)
                 return
-            description = result.description
+            hub = result.description
             commands = (
-                (placement, ChangePartition(placement.log_id, description.durability, description.retention_ms))
+                (placement, ChangePartition(placement.log_id, hub.durability, hub.retention_ms, hub.capture))
                 for placement in result.placements
             )
-            self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, description)))
+            self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, hub)))
 
         self._namespace.change_hub(
             wanted.name,
@@ -118,6 +118,7 @@ class CatalogKeeper:
             partition_count=wanted.partition_count,
             availability=wanted.availability,
             user_metadata=wanted.user_metadata,
+            capture=wanted.capture,
             on_done=changed,
         )
 
@@ -148,7 +149,7 @@ class CatalogKeeper:
     def _creations(self, entry: EventHubEntry) -> list[tuple[Placement, Command]]:
         """What makes, or opens, the partitions of a hub."""
         hub, namespace = entry.description, self._namespace.description.name
-        settings = hub.durability, hub.retention_ms, namespace
+        settings = hub.durability, hub.retention_ms, namespace, hub.capture
         return [
             (placement, CreatePartition(placement.log_id, hub.name, partition_id, *settings))
             for partition_id, placement in zip(hub.partition_ids, entry.placements, strict=True)

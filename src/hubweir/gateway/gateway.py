@@ -70,7 +70,9 @@ class Gateway:
         self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=settings.run_limit_bytes)
         self.keeper = CatalogKeeper(namespace, brokers)
         self.keeper.on_removed = self._forget_hub
-        self.management = Management(namespace, self.directory, self.keeper, self.units)
+        self.management = Management(
+            namespace, self.directory, self.keeper, self.units, capture_account=settings.capture_account
+        )
         self.management_rate = ManagementRate(settings.management_reads_per_second, now_ms=env.monotonic_ms())
         self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hubweir.broker.commands import Answer, AskPartitionInfo, PartitionInfo, Refusal
+from hubweir.broker.commands import Answer, AskCaptureState, AskPartitionInfo, CaptureState, PartitionInfo, Refusal
 from hubweir.errors import INTERNAL_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper, OnHub, described, service_error
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.namespace.capture_description import check_destination_is_served
 from hubweir.namespace.descriptions import (
     AuthorizationRuleDescription,
     EventHubDescription,
@@ -30,12 +31,20 @@ class Management:
     """See the module's text. Every on_done is called once, on the loop, with a value or a ServiceError."""
 
     def __init__(
-        self, namespace: Namespace, directory: Directory, keeper: CatalogKeeper, units: NamespaceUnits
+        self,
+        namespace: Namespace,
+        directory: Directory,
+        keeper: CatalogKeeper,
+        units: NamespaceUnits,
+        *,
+        capture_account: str = "",
     ) -> None:
+        """capture_account: the storage account that captured files may go to, or empty."""
         self.units = units
         self._namespace = namespace
         self._directory = directory
         self._keeper = keeper
+        self._capture_account = capture_account
 
     def hub(self, name: str) -> EventHubDescription:
         """The hub; ServiceError NOT_FOUND."""
@@ -65,14 +74,35 @@ class Management:
 
         place.broker.submit(AskPartitionInfo(place.log_id), answered)
 
+    def capture_state(
+        self, hub: str, partition_id: str, on_done: Callable[[CaptureState | ServiceError], None]
+    ) -> None:
+        """How far capture of a partition is. Raises ServiceError when there is no such partition."""
+        place = self._directory.partition(hub, partition_id)
+
+        def answered(answer: Answer) -> None:
+            match answer:
+                case CaptureState():
+                    on_done(answer)
+                case Refusal():
+                    on_done(service_error(answer))
+                case _:
+                    on_done(ServiceError(INTERNAL_ERROR, "The broker gave an answer that belongs to another request."))
+
+        place.broker.submit(AskCaptureState(place.log_id), answered)
+
     def create_hub(self, description: EventHubDescription, on_done: OnHub) -> None:
+        """Make a hub. Raises ServiceError when its captured files would have nowhere to go."""
+        check_destination_is_served(description.name, description.capture, self._capture_account)
         self._keeper.create(description, on_done)
 
     def change_hub(self, wanted: EventHubDescription, on_done: OnHub, *, rules: Rules | None = None) -> None:
         """Set what may change of a hub, and these rules in place of the hub's own; None leaves them as they are.
 
-        Another number of partitions is refused. Raises ServiceError for rules that are not legal: nothing is changed.
+        Another number of partitions is refused. Raises ServiceError for rules that are not legal, and for captured
+        files that would have nowhere to go: nothing is changed.
         """
+        check_destination_is_served(wanted.name, wanted.capture, self._capture_account)
         if rules is None:
             self._keeper.change(wanted, on_done)
             return

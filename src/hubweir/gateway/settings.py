@@ -66,5 +66,7 @@ class GatewaySettings:
     hosts: HostNames | None = None
     # The rule of the namespace that every start takes from the settings; it is not changed any other way.
     settings_rule: str = ""
+    # The storage account that captured files may go to; empty: none, only to the local folder.
+    capture_account: str = ""
     # Whose JSON Web Tokens are taken besides shared access signatures; None: nobody's.
     issuer: IssuerKeys | None = None

@@ -1,7 +1,8 @@
 """Kernels: the loops that run once an event, as functions over buffers. Floor: codec.
 
-contract.py says what each promises; stored_batch.py is the one format on disk. Each kernel exists compiled
-(`_amqp.pyx`, `_record.pyx`) and in plain Python (pure.py). Import them from here: this page picks the compiled ones
+contract.py says what each promises, columns_contract.py those of Capture and of Arrow columns; stored_batch.py is the
+one format on disk. Each kernel exists compiled (`_amqp.pyx`, `_record.pyx`, `_columns.pyx`, `_capture.pyx`) and in
+plain Python (pure.py, pure_columns.py). Import them from here: this page picks the compiled ones
 where they were built, and the twins otherwise. HUBWEIR_KERNELS=pure in the environment asks for the twins,
 HUBWEIR_KERNELS=compiled refuses to run without the compiled ones. which() says what this process has.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from hubweir.kernels import pure
+from hubweir.kernels import pure, pure_columns
 
 _WANTED = os.environ.get("HUBWEIR_KERNELS", "")
 _RUNNING: Literal["compiled", "pure"] = "pure"
@@ -29,9 +30,17 @@ scan_batches = pure.scan_batches
 scan_frames = pure.scan_frames
 scan_records = pure.scan_records
 
+capture_block = pure_columns.capture_block
+event_batches = pure_columns.event_batches
+event_columns = pure_columns.event_columns
+hash_key = pure_columns.hash_key
+read_capture_block = pure_columns.read_capture_block
+rows_by_partition = pure_columns.rows_by_partition
+rows_digest = pure_columns.rows_digest
+
 if _WANTED != "pure":
     try:
-        from hubweir.kernels import _amqp, _record
+        from hubweir.kernels import _amqp, _capture, _columns, _record
     except ImportError:
         if _WANTED == "compiled":
             raise
@@ -49,6 +58,14 @@ if _WANTED != "pure":
         scan_batches = _record.scan_batches
         scan_frames = _amqp.scan_frames
         scan_records = _record.scan_records
+
+        capture_block = _capture.capture_block
+        event_batches = _columns.event_batches
+        event_columns = _columns.event_columns
+        hash_key = _columns.hash_key
+        read_capture_block = _capture.read_capture_block
+        rows_by_partition = _columns.rows_by_partition
+        rows_digest = _columns.rows_digest
 
 
 def which() -> Literal["compiled", "pure"]:

@@ -8,6 +8,7 @@
         <first index, 20 digits>-<epoch, 8 hex>.log      a segment (segment.py)
         <the same>.offsets, <the same>.times             its sparse indexes (offset_index.py, time_index.py)
         snapshot, snapshot.previous                      the owner's state (snapshot.py)
+        capture                                          how far it is captured (capture/capture_mark.py)
     *.new                                  a file that was being written when the process ended: removed at open
 
 No name ever holds text that a client chose (rule R15).

@@ -143,8 +143,11 @@ class Log(Protocol):
     def replay(self, index: int = 0) -> Iterator[Run]:
         """Every visible batch from index on, blocking: for start-up only."""
 
-    def expire(self, *, now_ms: int, retention_ms: int) -> int:
-        """Drop whole segments whose newest record is older than retention; return the new first index."""
+    def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
+        """Drop whole segments whose newest record is older than retention; return the new first index.
+
+        keep_from: records from this index on stay, until they are older by kept_longer_ms than retention says.
+        """
 
     def set_roll_age(self, roll_age_ms: int | None) -> None:
         """Start a new segment when the newest is this old, so that retention finds whole ones; None: never by age."""

@@ -43,7 +43,8 @@ class ReadDamaged:
     def error(self) -> CorruptStore:
         return CorruptStore(
             f"log {self.segment.header.log_id}: records {self.start} to {self.resume - 1} are damaged in "
-            f"{self.segment.path}; read on from {self.resume}"
+            f"{self.segment.path}; read on from {self.resume}",
+            resume_index=self.resume,
         )
 
 
@@ -61,7 +62,8 @@ class SegmentGone(FileNotFoundError):
         behind = "" if segment.end_index is None else f"; read on from {segment.end_index}, or put the file back"
         return CorruptStore(
             f"log {segment.header.log_id}: records {segment.first_index} to {last} are lost: {segment.path} "
-            f"is missing{behind}"
+            f"is missing{behind}",
+            resume_index=segment.end_index,
         )
 
 

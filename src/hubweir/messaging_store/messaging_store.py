@@ -93,6 +93,10 @@ class MessagingStore:
 
     # -- logs
 
+    def log_folder(self, log_id: str) -> str:
+        """The folder of a log, for what its owner keeps beside it: names that this folder's layout knows."""
+        return join(self._folder, LOGS_FOLDER, log_id)
+
     def log_ids(self) -> list[str]:
         """Ids of all logs in the store, sorted."""
         names = self._env.files.list(join(self._folder, LOGS_FOLDER))

@@ -11,24 +11,40 @@ what supersedes them were gone), then segments from the oldest on, each removal 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hubweir.env import Files
 from hubweir.messaging_store.layout import join
 from hubweir.messaging_store.segment_files import Segment
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Records from keep_from on, and not older than oldest_ms, stay beyond their time: somebody must read them yet."""
+
+    keep_from: int
+    oldest_ms: int
+
+
 def expired_count(
-    segments: Sequence[Segment], last_time_ms: int, *, oldest_kept_ms: int, trim_limit: int | None
+    segments: Sequence[Segment],
+    last_time_ms: int,
+    *,
+    oldest_kept_ms: int,
+    trim_limit: int | None,
+    held: Held | None = None,
 ) -> tuple[int, bool]:
     """How many of the first segments may go, and whether the newest one should be followed by an empty one.
 
     last_time_ms: of the log's newest record, -1 for none. oldest_kept_ms: now less retention. trim_limit: the index
-    up to which snapshots cover the log; None when nobody takes snapshots.
+    up to which snapshots cover the log; None when nobody takes snapshots. held: what stays longer for a reader.
     """
     count = 0
     for following in segments[1:]:
         newest_ms = following.header.last_time_ms
         if newest_ms >= oldest_kept_ms or (trim_limit is not None and following.first_index > trim_limit):
+            return count, False
+        if held is not None and following.first_index > held.keep_from and newest_ms >= held.oldest_ms:
             return count, False
         count += 1
     return count, bool(segments) and 0 <= last_time_ms < oldest_kept_ms

@@ -2,8 +2,8 @@
 
 Appends go to group_commit.py, which moves the watermark; reads are answered from tail.py, or offloaded to
 log_reader.py; a start is recovery.py; a failed sync is failed_sync.py. This file puts them together and keeps the
-interface's promises. Everything here runs on the owner's loop; what blocks is offloaded, but for `replay` and
- `load_snapshot`, which are for start-up.
+interface's promises. All of it runs on the owner's loop; what blocks is offloaded, but for a start's `replay` and
+`load_snapshot`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hubweir.messaging_store.log_state import End, Entry, LogState
 from hubweir.messaging_store.pending_read import read_away
 from hubweir.messaging_store.record import complete_run, headers_of, pack_control
 from hubweir.messaging_store.recovery import describe_damage
-from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
+from hubweir.messaging_store.retention import Held, expired_count, remove_segments, trim_limit
 from hubweir.messaging_store.snapshot import Snapshot, load, save
 
 # A log that was refused for want of space tries again when this much more than the send needs is free: its share of
@@ -241,7 +241,7 @@ class SegmentLog:
 
     # -- retention and snapshots
 
-    def expire(self, *, now_ms: int, retention_ms: int) -> int:
+    def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
         """See Log.expire. The files go away from the loop, oldest first."""
         state = self._state
         if self._removing or self._closed:
@@ -249,6 +249,7 @@ class SegmentLog:
         count, roll = expired_count(
             state.segments, state.visible.last_time_ms,
             oldest_kept_ms=now_ms - retention_ms, trim_limit=trim_limit(self._snapshots),
+            held=None if keep_from is None else Held(keep_from, now_ms - retention_ms - kept_longer_ms),
         )  # fmt: skip
         if (
             roll

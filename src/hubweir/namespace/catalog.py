@@ -90,6 +90,7 @@ class Catalog:
                     operation.hub_id,
                     retention_ms=operation.retention_ms,
                     durability=operation.durability,
+                    capture=operation.capture,
                     availability=known.availability if availability is None else availability,
                     user_metadata=known.user_metadata if metadata is None else metadata,
                     changed_at_ms=operation.changed_at_ms or known.changed_at_ms,

@@ -7,7 +7,7 @@
 | CommitCreate    | all its partitions exist: it is served |
 | IntendDelete    | it is being removed: it is not served any more |
 | CommitDelete    | all its partitions are gone, and so is it |
-| ChangeHub       | retention, durability, availability, user metadata |
+| ChangeHub       | retention, durability, availability, user metadata, capture |
 | SetGroups       | the consumer groups of a hub |
 | SetRevoked      | the publishers of a hub that may not send |
 | SetRules        | the authorization rules of the namespace, or of a hub |
@@ -26,6 +26,7 @@ import msgspec
 
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.descriptions import (
     AuthorizationRuleDescription,
     Availability,
@@ -73,6 +74,7 @@ class ChangeHub(msgspec.Struct, frozen=True, tag="change-hub"):
     availability: Availability | None = None
     user_metadata: str | None = None
     changed_at_ms: int = 0
+    capture: CaptureDescription | None = None
 
 
 class SetGroups(msgspec.Struct, frozen=True, tag="set-groups"):

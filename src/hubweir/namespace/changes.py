@@ -11,6 +11,7 @@ from dataclasses import replace
 from hubweir.env import Env
 from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_FOUND, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription, check_capture
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import (
     ChangeHub,
@@ -65,6 +66,7 @@ class Changes:
         self._profile.check_hub_count(len(hubs) + 1)
         self._profile.check_group_count(asked.name, len(asked.consumer_groups))
         self._profile.check_retention(asked.name, asked.retention_ms)
+        self._profile.check_capture(asked.name, asked.capture)
         placements = tuple(
             Placement(self._env.new_id(), stores[(len(hubs) + number) % len(stores)])
             for number in range(asked.partition_count)
@@ -95,6 +97,7 @@ class Changes:
         partition_count: int | None,
         availability: Availability | None = None,
         user_metadata: str | None = None,
+        capture: CaptureDescription | None = None,
     ) -> ChangeHub:
         """New settings; None leaves one as it is. A new partition count is always refused."""
         entry = self._served(name)
@@ -111,7 +114,17 @@ class Changes:
         if user_metadata is not None:
             check_user_metadata(known.name, user_metadata)
         kept = known.durability if durability is None else durability
-        return ChangeHub(entry.hub_id, retention_ms, kept, availability, user_metadata, self._env.now_ms())
+        capture = known.capture if capture is None else check_capture(known.name, capture)
+        self._profile.check_capture(known.name, capture)
+        return ChangeHub(
+            entry.hub_id,
+            retention_ms,
+            kept,
+            availability=availability,
+            user_metadata=user_metadata,
+            changed_at_ms=self._env.now_ms(),
+            capture=capture,
+        )
 
     def add_group(self, name: str, group: str, user_metadata: str = "") -> SetGroups:
         """A consumer group more. Raises ENTITY_EXISTS when there is one of this name in any case."""

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription, check_capture
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name, check_rule_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights, check_rights
@@ -107,6 +108,8 @@ class EventHubDescription:
         found = (details for details in self.group_details if details.name == group)
         return next(found, GroupDetails(group, self.created_at_ms))
 
+    capture: CaptureDescription | None = None  # None: it was never set
+
     @property
     def partition_ids(self) -> tuple[str, ...]:
         """`"0"`, `"1"`, … in order."""
@@ -166,6 +169,7 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
         user_metadata=check_user_metadata(hub, description.user_metadata),
         changed_at_ms=description.changed_at_ms,
         group_details=description.group_details,
+        capture=check_capture(hub, description.capture),
     )
 
 

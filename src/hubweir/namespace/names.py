@@ -1,7 +1,8 @@
 """Which names are legal for a namespace, an event hub, a consumer group, an authorization rule, a publisher.
 
-Names are for people and addresses; no file or folder is ever named by one. Comparison ignores case, and what was
-created keeps its spelling. Only ASCII: two names that look alike must be alike. (Event Hubs quotas and naming rules)
+Names are for people and addresses; no file or folder of a store is ever named by one. Captured files are, by a hub's
+name, which is why dots alone are no segment of it. Comparison ignores case, and what was created keeps its spelling.
+Only ASCII: two names that look alike must be alike. (Event Hubs quotas and naming rules)
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability, Log
 from hubweir.namespace.address import find_hub_prefix
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.catalog_log import CatalogLog, Change
 from hubweir.namespace.catalog_operation import Operation, RecordUsage, SetUnits
 from hubweir.namespace.changes import Changes
@@ -134,11 +135,12 @@ class Namespace:
         partition_count: int | None = None,
         availability: Availability | None = None,
         user_metadata: str | None = None,
+        capture: CaptureDescription | None = None,
     ) -> None:
         """Change settings of a hub; None leaves one as it is. Another partition_count is refused: see Changes."""
 
         def plan() -> Operation:
-            settings = retention_ms, durability, partition_count, availability, user_metadata
+            settings = retention_ms, durability, partition_count, availability, user_metadata, capture
             return self._changes.change(name, *settings)
 
         self._change_hub(name, plan, on_done)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, MESSAGE_SIZE_LIMIT_BYTES
 
 
@@ -24,6 +25,7 @@ class Profile:
     retention_ms: int | None
     connections: int | None
     management_reads_per_second: int | None  # of runtime information
+    has_capture: bool = True
 
     def check_hub_count(self, count: int) -> None:
         """Raise RESOURCE_LIMIT when a namespace may not have this many event hubs."""
@@ -36,6 +38,14 @@ class Profile:
     def check_retention(self, hub: str, retention_ms: int) -> None:
         """Raise RESOURCE_LIMIT when a hub may not keep events this long."""
         self._check(f"milliseconds of retention of event hub '{hub}'", retention_ms, self.retention_ms)
+
+    def check_capture(self, hub: str, capture: CaptureDescription | None) -> None:
+        """Raise RESOURCE_LIMIT when a hub may not be captured."""
+        if capture is not None and capture.enabled and not self.has_capture:
+            raise ServiceError(
+                RESOURCE_LIMIT,
+                f"Event hub '{hub}': profile '{self.name}' has no capture. Another profile has it (serve --profile).",
+            )
 
     def _check(self, what: str, asked: int, limit: int | None) -> None:
         if limit is not None and asked > limit:
@@ -50,10 +60,10 @@ _MIB, _KIB = MESSAGE_SIZE_LIMIT_BYTES, 1024
 PROFILES = {
     profile.name: profile
     for profile in (
-        #       name                 message    hubs  groups  retention     connections  reads
+        #       name                 message    hubs  groups  retention     connections  reads  capture
         Profile("development",       _MIB,      None, None,   None,         None,        None),
-        Profile("official-emulator", _MIB,      10,   21,     HOUR_MS,      10,          None),
-        Profile("basic",             256 * _KIB, 10,  1,      DAY_MS,       100,         50),
+        Profile("official-emulator", _MIB,      10,   21,     HOUR_MS,      10,          None,  False),
+        Profile("basic",             256 * _KIB, 10,  1,      DAY_MS,       100,         50,    False),
         Profile("standard",          _MIB,      10,   20,     7 * DAY_MS,   5_000,       50),
         Profile("premium",           _MIB,      100,  100,    90 * DAY_MS,  10_000,      50),
     )

@@ -23,6 +23,7 @@ from hubweir.config.settings import Settings
 from hubweir.errors import ServiceError
 from hubweir.launcher import Service
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.descriptions import RETENTION_DEFAULT_MS, EventHubDescription
 from hubweir.testing.event_loops import LOOPS
 
@@ -69,10 +70,16 @@ class RunningNamespace:
         retention_ms: int = RETENTION_DEFAULT_MS,
         durability: Durability = Durability.DURABLE,
         consumer_groups: tuple[str, ...] = (),
+        capture: CaptureDescription | None = None,
     ) -> EventHubDescription:
         """Make a hub, as the operator would; ServiceError when it cannot be."""
         wanted = EventHubDescription(
-            name, partition_count, retention_ms=retention_ms, durability=durability, consumer_groups=consumer_groups
+            name,
+            partition_count,
+            retention_ms=retention_ms,
+            durability=durability,
+            consumer_groups=consumer_groups,
+            capture=capture,
         )
         return self._manage(lambda service, on_done: service.gateway.keeper.create(wanted, on_done))
 

@@ -159,3 +159,31 @@ def test_status_and_user_metadata_are_as_the_file_says_and_stay_when_it_says_not
     changed = start(tmp_path, file)["hubs"]["eh1"]
     assert (changed.availability, changed.user_metadata) == (Availability.ACTIVE, "mine")
     assert changed.updated_at_ms >= made.updated_at_ms
+
+
+def test_capture_of_a_file_is_made_and_changed(tmp_path: Path) -> None:
+    place = {"Name": "EventHubArchive.LocalFolder", "Properties": {"BlobContainer": "below"}}
+    capture = {"Enabled": True, "IntervalInSeconds": 60, "Destination": place, "SkipEmptyArchives": True}
+    made = start(tmp_path, write(tmp_path, {"Entities": [{**HUB, "CaptureDescription": capture}]}))
+    its = made["hubs"]["eh1"].capture
+    assert (its.enabled, its.interval_s, its.container, its.skip_empty_archives) == (True, 60, "below", True)
+    file = write(tmp_path, {"Entities": [{**HUB, "CaptureDescription": {**capture, "IntervalInSeconds": 90}}]})
+    assert start(tmp_path, file)["hubs"]["eh1"].capture.interval_s == 90
+    same = start(tmp_path, write(tmp_path, {"Entities": [HUB]}))
+    assert same["hubs"]["eh1"].capture.enabled
+
+
+@pytest.mark.parametrize(
+    ("capture", "needle"),
+    [
+        ({"Encoding": "AvroDeflate"}, "deprecated"),
+        ({"Destination": {"Name": "EventHubArchive.AzureBlockBlob", "BlobContainer": "events"}}, "capture_storage"),
+        ({"Destination": {"ArchiveNameFormat": "{Year}"}}, "nine tokens"),
+    ],
+)
+def test_capture_that_cannot_be_ends_the_start_with_its_place(
+    tmp_path: Path, capture: dict[str, Any], needle: str
+) -> None:
+    wanted = {**HUB, "CaptureDescription": {"Enabled": True, **capture}}
+    with pytest.raises(EmulatorFileError, match=needle):
+        start(tmp_path, write(tmp_path, {"Entities": [wanted]}))

@@ -13,10 +13,12 @@ from hubweir.broker.commands import (
     Answer,
     AppendEvents,
     AppendNumbered,
+    AskCaptureState,
     AskCounters,
     AskPartitionInfo,
     CancelRead,
     CapPartitions,
+    CaptureState,
     ChangePartition,
     CloseOwner,
     CloseProducer,
@@ -140,6 +142,8 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert await ask(CloseOwner(owner)) == Done()
         info = await ask(AskPartitionInfo("a"))
         assert isinstance(info, PartitionInfo) and info.last_sequence_number == len(events) + len(numbered) - 1
+        captured = await ask(AskCaptureState("a"))
+        assert isinstance(captured, CaptureState) and not captured.is_running
         assert await ask(ChangePartition("a", Durability.RELAXED, 1)) == Done()
         assert await ask(CapPartitions(False)) == Done()
         counted = await ask(AskCounters())

@@ -36,6 +36,7 @@ from hubweir.broker.wire import (
 from hubweir.errors import DecodeError, EncodeError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
@@ -47,6 +48,10 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     Durability: st.sampled_from(Durability),
     EventPosition: st.builds(EventPosition, st.sampled_from(PositionKind), LONGS, st.booleans()),
     Owner: st.builds(Owner, LONGS, LONGS),
+    CaptureDescription | None: st.none()
+    | st.builds(
+        CaptureDescription, interval_s=LONGS, size_limit_bytes=LONGS, destination=st.sampled_from(CaptureDestination)
+    ),
     dict[str, int]: st.dictionaries(st.text(max_size=10), LONGS, max_size=5),
     bytearray: st.binary(max_size=300).map(bytearray),
     bytes | memoryview: st.binary(max_size=300),

@@ -3,7 +3,15 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ARGUMENT_ERROR, ENTITY_DISABLED, ENTITY_EXISTS, NOT_FOUND, UNAUTHORIZED, ServiceError
+from hubweir.errors import (
+    ARGUMENT_ERROR,
+    ARGUMENT_OUT_OF_RANGE,
+    ENTITY_DISABLED,
+    ENTITY_EXISTS,
+    NOT_FOUND,
+    UNAUTHORIZED,
+    ServiceError,
+)
 
 Typed = Callable[..., Result]
 
@@ -114,3 +122,38 @@ def test_options_that_contradict_or_lack_are_usage_errors(type_command: Typed) -
     ):
         assert type_command("eventhub", *wrong).exit_code == 2, wrong
     assert "one" not in [hub["name"] for hub in json.loads(type_command("eventhub", "list", "--json").stdout)]
+
+
+def test_capture_is_switched_while_the_service_runs_and_shown(type_command: Typed) -> None:
+    type_command("eventhub", "create", "filmed", "--partitions", "1")
+    assert "capture" not in type_command("eventhub", "show", "filmed").output
+    changed = type_command(
+        *("eventhub", "update", "filmed", "--enable-capture", "true", "--capture-interval", "60"),
+        *("--capture-size-limit", "10485760", "--blob-container", "films", "--skip-empty-archives", "true"),
+    )
+    assert "capture: every 60 s or 10485760 bytes to EventHubArchive.LocalFolder/films, no empty" in changed.output
+    type_command("send", "filmed", "a", "b")
+    [state] = json.loads(type_command("eventhub", "show", "filmed", "--json").stdout)["capture_states"]
+    assert (state["is_running"], state["next_sequence_number"], state["behind_events"]) == (True, 0, 2)
+    assert "events behind" in type_command("eventhub", "show", "filmed").output
+    type_command("eventhub", "update", "filmed", "--enable-capture", "false")
+    document = json.loads(type_command("eventhub", "show", "filmed", "--json").stdout)
+    assert (document["capture"]["enabled"], document["capture"]["interval_s"]) == (False, 60)
+    assert document["capture_states"] == []
+
+
+def test_hub_is_created_with_capture(type_command: Typed) -> None:
+    type_command("eventhub", "create", "born-filmed", "--enable-capture", "true")
+    assert "capture: every 300 s or 314572800 bytes" in type_command("eventhub", "show", "born-filmed").output
+
+
+def test_capture_out_of_range_is_refused_with_the_range(type_command: Typed) -> None:
+    type_command("eventhub", "create", "unfilmed")
+    refused = type_command("eventhub", "update", "unfilmed", "--enable-capture", "true", "--capture-interval", "59")
+    assert condition_of(refused) is ARGUMENT_OUT_OF_RANGE
+    refused = type_command(
+        "eventhub", "update", "unfilmed", "--destination-name", "EventHubArchive.AzureBlockBlob",
+        "--enable-capture", "true", "--blob-container", "films",
+    )  # fmt: skip
+    assert condition_of(refused) is ARGUMENT_ERROR
+    assert "capture" not in type_command("eventhub", "show", "unfilmed").output

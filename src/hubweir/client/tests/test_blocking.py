@@ -36,6 +36,19 @@ def test_send_receive_and_describe_without_a_loop(namespace: RunningNamespace, n
         receiver.close()
 
 
+def test_all_partitions_are_asked_at_once(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    with client_of(namespace, new_hub(partition_count=3)) as client:
+        client.sender(partition_id="1").send([b"a", b"b"])
+        states = client.partitions(("2", "1", "0"))
+        assert [state.partition_id for state in states] == ["2", "1", "0"]
+        assert [state.last_sequence_number for state in states] == [-1, 1, -1]
+        runs = client.receiver("1", limit=1).receive_runs(1, max_wait_s=5)
+        assert [list(run.sequence_numbers()) for run in runs] == [[0]]
+        assert len(runs[0].deliveries) and runs[0].data
+        with pytest.raises(ServiceError, match="7"):
+            client.partitions(("0", "7"))
+
+
 def test_errors_are_those_of_the_coroutines(namespace: RunningNamespace) -> None:
     with client_of(namespace, "no-such-hub") as client:
         for call in (client.describe, client.receiver("0").open, lambda: client.sender().send([b"x"])):

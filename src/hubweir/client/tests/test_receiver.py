@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
@@ -77,6 +78,58 @@ def test_receiver_that_nobody_reads_takes_no_more_than_its_credit(namespace: Run
         await asyncio.sleep(0.2)
         assert 0 < receiver._untaken <= 100
         assert await read(receiver, 500) == list(range(500))
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+@pytest.mark.parametrize("credit", [7, 10_000])
+def test_limited_receiver_never_takes_one_more(namespace: RunningNamespace, new_hub: NewHub, credit: int) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        connection = await connect(namespace)
+        await (await Sender.open(connection, hub)).send([b"x"] * 500)
+        receiver = await Receiver.open(connection, partition(hub), credit=credit, limit=123)
+        assert await read(receiver, 123) == list(range(123))
+        assert await receiver.receive(max_wait_s=0.1) is None
+        assert receiver._link.credit == 0
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+class CountingLink:
+    """A link whose engine has counted deliveries before it tells of them; it remembers what it was granted in all."""
+
+    def __init__(self) -> None:
+        self.credit = 0
+        self.granted = 0
+
+    def grant(self, credit: int) -> None:
+        self.granted += credit - self.credit
+        self.credit = credit
+
+
+def test_limit_holds_when_one_read_brings_several_runs(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    """The engine counts all deliveries of a read first: the credit of the first run's turn is that after the last."""
+    hub = new_hub()
+
+    async def scenario() -> None:
+        connection = await connect(namespace)
+        await (await Sender.open(connection, hub)).send([b"x"] * 40)
+        source = await Receiver.open(connection, partition(hub))
+        run = await source.receive(max_wait_s=WAIT_S)
+        assert run is not None
+        link = CountingLink()
+        receiver = await Receiver.open(connection, partition(hub), limit=100, credit=100)
+        receiver._ungranted, receiver._untaken, receiver._link = 100, 0, link  # type: ignore[assignment]
+        receiver._top_up()
+        assert (link.credit, link.granted) == (100, 100)
+        link.credit -= 80
+        for _ in range(2):
+            receiver.on_deliveries(DeliveriesReceived(receiver._link, run.data, run.deliveries, 40))
+        assert link.granted == 100
         await connection.close()
 
     run_on("asyncio", scenario())

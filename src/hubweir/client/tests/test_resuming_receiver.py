@@ -35,6 +35,39 @@ def test_lost_connection_is_not_seen_by_the_reader(namespace: RunningNamespace, 
     run_on("asyncio", scenario())
 
 
+def test_limit_holds_over_connections(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        async with client_of(namespace, hub) as client:
+            await client.sender().send([b"x"] * 100)
+            receiver = client.receiver("0", credit=10, limit=55)
+            taken: list[int] = []
+            while (run := await receiver.receive(max_wait_s=0.3)) is not None:
+                taken += run.sequence_numbers()
+                (await client.connection())._abort()
+            assert taken == list(range(55))
+
+    run_on("asyncio", scenario())
+
+
+def test_many_runs_come_in_one_wait(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        async with client_of(namespace, hub) as client:
+            await client.sender().send([b"x"] * 100)
+            receiver = client.receiver("0", credit=10)
+            runs = await receiver.receive_runs(60, max_wait_s=5)
+            taken = [number for run in runs for number in run.sequence_numbers()]
+            assert taken == list(range(len(taken))) and 60 <= len(taken) < 70
+            rest = await receiver.receive_runs(1_000, max_wait_s=0.3)  # fewer, when no more come in time
+            assert sum(map(len, rest)) == 100 - len(taken)
+            assert await receiver.receive_runs(1, max_wait_s=0.01) == []
+
+    run_on("asyncio", scenario())
+
+
 def test_latest_is_fixed_when_it_opens_so_that_no_second_attach_skips(
     namespace: RunningNamespace, new_hub: NewHub
 ) -> None:

@@ -18,14 +18,13 @@ def unserved(config: EmulatorConfig) -> list[tuple[str, str]]:
 
 
 def test_all_of_a_namespace_of_hubs_is_served() -> None:
-    assert unserved(parsed(hubs_file({**HUB, "CaptureDescription": {"Enabled": False}}))) == []
+    assert unserved(parsed(hubs_file({**HUB, "CaptureDescription": CAPTURE}))) == []
 
 
-def test_each_queue_and_topic_and_capture_is_named_as_not_served() -> None:
+def test_each_queue_and_topic_is_named_as_not_served() -> None:
     bus = {"Name": "bus", "Queues": [{"Name": "q"}, {"Name": "r"}], "Topics": [{"Name": "t"}]}
-    data = namespaces_file({"Entities": [{**HUB, "CaptureDescription": CAPTURE}]}, Namespaces=[bus])
+    data = namespaces_file({"Entities": [HUB]}, Namespaces=[bus])
     assert unserved(parsed(data)) == [
-        ('capture of the event hub "h" is not served by hubweir', "NamespaceConfig[0].Entities[0].CaptureDescription"),
         ('the queue "q" is not served by hubweir', "Namespaces[0].Queues[0].Name"),
         ('the queue "r" is not served by hubweir', "Namespaces[0].Queues[1].Name"),
         ('the topic "t" is not served by hubweir', "Namespaces[0].Topics[0].Name"),

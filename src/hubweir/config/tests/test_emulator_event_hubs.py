@@ -166,7 +166,6 @@ def test_capture_is_read_with_its_destination_flat_or_nested() -> None:
     ("capture", "problem"),
     [
         ({"Enabled": "on"}, ("wrong type", "Enabled")),
-        ({"Enabled": True}, ("contradiction", "Destination")),
         ({"Encoding": "Parquet"}, ("bad value", "Encoding")),
         ({"IntervalInSeconds": 59}, ("bad value", "IntervalInSeconds")),
         ({"IntervalInSeconds": 901}, ("bad value", "IntervalInSeconds")),

@@ -3,7 +3,8 @@ partition_ids is an array, not a list; counts are int; times are timestamps; som
 
 Hub: name, type, created_at, partition_count, partition_ids, georeplication_factor; a summary for hubweir's own tools
 adds retention_ms (long), durability ("durable" or "relaxed"), consumer_groups and revoked_publishers (lists), status,
-user_metadata, updated_at. The same keys, all but the name optional, say what a hub is to be created with or changed to.
+user_metadata, updated_at, and capture (a map, capture_forms.py) where it was set. The same keys, all but the name
+optional, say what a hub is to be created with or changed to.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
 from hubweir.broker.commands import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.gateway.amqp.capture_forms import capture_map, wanted_capture
 from hubweir.namespace.descriptions import EventHubDescription, GroupDetails, NamespaceDescription, parse_availability
 from hubweir.throughput_unit.usage import HourUsage
 
@@ -47,6 +49,7 @@ def hub_summary(hub: EventHubDescription) -> dict[str, object]:
         "status": hub.availability.text,
         "user_metadata": hub.user_metadata,
         "updated_at": Timestamp(hub.updated_at_ms),
+        **({} if hub.capture is None else {"capture": capture_map(hub.capture)}),
     }
 
 
@@ -167,6 +170,8 @@ def _with(hub: EventHubDescription, wanted: dict[object, object]) -> EventHubDes
                 if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
                     raise _wrong("consumer_groups", "a list of strings")
                 hub = replace(hub, consumer_groups=tuple(value))
+            case "capture":
+                hub = replace(hub, capture=wanted_capture(hub.capture, value))
             case _:
                 raise ServiceError(ARGUMENT_ERROR, f"An event hub has no setting {str(key)[:64]!r}.")
     return hub

@@ -3,6 +3,7 @@
 | operation              | type (com.microsoft: in front) | right              | answer                    |
 |------------------------|--------------------------------|--------------------|---------------------------|
 | READ                   | eventhub, partition            | any, on the hub    | 200, a map                |
+| READ                   | capture                        | any, on the hub    | 200, a partition's map    |
 | LIST                   | eventhub                       | Manage, everywhere | 200, a list of maps       |
 | CREATE, UPDATE, DELETE | eventhub                       | Manage, on the hub | 201 or 200, the hub's map |
 | CREATE, UPDATE, DELETE | consumergroup                  | Manage, on the hub | 201 or 200, the hub's map |
@@ -24,8 +25,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands import CaptureState, PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.capture_forms import capture_state_map
 from hubweir.gateway.amqp.management_forms import (
     group_map,
     hub_map,
@@ -45,6 +47,7 @@ from hubweir.namespace.rights import Rights
 if TYPE_CHECKING:
     from hubweir.gateway.management import Management
 
+CAPTURE = "com.microsoft:capture"
 NAMESPACE, NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
 EVENT_HUB, PARTITION, CONSUMER_GROUP, REVOKED_PUBLISHER = (
     "com.microsoft:eventhub",
@@ -100,6 +103,19 @@ class ManagementNode(RequestNode):
                 self.answer(message, size, OK, "OK", partition_map(hub, partition_id, info))
 
         self._management.partition_info(hub, partition_id, answered)
+
+    def _read_capture(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.ALL, name)
+        hub = self._management.hub(name).name
+        partition_id = text_property(message, "partition") or ""
+
+        def answered(state: CaptureState | ServiceError) -> None:
+            if isinstance(state, ServiceError):
+                self.refuse(message, size, state, entity=hub)
+            else:
+                self.answer(message, size, OK, "OK", capture_state_map(hub, partition_id, state))
+
+        self._management.capture_state(hub, partition_id, answered)
 
     def _read_namespace(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, "")
@@ -210,6 +226,7 @@ def _named(message: Message, what: str) -> str:
 _STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]] = {
     ("READ", EVENT_HUB): ManagementNode._read_hub,
     ("READ", PARTITION): ManagementNode._read_partition,
+    ("READ", CAPTURE): ManagementNode._read_capture,
     ("READ", NAMESPACE): ManagementNode._read_namespace,
     ("UPDATE", NAMESPACE): ManagementNode._change_namespace,
     ("READ", NAMESPACE_USAGE): ManagementNode._read_usage,

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from hubweir.kernels import pure
+from hubweir.kernels import pure, pure_columns
 
 
 def compiled_kernels() -> SimpleNamespace | None:
@@ -33,6 +33,35 @@ def kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
 @pytest.fixture
 def compiled() -> SimpleNamespace:
     found = compiled_kernels()
+    if found is None:
+        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
+    return found
+
+
+def compiled_column_kernels() -> SimpleNamespace | None:
+    """The compiled kernels of columns under one name, or None when they were not built."""
+    try:
+        halves = [importlib.import_module(f"hubweir.kernels.{half}") for half in ("_columns", "_capture")]
+    except ImportError:
+        return None
+    return SimpleNamespace(
+        **{name: getattr(half, name) for half in halves for name in dir(half) if name in pure_columns.__all__}
+    )
+
+
+@pytest.fixture(params=["pure", "compiled"])
+def column_kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
+    if request.param == "pure":
+        return pure_columns
+    found = compiled_column_kernels()
+    if found is None:
+        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
+    return found
+
+
+@pytest.fixture
+def compiled_columns() -> SimpleNamespace:
+    found = compiled_column_kernels()
     if found is None:
         pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
     return found

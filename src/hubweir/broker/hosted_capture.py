@@ -1,0 +1,342 @@
+"""Runs the capture of one partition beside its log: capture/capture.py decides, this waits, reads and writes.
+
+One step at a time: a look at the window, by the clock; then for a file: the intent is made durable, the log is read in
+pieces that are encoded and written on threads of the pool, the file is committed, the mark is moved. The loop only
+hands over; a file of any size costs it one short turn a piece. Reading the log here is no reader of a consumer group
+and no egress.
+
+Any failure (a destination that is away, a full disk) is waited out, ever longer, and the same step is done again from
+the intent on. After a crash: see capture_mark.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from hubweir.broker.capture_places import CaptureWorld
+from hubweir.broker.captured_file import CapturedFile
+from hubweir.capture.capture import Capture
+from hubweir.capture.capture_mark import CaptureMark, save_mark
+from hubweir.env import Result, Timer
+from hubweir.errors import CorruptStore, HubweirError
+from hubweir.messaging_store.log import Log, Refused, Run
+from hubweir.namespace.capture_description import CaptureDescription
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+# How often a window is looked at for its size; its time ends to the millisecond.
+LOOK_MS = 1_000
+PIECE_BYTES = 4 * 1024 * 1024
+FIRST_RETRY_MS, LONGEST_RETRY_MS = 1_000, 60_000
+# Names that others took in the same seconds, before it is taken for a fault of the destination.
+TAKEN_NAMES = 1_000
+
+
+class HostedCapture:
+    """See the module's text. Used on the loop. folder: of the log, where the mark lies."""
+
+    def __init__(self, world: CaptureWorld, log: Log, folder: str, capture: Capture, name: str) -> None:
+        """name: for people. The mark is durable already."""
+        self._world = world
+        self._env = world.env
+        self._log = log
+        self._folder = folder
+        self._capture = capture
+        self._name = name
+        self._timer: Timer | None = None
+        self._busy = False
+        self._slot = capture.description.destination
+        self._stopped = False
+        self._on_idle: list[Callable[[], None]] = []
+        self._again = capture.mark.intent is not None  # a file of this intent may be there
+        self._retry_ms = 0
+        self.failure: str | None = None
+        self.is_over_quota = False
+
+    # What it tells
+
+    @property
+    def mark(self) -> CaptureMark:
+        return self._capture.mark
+
+    @property
+    def behind_events(self) -> int:
+        """Events in the log that are in no finished file."""
+        return max(0, self._log.bounds.next_index - self.mark.next_index)
+
+    @property
+    def behind_bytes(self) -> int:
+        """Their size as the log counts it."""
+        return max(0, self._log.bounds.next_offset - self.mark.next_offset)
+
+    @property
+    def keep_from(self) -> int | None:
+        """What retention must leave; None when capture is so far behind that retention may go on without it."""
+        is_over = self.behind_bytes > self._world.places.quota.size_bytes
+        if is_over and not self.is_over_quota:
+            logger.error(
+                "capture of %s is %d bytes behind, over its quota of %d: retention removes what was not captured (%s)",
+                self._name, self.behind_bytes, self._world.places.quota.size_bytes, self.failure or "no failure",
+            )  # fmt: skip
+        self.is_over_quota = is_over
+        return None if is_over else self._capture.keep_from
+
+    @property
+    def kept_longer_ms(self) -> int:
+        """How long retention waits for it at most."""
+        return self._world.places.quota.age_ms
+
+    @property
+    def alarm(self) -> str | None:
+        """What the operator must know."""
+        if self.is_over_quota:
+            return f"capture of {self._name} is over its quota: events are lost to it ({self.failure or 'too slow'})"
+        return None if self.failure is None else f"capture of {self._name} fails: {self.failure}"
+
+    # Its life
+
+    def start(self) -> None:
+        self._look()
+
+    def change(self, description: CaptureDescription) -> None:
+        """Other settings: the open window goes on with them, a file that is being made goes on as it is."""
+        self._capture.description = description
+        if not self._busy:
+            self._look()
+
+    def stop(self, on_idle: Callable[[], None]) -> None:
+        """Begin nothing any more; on_idle is called, maybe at once, when no call of it is under way."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._busy:
+            self._on_idle.append(on_idle)
+        else:
+            on_idle()
+
+    # The window
+
+    def _look(self) -> None:
+        """End the window, if it is over; else look again later."""
+        if self._stopped or self._busy:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.mark.intent is not None:
+            self._begin(lambda: self._make(self.mark))
+            return
+        bounds = self._log.bounds
+        gone = self._capture.pass_over_trimmed(bounds)
+        if gone is not None:
+            self._count_lost([gone])
+        wait_ms = self._capture.wait_ms(bounds, self._env.monotonic_ms())
+        if not wait_ms and self._capture.may_skip(bounds):
+            self._capture.open_next(self._env.monotonic_ms())
+            wait_ms = self._capture.wait_ms(bounds, self._env.monotonic_ms())
+        if wait_ms:
+            self._timer = self._env.call_later(min(wait_ms, LOOK_MS), self._look)
+        else:
+            self._begin(self._end_window)
+
+    def _end_window(self) -> None:
+        """Find where the window ends: at its size, when the log has come that far."""
+        bounds = self._log.bounds
+        size_end = self._capture.window.size_end(bounds.next_offset)
+        if size_end is None:
+            self._intend(bounds.next_index, bounds.next_offset)
+            return
+
+        def found(end: int | Refused) -> None:
+            if isinstance(end, Refused):
+                self._fail(end.error)
+            else:
+                # One event at least, or a window smaller than an event would never end.
+                self._intend(max(end, min(self.mark.next_index + 1, bounds.next_index)), size_end)
+
+        answer = self._log.find_offset(size_end, found)
+        if isinstance(answer, int):
+            found(answer)
+
+    def _intend(self, end: int, end_offset: int) -> None:
+        """Make the intent durable, under a name that nobody has."""
+        env, places, folder = self._env, self._world.places, self._folder
+        now_ms, monotonic_ms = env.now_ms(), env.monotonic_ms()
+        capture = self._capture
+
+        def intend() -> CaptureMark:
+            last_second = 0
+            for _ in range(TAKEN_NAMES):
+                mark = capture.intend(
+                    end, end_offset, now_ms=now_ms, monotonic_ms=monotonic_ms, last_second=last_second
+                )
+                assert mark.intent is not None
+                destination = places.destination(mark.intent.destination, mark.intent.container)
+                if not destination.exists(mark.intent.name):
+                    env.fault("capture.before_intent")
+                    save_mark(env.files, folder, mark)
+                    env.fault("capture.after_intent")
+                    return mark
+                last_second = mark.intent.second
+            raise FileExistsError(f"{TAKEN_NAMES} names in a row are taken in the destination")
+
+        self._offload(intend, self._make)
+
+    # The file
+
+    def _make(self, mark: CaptureMark) -> None:
+        self._capture.mark = mark
+        if mark.intent is None:
+            self._end()
+            return
+        self._read_on(CapturedFile(mark.intent, mark.sync_marker(mark.intent.first)))
+
+    def _read_on(self, making: CapturedFile) -> None:
+        """Read the next piece of the log, or finish the file."""
+        if self._stopped:
+            self._give_up(making)
+            return
+        if making.next >= making.intent.end:
+            self._commit(making)
+            return
+
+        def answered(run: Run | Refused) -> None:
+            if isinstance(run, Run):
+                self._write(making, run)
+            elif isinstance(run.error, CorruptStore) and run.error.resume_index is not None:
+                self._lose(making, run.error.resume_index)
+                self._read_on(making)
+            else:
+                self._fail(run.error, making)
+
+        answer = self._log.read(making.next, max_bytes=PIECE_BYTES, on_done=answered)
+        if isinstance(answer, Run):
+            answered(answer)
+
+    def _write(self, making: CapturedFile, run: Run) -> None:
+        """Encode a piece and write it, on a thread."""
+        if run.first_index > making.next or not len(run.data):
+            self._lose(making, run.first_index if len(run.data) else making.intent.end)
+        if making.next >= making.intent.end:
+            self._read_on(making)
+            return
+
+        def written(_: None) -> None:
+            making.next = run.next_index
+            self._read_on(making)
+
+        self._offload(lambda: making.add(self._world.places, run), written, making)
+
+    def _lose(self, making: CapturedFile, resume: int) -> None:
+        """The log has no events before resume any more."""
+        end = min(max(resume, making.next + 1), making.intent.end)
+        making.lost.append((making.next, end))
+        making.next = end
+
+    def _commit(self, making: CapturedFile) -> None:
+        env, places, again = self._env, self._world.places, self._again
+        self._again = True
+
+        def commit() -> bool:
+            destination = places.destination(making.intent.destination, making.intent.container)
+            if making.lost and again and destination.exists(making.intent.name):
+                # It was finished when the log had these events still.
+                making.abandon()
+                return False
+            making.write(places, making.blocks.flush())
+            assert making.archive is not None
+            env.fault("capture.before_commit")
+            making.archive.commit()
+            env.fault("capture.after_commit")
+            return True
+
+        self._offload(commit, lambda made: self._move(making, made), making)
+
+    def _move(self, making: CapturedFile, made: bool) -> None:
+        """The file is there: move the mark behind it."""
+        unsound = [(found.start, found.end) for found in making.blocks.unsound]
+        lost = [*making.lost, *unsound] if made else []
+        env, folder = self._env, self._folder
+        moved = self._capture.finished(
+            self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms()
+        )  # fmt: skip
+
+        def move() -> None:
+            save_mark(env.files, folder, moved)
+            env.fault("capture.after_mark")
+
+        def done(_: None) -> None:
+            self._capture.mark = moved
+            self._again = False
+            self._finished(making, lost)
+
+        self._offload(move, done)
+
+    def _finished(self, making: CapturedFile, lost: list[tuple[int, int]]) -> None:
+        counters = self._world.counters
+        counters.add("capture.files")
+        counters.add("capture.events", making.blocks.events)
+        counters.add("capture.bytes", making.size)
+        self._count_lost(lost)
+        if self.failure is not None:
+            logger.info("capture of %s goes on, %d events behind", self._name, self.behind_events)
+        self.failure = None
+        self._retry_ms = 0
+        self._end()
+
+    def _count_lost(self, lost: list[tuple[int, int]]) -> None:
+        for first, end in lost:
+            self._world.counters.add("capture.uncaptured_events", end - first)
+            logger.error("capture of %s: events %d to %d were not captured", self._name, first, end - 1)
+
+    # Steps
+
+    def _begin(self, step: Callable[[], None]) -> None:
+        """Start what ends by `_end`, when a slot of the destination is free."""
+        self._busy = True
+        intent = self.mark.intent
+        self._slot = self._capture.description.destination if intent is None else intent.destination
+        self._world.slots.take(self._slot, lambda: self._end() if self._stopped else step())
+
+    def _end(self, *, retry_ms: int = 0) -> None:
+        self._busy = False
+        self._world.slots.give(self._slot)
+        if self._stopped:
+            waiting, self._on_idle = self._on_idle, []
+            for callback in waiting:
+                callback()
+        else:
+            # Not inside this call: a partition that is far behind must not keep the loop.
+            self._timer = self._env.call_later(retry_ms, self._look)
+
+    def _offload(self, call: Callable[[], T], then: Callable[[T], None], making: CapturedFile | None = None) -> None:
+        def done(result: Result[T]) -> None:
+            try:
+                value = result.value()
+            except (OSError, HubweirError) as error:
+                self._fail(error, making)
+            else:
+                then(value)
+
+        self._env.offload(call, done)
+
+    def _fail(self, error: Exception, making: CapturedFile | None = None) -> None:
+        """Wait, then do it again."""
+        self._world.counters.add("capture.failures")
+        if self.failure is None:
+            logger.warning(
+                "capture of %s fails and is tried again; events are kept meanwhile, up to %d bytes: %s",
+                self._name, self._world.places.quota.size_bytes, error,
+            )  # fmt: skip
+        self.failure = str(error)
+        self._retry_ms = min(LONGEST_RETRY_MS, 2 * self._retry_ms) or FIRST_RETRY_MS
+        self._give_up(making, retry_ms=self._retry_ms)
+
+    def _give_up(self, making: CapturedFile | None, *, retry_ms: int = 0) -> None:
+        if making is None or making.archive is None:
+            self._end(retry_ms=retry_ms)
+        else:
+            self._env.offload(making.abandon, lambda _: self._end(retry_ms=retry_ms))

@@ -1,0 +1,329 @@
+"""Capture beside a log: windows to the millisecond of virtual time, what is in files, who waits for whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hubweir.broker.broker import Broker
+from hubweir.broker.capture_places import CaptureQuota
+from hubweir.broker.commands import Answer, CreatePartition, DeletePartition, Done, Refusal
+from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
+from hubweir.capture.destination import LocalFolder
+from hubweir.counters import Counters
+from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.messaging_store import MessagingStore
+
+START = "2023/11/14/22"
+MARK = f"store-0/logs/{LOG_ID}/capture"
+
+
+def test_window_ends_after_its_interval_to_the_millisecond() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.env.run(100)
+        world.send(3)
+        world.env.run(59_999)
+        assert not world.archives()
+        world.env.run(60_500)
+        assert list(world.archives()) == [f"capture/ns/hub/0/{START}/14/20.avro"]
+        assert [len(file) for file in world.records()] == [3]
+        world.env.run(120_500)
+        assert list(world.archives())[1:] == [f"capture/ns/hub/0/{START}/15/20.avro"]
+        world.check()
+
+
+def test_window_ends_at_its_size_without_waiting_for_its_time() -> None:
+    with CaptureWorld(description=replace(CAPTURED, interval_s=900)) as world:
+        world.open()
+        world.send(100, size=50)
+        world.run_s(10)
+        sizes = [len(file) for file in world.records()]
+        assert len(sizes) > 3
+        assert max(sizes) - min(sizes) <= 1, "every full window has its size"
+        world.check(complete=False)
+        assert world.state().behind_bytes < CAPTURED.size_limit_bytes
+
+
+def test_window_without_events_makes_an_empty_file_by_setting() -> None:
+    for skip, files in ((False, 3), (True, 0)):
+        with CaptureWorld(description=replace(CAPTURED, skip_empty_archives=skip)) as world:
+            world.open()
+            world.run_s(190)
+            assert world.records() == [[]] * files
+            world.send(1)
+            world.run_s(60)
+            world.check()
+
+
+def test_only_events_after_enabling_are_captured() -> None:
+    with CaptureWorld(description=None) as world:
+        world.open()
+        world.send(7)
+        world.run_s(1)
+        assert world.change(CAPTURED) == [Done()]
+        world.send(5)
+        world.run_s(70)
+        world.check(first=7)
+        assert world.state().next_sequence_number == 12
+
+
+def test_enabling_that_was_answered_survives_a_power_cut() -> None:
+    with CaptureWorld(description=None) as world:
+        world.open()
+        world.send(7)
+        world.run_s(1)
+        assert world.change(CAPTURED) == [Done()]
+        world.restart(power_cut=True)
+        world.open()
+        world.send(5)
+        world.run_s(70)
+        world.check(first=7)
+
+
+def test_enabling_that_the_disk_refuses_is_refused() -> None:
+    with CaptureWorld(description=None) as world:
+        world.open()
+        world.env.faults["capture.enabling"] = OSError("the disk is away")
+        [answer] = world.change(CAPTURED)
+        assert isinstance(answer, Refusal) and "disk is away" in answer.text
+        assert not world.state().is_running
+        world.env.faults.clear()
+        assert world.change(CAPTURED) == [Done()]
+
+
+def test_disabling_ends_it_and_enabling_again_starts_afresh() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.send(5)
+        world.run_s(70)
+        world.send(4)
+        assert world.change(replace(CAPTURED, enabled=False)) == [Done()]
+        assert not world.files.exists(MARK)
+        world.run_s(200)
+        assert [len(file) for file in world.records()] == [5]
+        world.change(CAPTURED)
+        world.send(3)
+        world.run_s(70)
+        assert [record["SequenceNumber"] for record in world.records()[1]] == [9, 10, 11]
+
+
+def test_disabling_that_a_crash_interrupts_leaves_no_mark_to_go_on_from() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.send(5)
+        world.run_s(10)
+        world.restart()
+        world.description = replace(CAPTURED, enabled=False)
+        world.open()
+        assert not world.files.exists(MARK)
+
+
+def test_changed_settings_hold_for_the_open_window() -> None:
+    with CaptureWorld(description=replace(CAPTURED, interval_s=900)) as world:
+        world.open()
+        world.send(2)
+        world.run_s(30)
+        world.change(replace(CAPTURED, archive_name_format=turned()))
+        world.run_s(31)
+        assert [name.split("/")[1] for name in world.archives()] == ["2023-hub"]
+
+
+def turned() -> str:
+    return "{Year}-{EventHub}/{PartitionId}/{Month}/{Day}/{Hour}/{Minute}/{Second}/{Namespace}"
+
+
+def test_name_that_somebody_has_taken_is_left_alone() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        taken = LocalFolder(world.files, "capture").begin(f"ns/hub/0/{START}/14/20.avro")
+        taken.write([b"somebody's"])
+        taken.commit()
+        world.send(2)
+        world.run_s(70)
+        assert world.files.bytes_of(f"capture/ns/hub/0/{START}/14/20.avro") == b"somebody's"
+        assert world.state().last_file == f"ns/hub/0/{START}/14/21.avro"
+
+
+class Away:
+    """The local folder, with a switch that takes it away."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_away = False
+        exists, begin = LocalFolder.exists, LocalFolder.begin
+
+        def asked(step: object) -> object:
+            def call(folder: LocalFolder, name: str) -> object:
+                if self.is_away:
+                    raise OSError("the destination is away")
+                return step(folder, name)  # type: ignore[operator]
+
+            return call
+
+        monkeypatch.setattr(LocalFolder, "exists", asked(exists))
+        monkeypatch.setattr(LocalFolder, "begin", asked(begin))
+
+
+def test_a_destination_that_is_away_loses_nothing_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = Away(monkeypatch)
+    with CaptureWorld(retention_ms=HOUR_MS) as world:
+        world.open()
+        world.send(5)
+        world.run_s(61)
+        away.is_away = True
+        for _ in range(8):
+            world.send(40, size=60)
+            world.run_s(1_800)
+        state = world.state()
+        assert state.failure == "the destination is away"
+        assert state.behind_events == 320
+        assert world.counters.get("capture.failures") > 5
+        assert [record.levelname for record in caplog.records] == ["WARNING"], "one line, however often it is tried"
+        assert world.broker is not None and "is away" in world.broker.alarms[0]
+        away.is_away = False
+        world.run_s(200)
+        world.check()
+        assert world.state().failure == ""
+        assert not world.broker.alarms
+
+
+def test_a_time_away_without_events_makes_one_empty_file_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = Away(monkeypatch)
+    with CaptureWorld() as world:
+        world.open()
+        world.send(5)
+        world.run_s(61)
+        away.is_away = True
+        world.run_s(3 * 3_600)
+        away.is_away = False
+        world.run_s(59)
+        assert [len(file) for file in world.records()] == [5, 0]
+
+
+def test_a_service_that_was_down_for_long_makes_one_empty_file_at_most() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.run_s(10)
+        world.restart()
+        world.env.jump(5 * HOUR_MS)
+        world.open()
+        world.run_s(55)
+        assert world.records() == [[]]
+
+
+def test_retention_waits_for_capture_and_goes_on_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = Away(monkeypatch)
+    with CaptureWorld(retention_ms=HOUR_MS) as world:
+        world.open()
+        away.is_away = True
+        for _ in range(20):
+            world.send(30, size=60)
+            world.run_s(600)
+        assert first_index(world) == 0, "three hours, with a retention of one"
+        away.is_away = False
+        world.run_s(3_600)
+        world.check()
+        assert first_index(world) > 300
+
+
+def first_index(world: CaptureWorld) -> int:
+    assert world.broker is not None
+    return world.broker._partitions.get(LOG_ID).log.bounds.first_index
+
+
+@pytest.mark.parametrize("quota", [CaptureQuota(size_bytes=20_000), CaptureQuota(age_ms=HOUR_MS)], ids=["bytes", "age"])
+def test_past_the_quota_what_went_uncaptured_is_counted_by_range(
+    monkeypatch: pytest.MonkeyPatch, quota: CaptureQuota, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = Away(monkeypatch)
+    with CaptureWorld(retention_ms=HOUR_MS, quota=quota) as world:
+        world.open()
+        away.is_away = True
+        for _ in range(20):
+            world.send(30, size=60)
+            world.run_s(600)
+        assert first_index(world) > 0
+        away.is_away = False
+        world.run_s(300)
+        state, numbers = world.state(), [record["SequenceNumber"] for file in world.records() for record in file]
+        lost_to = numbers[0]
+        assert state.uncaptured_events == lost_to == world.counters.get("capture.uncaptured_events")
+        assert f" to {lost_to - 1} were not captured" in caplog.text
+        sizes = [len(file) for file in world.records()]
+        assert 0 not in sizes[: sizes.index(0)] and sum(sizes[: sizes.index(0)]) == len(numbers), (
+            "a file of lost events"
+        )
+        assert numbers == list(range(lost_to, 600))
+        world.restart()
+        world.open()
+        assert world.state().uncaptured_events == lost_to
+
+
+def test_damage_in_the_log_is_stepped_over_and_counted() -> None:
+    with CaptureWorld(description=replace(CAPTURED, interval_s=900, size_limit_bytes=10**6)) as world:
+        world.open()
+        for _ in range(30):
+            world.send(10, size=60)
+            world.run_s(0.2)
+        folder = f"store-0/logs/{LOG_ID}"
+        oldest = sorted(name for name in world.files.list(folder) if name.endswith(".log"))[0]
+        world.files.bytes_of(f"{folder}/{oldest}")[3_000] ^= 1
+        world.run_s(901)
+        numbers = [record["SequenceNumber"] for file in world.records() for record in file]
+        state = world.state()
+        assert 0 < state.uncaptured_events < 100
+        assert len(numbers) + state.uncaptured_events == 300
+        assert numbers == sorted(set(numbers))
+
+
+def test_a_damaged_mark_begins_again_with_the_oldest_event_and_says_so() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.send(5)
+        world.run_s(61)
+        world.restart()
+        world.files.bytes_of(MARK)[20] ^= 1
+        world.open()
+        assert world.broker is not None and "is damaged" in world.broker.alarms[0]
+        world.run_s(61)
+        numbers = [record["SequenceNumber"] for file in world.records() for record in file]
+        assert numbers == [0, 1, 2, 3, 4] * 2
+
+
+def test_a_partition_that_is_deleted_takes_its_mark_along() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.send(5)
+        world.env.run(60_005)
+        assert world.ask(DeletePartition(LOG_ID), run_ms=1_000) == [Done()]
+        assert not world.files.exists(MARK)
+        world.run_s(200)
+
+
+def test_a_stop_in_the_middle_of_a_file_ends_soon_and_the_next_start_makes_the_file() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.send(80)
+        world.env.run(60_030)
+        stopped: list[bool] = []
+        assert world.broker is not None
+        world.broker.stop(lambda: stopped.append(True))
+        world.run_s(5)
+        assert stopped == [True]
+        world.restart()
+        world.open()
+        world.run_s(61)
+        world.check()
+
+
+def test_a_broker_without_places_refuses_capture() -> None:
+    with CaptureWorld() as world:
+        broker = Broker(world.env, MessagingStore.open(world.env, "store-0"), Counters())
+        answers: list[Answer] = []
+        broker.submit(CreatePartition(LOG_ID, "hub", "0", Durability.DURABLE, HOUR_MS, "", CAPTURED), answers.append)
+        world.run_s(1)
+        [answer] = answers
+        assert isinstance(answer, Refusal) and "no place" in answer.text

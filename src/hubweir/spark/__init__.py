@@ -1,0 +1,14 @@
+"""Event hubs in Spark: `format("eventhubs")` and `format("eventhubs-capture")`. Floor: apps.
+
+Start with data_source.py, what PySpark calls; options.py says what a user may ask. Where a read starts and ends is
+positions.py, what is in one micro-batch offsets.py, which task reads which events range_tasks.py; event_range.py reads
+one range of one partition into Arrow record batches and knows nothing of Spark. stream_reader.py and batch_reader.py
+put these together, capture_reader.py reads captured files. The page is docs/spark.md.
+
+This front page carries the two names that users need, `register` and `session`; PySpark is loaded when one is called.
+"""
+
+from hubweir.spark.local_session import session
+from hubweir.spark.registration import register
+
+__all__ = ["register", "session"]

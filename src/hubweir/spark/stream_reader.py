@@ -1,0 +1,136 @@
+"""An event hub as a stream: how far each micro-batch goes, and which tasks read it.
+
+Spark makes one of these a query, in a process beside the driver, where it keeps its connection; a copy made at the
+start goes to the tasks, which use `read` alone. What Spark calls, and when, is told in docs/spark.md; what the numbers
+of an offset mean is in offsets.py. After a crash of the driver the checkpoint's ends are planned again, with the same
+ranges and the same tasks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from hubweir.spark.errors import IllegalOffset
+from hubweir.spark.event_range import read_ranges, report_loss
+from hubweir.spark.hub_bounds import HubBounds
+from hubweir.spark.hub_connection import close_clients
+from hubweir.spark.offsets import Bounds, Offset, batch_range, end_offset, initial_offset, plain, ranges, split_by_lag
+from hubweir.spark.options import ReadOptions
+from hubweir.spark.range_partition import RangePartition
+from hubweir.spark.range_tasks import tasks_of
+
+
+class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """See the module's text."""
+
+    def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._columns = columns
+        self._hub = HubBounds(options)
+        self._first: Offset | None = None
+        self._seen: dict[str, int] | None = None  # what the hub had when it was last asked
+        self._target: dict[str, int] | None = None  # of AvailableNow: where the query ends
+        self._batch_at_s = time.monotonic()
+
+    def initialOffset(self) -> Offset:
+        """Where a query without a checkpoint starts: resolved once, although Spark asks twice."""
+        if self._first is None:
+            self._first = initial_offset(self._hub.resolve(self._options.starting, option="startingPosition"))
+        return self._first
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Freeze the end of this run: what comes from now on is the next run's."""
+        self._target = self._highs(self._hub.bounds())
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        limit = self._options.max_events_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """The end of the next batch; start itself while there is nothing to read, or too little to bother."""
+        bounds = self._hub.bounds()
+        highs = self._highs(bounds)
+        begin = self._begin(plain(start), bounds)
+        if self._target is not None:
+            # "latest" may have been resolved after the target was frozen, so an end is never before its start.
+            highs = {key: max(begin[key], min(high, self._target.get(key, 0))) for key, high in highs.items()}
+        end = split_by_lag(begin, highs, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        events = sum(end[key] - begin[key] for key in begin)
+        if events < self._least(limit) and not self._is_late():
+            return start
+        if events:
+            self._batch_at_s = time.monotonic()
+        return end_offset(start, end)
+
+    def reportLatestOffset(self) -> dict[str, int] | None:
+        """What the hub had when it was last asked; the query's progress shows it beside the batch's end."""
+        return self._seen
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The tasks of a batch. DataLoss when events of it are gone already and that matters."""
+        begin, upto = batch_range(start, end)
+        if begin == upto:
+            return []
+        if not self._options.fail_on_data_loss:  # the hub was made anew: its numbers began again
+            begin = {key: number if number <= upto.get(key, number) else 0 for key, number in begin.items()}
+        found = ranges(begin, upto)
+        bounds = self._hub.bounds()
+        self._check_partitions(upto, bounds)
+        kept = [self._hub.kept(one, bounds[one.partition_id]) for one in found]
+        tasks = tasks_of([one for one in kept if one is not None], self._options.min_partitions)
+        return [RangePartition(task) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """In a task: the events of its ranges."""
+        assert isinstance(partition, RangePartition)
+        return read_ranges(self._options, partition.ranges, self._columns)
+
+    def commit(self, end: Offset) -> None:
+        """The checkpoint is Spark's; an event hub keeps no position for a reader."""
+
+    def stop(self) -> None:
+        """The query ends, and this process with it."""
+        close_clients()
+
+    def _highs(self, bounds: dict[str, Bounds]) -> dict[str, int]:
+        self._seen = {key: each.high for key, each in bounds.items()}
+        return dict(self._seen)
+
+    def _begin(self, begin: dict[str, int], bounds: dict[str, Bounds]) -> dict[str, int]:
+        """Where every partition goes on: one that was added meanwhile from its first event, one that was made anew
+        from its oldest, if failOnDataLoss lets it.
+        """
+        self._check_partitions(begin, bounds)
+        found = {key: begin.get(key, 0) for key in bounds}
+        for key, number in found.items():
+            if number > bounds[key].high:
+                why = f"the next one now is {bounds[key].high}: the event hub was made anew"
+                report_loss(self._options, key, bounds[key].high, number, why)
+                found[key] = bounds[key].low
+        return found
+
+    def _check_partitions(self, read: dict[str, int], bounds: dict[str, Bounds]) -> None:
+        if missing := sorted(set(read) - set(bounds)):
+            raise IllegalOffset(
+                f"event hub '{self._options.event_hub}' has no partition {', '.join(missing)}, and the checkpoint read "
+                "it: it was made anew with fewer; give the query another checkpoint folder"
+            )
+
+    def _least(self, limit: ReadLimit) -> int:
+        if self._target is not None or isinstance(limit, ReadAllAvailable) and self._options.max_events_per_trigger:
+            return 0  # AvailableNow, or a trigger that takes all there is
+        return limit.min_rows if isinstance(limit, ReadMinRows) else self._options.min_events_per_trigger
+
+    def _is_late(self) -> bool:
+        return time.monotonic() - self._batch_at_s >= self._options.max_trigger_delay_s

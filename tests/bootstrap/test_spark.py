@@ -1,0 +1,121 @@
+"""When Spark is fetched, and with what, on a small checkout of its own: nothing is installed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bootstrap import spark, verbs
+from bootstrap.environment import DEMO, TEST, Environment, NotReady
+from bootstrap.spark import JAVA, SPARK
+from bootstrap.steps import StepFailed
+
+Installed = list[tuple[str, ...]]
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Environment:
+    (tmp_path / "requirements").mkdir()
+    for name in (DEMO, TEST, SPARK, JAVA):
+        (tmp_path / "requirements" / name).write_text(f"{name}==1.0\n")
+    made = Environment(tmp_path)
+    made.python.parent.mkdir(parents=True)
+    made.python.touch()
+    made.state = {"python": made.identity(), DEMO: made.digest(f"requirements/{DEMO}")}
+    made.state |= {TEST: made.digest(f"requirements/{TEST}"), "kernels": "no", "kernel sources": made.kernel_key()}
+    made.write_state()
+    return Environment(tmp_path)
+
+
+@pytest.fixture
+def installed(env: Environment, monkeypatch: pytest.MonkeyPatch) -> Installed:
+    """What would have been installed."""
+    found: Installed = []
+
+    def install(requirements: str, *options: str) -> None:
+        found.append((requirements, *options))
+        env.state[requirements] = env.digest(f"requirements/{requirements}")
+        env.write_state()
+
+    monkeypatch.setattr(env, "install", install)
+    return found
+
+
+def java(monkeypatch: pytest.MonkeyPatch, folder: Path, said: str) -> None:
+    program = folder / "java-home" / "bin" / "java"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(folder / "java-home"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for Java")
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [('openjdk version "17.0.15"', [SPARK]), ('java version "1.8.0_1"', [SPARK, JAVA]), ("what?", [SPARK, JAVA])],
+)
+def test_spark_comes_once_and_a_java_only_where_there_is_none(
+    env: Environment,
+    installed: Installed,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    said: str,
+    expected: list[str],
+) -> None:
+    java(monkeypatch, tmp_path, said)
+    for _ in range(2):
+        spark.ensure(env)
+    assert [name for name, *_ in installed] == expected
+    assert all("--no-build-isolation" in options for _, *options in installed)
+
+
+def test_machine_without_any_java_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not spark.has_java()
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, env: Environment) -> None:
+    def install(requirements: str, *options: str) -> None:
+        raise StepFailed("no index")
+
+    monkeypatch.setattr(env, "install", install)
+
+
+def test_spark_that_cannot_be_had_is_told(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, env)
+    with pytest.raises(NotReady, match="no index\nSpark cannot be installed here"):
+        spark.ensure(env)
+
+
+def test_tests_go_on_without_spark_and_say_so(
+    env: Environment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, env)
+    spark.ensure_for_tests(env)
+    assert "NOT run" in capsys.readouterr().err
+
+
+@pytest.fixture
+def finished(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(verbs, "finish", lambda env, arguments: calls.append(list(arguments)) or 0)
+    return calls
+
+
+def test_python_gets_spark_when_it_is_asked_for(
+    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "has_java", lambda: True)
+    assert verbs.python(["job.py", "--with", "spark"], env) == 0
+    assert installed == []  # the job's own words
+    assert verbs.python(["--with", "spark", "job.py", "more"], env) == 0
+    assert [name for name, *_ in installed] == [SPARK]
+    assert finished == [["job.py", "--with", "spark"], ["job.py", "more"]]
+
+
+@pytest.mark.parametrize("arguments", [["--with"], ["--with", "flink", "job.py"]])
+def test_other_extras_are_refused(env: Environment, finished: list[list[str]], arguments: list[str]) -> None:
+    with pytest.raises(verbs.Wrong, match="the one extra is spark"):
+        verbs.python(arguments, env)
+    assert finished == []

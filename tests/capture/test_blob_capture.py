@@ -1,0 +1,138 @@
+"""Capture to a storage account: a real Azurite, gone in the middle and back, read by a standard Avro reader."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import obstore
+import pytest
+from obstore.store import AzureStore
+
+from hubweir.broker.blob_upload import BlobContainer, BlobFailure, StorageAccount, parse_storage
+from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.client.sender import Sender
+from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from tests.capture.azurite import ACCOUNT, INSTALL_S, KEY, Azurite, azurite
+
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(INSTALL_S + 120)]
+
+CONTAINER = "films"
+TO_BLOBS = CaptureDescription(
+    enabled=True, interval_s=900, size_limit_bytes=10_485_760, destination=CaptureDestination.AZURE_BLOCK_BLOB,
+    container=CONTAINER, storage_account=f"/subscriptions/s/providers/Microsoft.Storage/storageAccounts/{ACCOUNT}",
+)  # fmt: skip
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Azurite]:
+    with azurite(tmp_path / "azurite") as made:
+        made.make_container(CONTAINER)
+        yield made
+
+
+def store_of(account: Azurite) -> AzureStore:
+    return AzureStore(
+        CONTAINER, account_name=ACCOUNT, account_key=KEY, endpoint=account.endpoint, client_options={"allow_http": True}
+    )
+
+
+def records(account: Azurite) -> list[list[dict[str, Any]]]:
+    """What a standard reader finds in the blobs, in the order of their names."""
+    store = store_of(account)
+    paths = sorted(found["path"] for page in obstore.list(store) for found in page)
+    return [list(fastavro.reader(io.BytesIO(obstore.get(store, path).bytes()))) for path in paths]
+
+
+def publish(namespace: RunningNamespace, hub: str, batches: int) -> None:
+    """Large events, several megabytes in all."""
+
+    async def send() -> None:
+        connection = await Connection.open(ConnectionString.parse(namespace.connection_string()))
+        sender = await Sender.open(connection, f"{hub}/Partitions/0")
+        for _ in range(batches):
+            batch = sender.batch()
+            while batch.try_add(b"x" * 100_000):
+                pass
+            await sender.submit(batch)
+        await connection.close()
+
+    asyncio.run(send())
+
+
+def state_of(namespace: RunningNamespace, hub: str) -> dict[str, Any]:
+    async def ask() -> dict[str, Any]:
+        connection = await Connection.open(ConnectionString.parse(namespace.connection_string()))
+        try:
+            return await Management(connection).capture_state(hub, "0")
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+def until(holds: Callable[[], bool], *, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"it does not come within {seconds} s"
+        time.sleep(0.1)
+
+
+def test_blobs_hold_every_event_once_though_the_account_went_away(account: Azurite) -> None:
+    with running_namespace(capture_storage=account.connection_string) as namespace:
+        namespace.create_event_hub("blobbed", capture=TO_BLOBS)
+        publish(namespace, "blobbed", 25)
+        until(lambda: state_of(namespace, "blobbed")["files"] == 2)
+        account.stop()
+        publish(namespace, "blobbed", 25)
+        until(lambda: state_of(namespace, "blobbed")["failure"] != "")
+        away = state_of(namespace, "blobbed")
+        assert away["files"] == 2 and away["behind_events"] > 200
+        assert any("blobbed/0 fails" in alarm for alarm in namespace.service.alarms)
+        account.start()
+        until(lambda: state_of(namespace, "blobbed")["files"] == 4)
+        back = state_of(namespace, "blobbed")
+        assert (back["failure"], back["uncaptured_events"]) == ("", 0)
+    files = records(account)
+    numbers = [record["SequenceNumber"] for file in files for record in file]
+    assert numbers == list(range(back["next_sequence_number"]))
+    assert len(files) == 4
+
+
+def test_a_container_that_is_missing_is_told_by_its_name(account: Azurite) -> None:
+    container = BlobContainer(parse_storage(account.connection_string), "nowhere")
+    archive = container.begin("a/b.avro")
+    with pytest.raises(BlobFailure, match="ContainerNotFound"):
+        archive.write([b"x"])
+        archive.commit()
+
+
+def test_a_blob_is_there_when_it_is_committed_and_not_before(account: Azurite) -> None:
+    container = BlobContainer(parse_storage(account.connection_string), CONTAINER)
+    archive = container.begin("a/b.avro")
+    archive.write([b"x" * 20_000_000, bytearray(b"y")])
+    assert not container.exists("a/b.avro")
+    archive.commit()
+    assert container.exists("a/b.avro")
+    given_up = container.begin("a/c.avro")
+    given_up.write([b"x" * 20_000_000])
+    given_up.abandon()
+    assert not container.exists("a/c.avro")
+    again = container.begin("a/b.avro")
+    again.write([b"z"])
+    again.commit()
+    assert obstore.get(store_of(account), "a/b.avro").bytes() == b"z"
+
+
+def test_a_wrong_key_is_a_failure_and_no_answer(account: Azurite) -> None:
+    container = BlobContainer(StorageAccount(ACCOUNT, account.endpoint, "AAAA", ""), CONTAINER)
+    with pytest.raises(BlobFailure, match="403"):
+        container.exists("a")

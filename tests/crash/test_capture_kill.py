@@ -1,0 +1,224 @@
+"""kill -9 of a server that captures: at random moments under load, and at every step of making a file.
+
+Afterwards the captured files and the log together hold every event that was accepted: files one after another without
+a gap or a repeat from the first event on, up to the mark; the log from the mark on. No file that was finished ever has
+other bytes than it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.client.sender import Sender
+from hubweir.errors import HubweirError
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.server_process import ServerProcess
+from tests.capture.captured import captured_files, wrong_order
+
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+HUB, PARTITIONS = "captured", 2
+POINTS = (
+    "capture.before_intent", "capture.after_intent", "capture.before_commit", "capture.after_commit",
+    "capture.after_mark",
+)  # fmt: skip
+WAIT_S = 30.0
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]
+
+
+class CaptureLoad:
+    """Publishes numbered events, large ones, so that windows of 10 MiB end often; checks files after each life."""
+
+    def __init__(self, target: str, folder: Path) -> None:
+        self._target = ConnectionString.parse(target)
+        self.folder = folder
+        self._next = [0] * PARTITIONS
+        self.accepted: list[set[int]] = [set() for _ in range(PARTITIONS)]
+        self._digests: dict[str, str] = {}
+        self.files = 0
+
+    async def create_hub(self) -> None:
+        connection = await Connection.open(self._target)
+        try:
+            await Management(connection).create_hub(
+                HUB, partition_count=PARTITIONS, retention_ms=86_400_000, durability="durable",
+                capture={"enabled": True, "interval_s": 900, "size_limit_bytes": 10_485_760},
+            )  # fmt: skip
+        finally:
+            await connection.close()
+
+    async def write(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:
+        """Publish to all partitions for so long, or until the server is gone."""
+        connection = await Connection.open(self._target)
+        loop = asyncio.get_running_loop()
+        limit = loop.time() + seconds
+
+        async def write_to(partition: int) -> None:
+            sender = await Sender.open(connection, f"{HUB}/Partitions/{partition}")
+            waiting: set[asyncio.Future[Any]] = set()
+            while loop.time() < limit and not until():
+                batch = sender.batch()
+                number = self._next[partition]
+                self._next[partition] += 1
+                while batch.try_add(b"%d:%d;" % (number, batch.count) + b"x" * 60_000):
+                    pass
+                outcome = asyncio.ensure_future(sender.submit(batch))
+                outcome.add_done_callback(lambda done, n=number: self._note(partition, n, done))
+                waiting.add(outcome)
+                if len(waiting) >= 4:
+                    done, waiting = await asyncio.wait(
+                        waiting, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT_S
+                    )  # fmt: skip
+                    if any(each.exception() is not None for each in done):
+                        break
+            await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), WAIT_S)
+
+        await asyncio.gather(*(write_to(partition) for partition in range(PARTITIONS)), return_exceptions=True)
+        await connection.close()
+
+    def _note(self, partition: int, number: int, done: asyncio.Future[Any]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self.accepted[partition].add(number)
+
+    async def check(self) -> list[str]:
+        """What is wrong with the files now, with those that were finished before, and with what is behind them."""
+        wrong = []
+        self.files = 0
+        for path in sorted(self.folder.rglob("*.avro")):
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if self._digests.setdefault(str(path), digest) != digest:
+                wrong.append(f"{path} has other bytes than it had")
+        connection = await Connection.open(self._target)
+        try:
+            for partition in range(PARTITIONS):
+                files = captured_files(self.folder / "hubweir" / HUB / str(partition))
+                self.files += len(files)
+                if problem := wrong_order(files):
+                    wrong.append(f"partition {partition}: {problem}")
+                captured = sum(len(file.records) for file in files)
+                state = await Management(connection).capture_state(HUB, str(partition))
+                # What is finished between our look and the question only makes the mark larger.
+                if state["next_sequence_number"] < captured:
+                    wrong.append(f"partition {partition}: {captured} events in files, the mark is at {state}")
+                bodies = [record["Body"].partition(b";")[0] for file in files for record in file.records]
+                if len(set(bodies)) < len(bodies):
+                    wrong.append(f"partition {partition}: bodies twice")
+        finally:
+            await connection.close()
+        return wrong
+
+    async def check_all(self) -> list[str]:
+        """Every batch that was accepted is in files or, behind the last file's end, still in the log."""
+        wrong = await self.check()
+        connection = await Connection.open(self._target)
+        try:
+            for partition in range(PARTITIONS):
+                files = captured_files(self.folder / "hubweir" / HUB / str(partition))
+                numbers = {int(record["Body"].partition(b":")[0]) for file in files for record in file.records}
+                last = max(numbers, default=-1)
+                missing = {number for number in self.accepted[partition] if number < last} - numbers
+                if missing:
+                    wrong.append(f"partition {partition}: batches {sorted(missing)[:5]} were accepted and are lost")
+        finally:
+            await connection.close()
+        return wrong
+
+
+def start_load(tmp_path: Path) -> tuple[ServerProcess, CaptureLoad, dict[str, str]]:
+    folder = tmp_path / "films"
+    environment = {"PYTHONPATH": SOURCE, "HUBWEIR_CAPTURE_FOLDER": str(folder)}
+    server = ServerProcess(tmp_path / "data", environment=environment)
+    load = CaptureLoad(server.connection_string(), folder)
+    server.start()
+    asyncio.run(load.create_hub())
+    return server, load, environment
+
+
+def test_kills_under_load_lose_and_double_nothing_in_files(tmp_path: Path, measure: Callable[[int], int]) -> None:
+    seed = int(os.environ.get("HUBWEIR_FIRST_SEED") or int.from_bytes(os.urandom(4), "big"))
+    chance = random.Random(seed)
+    server, load, _ = start_load(tmp_path)
+    try:
+        for _ in range(measure(50)):
+            seconds = chance.uniform(0.2, 1.0)
+
+            async def one_life(seconds: float = seconds) -> None:
+                writing = asyncio.ensure_future(load.write(WAIT_S, until=lambda: not server.is_running))
+                await asyncio.sleep(seconds)
+                await asyncio.to_thread(server.kill9)
+                await writing
+
+            asyncio.run(one_life())
+            server.start()
+            wrong = asyncio.run(load.check())
+            assert not wrong, f"seed {seed}: {wrong[:5]}\n{server.output}"
+        asyncio.run(load.write(1.0))
+        wrong = asyncio.run(load.check_all())
+        assert not wrong, f"seed {seed}: {wrong[:5]}\n{server.output}"
+        assert load.files > 2 * PARTITIONS, "too few files to prove anything"
+    finally:
+        server.kill9()
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_an_end_at_a_step_of_making_a_file_loses_and_doubles_nothing(
+    tmp_path: Path, measure: Callable[[int], int], point: str
+) -> None:
+    server, load, environment = start_load(tmp_path)
+    server.stop()
+    try:
+        for cut in range(measure(10)):
+            crashing = ServerProcess(
+                tmp_path / "data", ports=server.ports, program=(str(Path(__file__).with_name("crashing_server.py")),),
+                environment={**environment, "CRASH_AT": point, "CRASH_COUNT": str(1 + cut % 3)},
+            )  # fmt: skip
+            crashing.begin()
+            try:
+                if crashing.becomes_ready():
+                    limit = time.monotonic() + WAIT_S
+                    # A send may fail, and it may end while the connection is opened.
+                    while crashing.is_running and time.monotonic() < limit:
+                        with suppress(OSError, HubweirError):
+                            asyncio.run(load.write(WAIT_S, until=lambda: not crashing.is_running))  # noqa: B023
+                assert not crashing.is_running, f"{point} was not reached"
+            finally:
+                crashing.kill9()
+            server.start()
+            asyncio.run(load.write(0.3))
+            wrong = asyncio.run(load.check_all())
+            assert not wrong, f"{point}: {wrong[:5]}\n{server.output}"
+            server.stop()
+    finally:
+        server.kill9()
+
+
+# The control arm: files that are wrong are found.
+
+
+def write_file(path: Path, numbers: range) -> None:
+    schema = {"type": "record", "name": "EventData", "fields": [{"name": "SequenceNumber", "type": "long"}]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, [{"SequenceNumber": number} for number in numbers])
+
+
+@pytest.mark.parametrize("second", [range(4, 9), range(6, 9)], ids=["twice", "left out"])
+def test_control_files_with_an_event_twice_or_left_out_are_found(tmp_path: Path, second: range) -> None:
+    write_file(tmp_path / "hub/0/1.avro", range(5))
+    write_file(tmp_path / "hub/0/2.avro", range(5, 9))
+    assert not wrong_order(captured_files(tmp_path))
+    write_file(tmp_path / "hub/0/2.avro", second)
+    assert wrong_order(captured_files(tmp_path))

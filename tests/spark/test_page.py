@@ -1,0 +1,46 @@
+"""The examples of docs/spark.md run, against a hub and files of their own."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fastavro
+import pytest
+
+from hubweir.capture.avro import SCHEMA
+from hubweir.spark.options import _OURS
+from tests.spark.live_hub import Hub
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+# As the page prints it, in two pieces.
+TEXT = re.compile(r'TEXT = \(\n(?:    "[^"\n]*"\n)+\)\n')
+
+
+@pytest.mark.parametrize("code", EXAMPLES, ids=[f"example-{number}" for number in range(len(EXAMPLES))])
+def test_example_runs(
+    code: str, spark: SparkSession, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "captured" / "ns" / "orders" / "0" / "2026/01/31/12/05/00.avro"
+    path.parent.mkdir(parents=True)
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(json.loads(SCHEMA)), [])
+    path.write_bytes(out.getvalue())
+    own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", code).replace(
+        '"orders"', repr(hub.name)
+    )
+    for name in ("checkpoint", "lake", "captured"):
+        own = own.replace(f'"{name}"', repr(str(tmp_path / name)))
+    exec(compile(own, "docs/spark.md", "exec"), {"__name__": "example"})
+
+
+def test_there_are_examples_and_every_option_is_told() -> None:
+    assert len(EXAMPLES) == 2
+    assert [name for name in _OURS if f"`{name}`" not in PAGE] == []
