@@ -19,9 +19,12 @@ from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, FRAME_WIDTH
 from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE, HEADER_STRUCT, KIND_EVENTS, MAGIC, VERSION
 
 try:
-    from hubweir.kernels import _amqp, _record
+    from hubweir.kernels import _amqp, _keys, _record
 
-    TWINS: dict[str, Any] = {"compiled": SimpleNamespace(**{**vars(_record), **vars(_amqp)}), "pure": pure}
+    TWINS: dict[str, Any] = {
+        "compiled": SimpleNamespace(**{**vars(_record), **vars(_amqp), **vars(_keys)}),
+        "pure": pure,
+    }
 except ImportError:
     TWINS = {"pure": pure}
 

@@ -1,9 +1,9 @@
 """Kernels: the loops that run once an event, as functions over buffers. Floor: codec.
 
 contract.py says what each promises; stored_batch.py is the one format on disk. Each kernel exists compiled
-(`_amqp.pyx`, `_record.pyx`) and in plain Python (pure.py). Import them from here: this page picks the compiled ones
-where they were built, and the twins otherwise. HUBWEIR_KERNELS=pure in the environment asks for the twins,
-HUBWEIR_KERNELS=compiled refuses to run without the compiled ones. which() says what this process has.
+(`_amqp.pyx`, `_record.pyx`, `_keys.pyx`) and in plain Python (pure.py). Import them from here: this page picks the
+compiled ones where they were built, and the twins otherwise. HUBWEIR_KERNELS=pure in the environment asks for the
+twins, HUBWEIR_KERNELS=compiled refuses to run without the compiled ones. which() says what this process has.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ scan_records = pure.scan_records
 
 if _WANTED != "pure":
     try:
-        from hubweir.kernels import _amqp, _record
+        from hubweir.kernels import _amqp, _keys, _record
     except ImportError:
         if _WANTED == "compiled":
             raise
@@ -45,11 +45,11 @@ if _WANTED != "pure":
         crc32c = _record.crc32c
         deliver = _amqp.deliver
         find_key = _record.find_key
-        find_keys = _record.find_keys
+        find_keys = _keys.find_keys
         find_offset = _record.find_offset
         find_record = _record.find_record
-        group_deliveries = _record.group_deliveries
-        hash_key = _record.hash_key
+        group_deliveries = _keys.group_deliveries
+        hash_key = _keys.hash_key
         ingest = _record.ingest
         open_events = _record.open_events
         scan_batches = _record.scan_batches

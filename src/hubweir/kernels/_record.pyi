@@ -9,6 +9,3 @@ from hubweir.kernels.pure_events import open_events as open_events
 from hubweir.kernels.pure_ingest import count_events as count_events
 from hubweir.kernels.pure_ingest import find_key as find_key
 from hubweir.kernels.pure_ingest import ingest as ingest
-from hubweir.kernels.pure_keys import find_keys as find_keys
-from hubweir.kernels.pure_keys import group_deliveries as group_deliveries
-from hubweir.kernels.pure_keys import hash_key as hash_key

@@ -5,8 +5,8 @@ from libc.string cimport memcmp, memcpy
 
 from hubweir.kernels.bytes cimport NOWHERE, store32
 from hubweir.kernels.contract cimport (
-    BATCH_FORMAT, INGEST_DONE, INGEST_MALFORMED, INGEST_NAME, INGEST_PROPERTIES, INGEST_ROOM, PROPERTIES_LIMIT,
-    PROPERTY_LIMIT,
+    BATCH_FORMAT, INGEST_DONE, INGEST_MALFORMED, INGEST_NAME, INGEST_PROPERTIES, INGEST_ROOM, KEY_ENVELOPE, KEY_MALFORMED,
+    KEY_MESSAGE, KEY_NONE, PROPERTIES_LIMIT, PROPERTY_LIMIT,
 )
 from hubweir.kernels.sections cimport (
     APPLICATION_PROPERTIES, DATA, DELIVERY_ANNOTATIONS, FOOTER, HEADER, MESSAGE_ANNOTATIONS, PROPERTIES, Items, Message,
@@ -193,3 +193,28 @@ cdef inline int is_taken(
     if end - start != name_length or memcmp(data + start, name, <size_t>name_length) != 0:
         return INGEST_NAME
     return INGEST_DONE
+
+
+cdef inline int key_at(
+    const uint8_t* data, int64_t start, int64_t end, int64_t message_format, int64_t* key, int64_t* key_length
+) noexcept nogil:
+    """Where the key of a delivery is, as find_key says it."""
+    cdef Message message
+    cdef int64_t key_end = 0, inner = 0, inner_end = 0
+    cdef int found, where
+    key[0] = key_length[0] = 0
+    if open_envelope(data, start, end, message_format, &message) == NOWHERE:
+        return KEY_MALFORMED
+    found = key_of(data, &message, key, &key_end)
+    where = KEY_MESSAGE if message_format == 0 else KEY_ENVELOPE
+    if found == 0 and message_format != 0 and first_message(data, &message, &inner, &inner_end):
+        if read_message(data, inner, inner_end, &message) == NOWHERE:
+            found = NOWHERE
+        else:
+            found = key_of(data, &message, key, &key_end)
+        where = KEY_MESSAGE
+    if found != 1:
+        key[0] = 0
+        return KEY_NONE if found == 0 else KEY_MALFORMED
+    key_length[0] = key_end - key[0]
+    return where

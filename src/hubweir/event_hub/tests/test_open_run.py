@@ -22,7 +22,6 @@ from hubweir.kernels.stored_batch import (
 )
 from hubweir.messaging_store.record import BatchHeader, Producer, complete_run, headers_of, name_of, producer_of
 
-PROPERTIES = AddStatus.PROPERTIES
 DONE, MALFORMED, KEY_TOO_LONG = AddStatus.DONE, AddStatus.MALFORMED, AddStatus.KEY_TOO_LONG
 
 
@@ -343,31 +342,3 @@ def test_a_numbered_delivery_that_is_malformed_leaves_nothing_and_two_cannot_sha
     assert run.take() == b""
     with pytest.raises(KernelRefusal):
         run.add(noise, array("q", [0, 0, 1, 0, 0] * 2), 0, 2, producer=Producer(7, 0, 1))
-
-
-def large_properties() -> bytes:
-    """A message with one application property of more than 32 KiB."""
-    entry = b"\xa3\x01n\xb0" + (33_000).to_bytes(4, "big") + bytes(33_000)
-    section = b"\x00\x53\x74\xd1" + (len(entry) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + entry
-    return section + data(b"body")
-
-
-def test_an_event_with_too_large_properties_stops_the_run_before_it_and_the_next_one_goes_on() -> None:
-    run = OpenRun()
-    payload, rows = b"", array("q")
-    for number, one in enumerate([message(b"a"), large_properties(), message(b"b")]):
-        rows += array("q", [number, len(payload), len(one), 0, 0])
-        payload += one
-    assert run.add(payload, rows, 0, 3) == Added(1, PROPERTIES, 1)
-    assert run.add(payload, rows, 2, 3) == Added(3, DONE, 1)
-    assert run.events == 2
-
-
-def test_a_chain_that_ends_in_too_large_properties_leaves_nothing_behind() -> None:
-    run = OpenRun()
-    first = message(b"kept")
-    run.add(first, array("q", [0, 0, len(first), 0, 0]), 0, 1)
-    payload, message_format = envelope(*[message(bytes(30_000))] * 5, large_properties())
-    assert run.add(payload, array("q", [1, 0, len(payload), 0, message_format]), 0, 1) == Added(0, PROPERTIES, 0)
-    assert run.events == 1
-    assert [header.count for header in headers_of(run.take())] == [1]
