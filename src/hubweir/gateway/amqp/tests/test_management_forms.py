@@ -78,9 +78,10 @@ def test_an_empty_partition_starts_in_the_year_one_and_a_filled_one_has_its_time
 
 
 def test_a_warning_that_is_not_there_is_an_empty_string() -> None:
-    namespace = NamespaceDescription("contoso")
-    assert namespace_map(namespace, 7, None)["warning"] == ""
-    assert namespace_map(namespace, 7, "too many")["warning"] == "too many"
+    for warning, told in ((None, ""), ("too many", "too many")):
+        found = namespace_map(NamespaceDescription("contoso"), 7, warning, profile="basic", host_names=["a", "b"])
+        assert found["warning"] == told
+        assert (found["profile"], found["host_names"]) == ("basic", ["a", "b"])
 
 
 def test_usage_has_a_name_for_every_column_and_the_hours_asked_for() -> None:
