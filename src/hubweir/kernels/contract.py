@@ -2,9 +2,9 @@
 
 A kernel is a function over buffers: no classes, no clock, no knowledge of hubs or links. Each exists twice, in
 `pure.py` (plain Python, the oracle) and compiled (`_amqp.pyx`, `_record.pyx`, `_keys.pyx`); `hubweir.kernels` exports
-whichever this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and report what is
-wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it returned. `out`
-buffers grow at their end and are left as they were when the status is an error.
+whichever this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and
+report what is wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it
+returned. `out` buffers grow at their end and are left as they were when the status is an error.
 
 Tables are `array('q')` of rows of fixed width, named by the constants below.
 

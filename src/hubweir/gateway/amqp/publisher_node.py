@@ -32,7 +32,7 @@ from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, stretches
 from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.append_queue import Claim, PartitionQueue
 from hubweir.gateway.directory import Place
@@ -95,6 +95,7 @@ class PublisherNode(Node):
         self._publisher = publisher
         self._unanswered = 0
         self._accepted: list[DeliveryRange] = []
+        self._scattered: list[array[int]] = []  # accepted too: ids between which others lie
         self._rejected: list[tuple[DeliveryRange, AmqpError]] = []
         self._is_over = False
 
@@ -141,17 +142,22 @@ class PublisherNode(Node):
             self.host.detach(self, ServiceError(TIMED_OUT, text), entity=self._hub)
             return
         if not claim.settled:
-            span = DeliveryRange(claim.first_id, claim.last_id)
             if isinstance(answer, EventsAppended | AlreadyAppended):
-                self._accepted.append(span)
+                if claim.ids is None:
+                    self._accepted.append(DeliveryRange(claim.first_id, claim.last_id))
+                else:
+                    self._scattered.append(claim.ids)
             elif isinstance(answer, Refusal):
                 error = self.host.describe_symbol(answer.symbol, answer.text, entity=self._hub)
-                self._rejected.append((span, error))
+                whole = [DeliveryRange(claim.first_id, claim.last_id)]
+                spans = whole if claim.ids is None else merge_ranges(ranges_of([claim.ids]))
+                self._rejected += [(span, error) for span in spans]
         self.host.finish_later(self)
 
     def finish(self) -> None:
         """Settle what was answered in this turn, with as few dispositions as the ids allow, and renew the credit."""
-        accepted, self._accepted = self._accepted, []
+        accepted, self._accepted = self._accepted + ranges_of(self._scattered), []
+        self._scattered = []
         for span in merge_ranges(accepted):
             self.link.settle(span.first_id, span.last_id, _ACCEPTED)
         rejected, self._rejected = self._rejected, []
@@ -194,8 +200,9 @@ class PublisherNode(Node):
             added = queue.add(data, rows, first, last, publisher=self._publisher)
             if added.row > first:
                 for part in stretches(rows, first, added.row):
-                    ids = part.ids
-                    queue.claim(Claim(self, ids.first_id, ids.last_id, part.deliveries, part.size_bytes, part.settled))
+                    first_id, last_id = part.ids.first_id, part.ids.last_id
+                    size, ids = part.size_bytes, part.scattered
+                    queue.claim(Claim(self, first_id, last_id, part.deliveries, size, part.settled, ids))
             if added.row < last:
                 self._reject_row(rows, added.row, refusal_of(added.status, self._hub))
             first = added.row + 1
