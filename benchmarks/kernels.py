@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hubweir.kernels import pure
-from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, FRAME_WIDTH
+from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, FRAME_WIDTH, KEY_WIDTH
 from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE, HEADER_STRUCT, KIND_EVENTS, MAGIC, VERSION
 
 try:
@@ -93,8 +93,19 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
         frames.clear()
         kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
 
+    # The same events one by one, as a sender of single events has them: where each goes.
+    single_data = one * count
+    singles = array("q", [number for at in range(count) for number in (at, at * len(one), len(one), 0, 0)])
+    keys, turns = array("q", bytes(8 * KEY_WIDTH * count)), array("q", [at % 32 for at in range(count)])
+    grouped, ends = array("q", bytes(8 * len(singles))), array("q", bytes(8 * 33))
+
+    def route() -> None:
+        kernels.find_keys(single_data, singles, 0, count, 128, keys)
+        kernels.group_deliveries(singles, 0, count, keys, turns, grouped, ends)
+
     work: list[tuple[str, Callable[[], object], bytes]] = [
         ("ingest", ingest, records),
+        ("find + group", route, single_data),
         ("crc32c", lambda: kernels.crc32c(records, CRC_SEED), records),
         ("deliver", deliver, wire),
         ("scan_frames", lambda: kernels.scan_frames(wire, 0, len(wire), 65536, table), wire),
