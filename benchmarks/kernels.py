@@ -30,13 +30,13 @@ from hubweir.kernels.columns_contract import (
     PROPERTIES_VALUE_BYTES,
     PROPERTIES_VALUE_OFFSETS,
 )
-from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH
+from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH, KEY_WIDTH
 from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE, HEADER_STRUCT, KIND_EVENTS, MAGIC, VERSION
 
 try:
-    from hubweir.kernels import _amqp, _capture, _columns, _record
+    from hubweir.kernels import _amqp, _capture, _columns, _keys, _record
 
-    _COMPILED = SimpleNamespace(**{**vars(_record), **vars(_amqp), **vars(_columns), **vars(_capture)})
+    _COMPILED = SimpleNamespace(**{**vars(_record), **vars(_amqp), **vars(_keys), **vars(_columns), **vars(_capture)})
     TWINS: dict[str, Any] = {"compiled": _COMPILED}
 except ImportError:
     TWINS = {}
@@ -104,8 +104,19 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
         frames.clear()
         kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
 
+    # The same events one by one, as a sender of single events has them: where each goes.
+    single_data = one * count
+    singles = array("q", [number for at in range(count) for number in (at, at * len(one), len(one), 0, 0)])
+    keys, turns = array("q", bytes(8 * KEY_WIDTH * count)), array("q", [at % 32 for at in range(count)])
+    grouped, ends = array("q", bytes(8 * len(singles))), array("q", bytes(8 * 33))
+
+    def route() -> None:
+        kernels.find_keys(single_data, singles, 0, count, 128, keys)
+        kernels.group_deliveries(singles, 0, count, keys, turns, grouped, ends)
+
     work: list[Work] = [
         ("ingest", ingest, records),
+        ("find + group", route, single_data),
         ("crc32c", lambda: kernels.crc32c(records, CRC_SEED), records),
         ("deliver", deliver, wire),
         ("scan_frames", lambda: kernels.scan_frames(wire, 0, len(wire), 65536, table), wire),

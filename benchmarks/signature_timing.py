@@ -11,7 +11,8 @@ against each other (Student's t of the differences; |t| below 4.5 means that not
 - a wrong signature of a rule that exists against one of a rule that does not
 
 Control arms, which must be seen or the figure says nothing: the comparison done with `==`, and a check that returns
-before any HMAC when there is no such rule. Exit code 1: a difference shows, or a control arm does not. Not a test of
+before any HMAC when there is no such rule. What is not as it must be is measured once more, since a busy machine does
+not do the same twice. Exit code 1: a difference shows, or a control arm does not. Not a test of
 ./run test: it measures time, and a busy machine blurs it.
 """
 
@@ -48,6 +49,7 @@ RULES = tuple(
 NOW_S = 1_700_000_000
 SIGNED = b"sb%3A%2F%2Flocalhost%2Fhub\n2000000000"
 Check = Callable[[], object]
+Kind = tuple[str, int]  # of a token: its rule, and the byte of its signature that is wrong
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,10 @@ def wrong_token(rule: str, *, byte: int) -> SharedAccessSignature:
     return SharedAccessSignature(Scope("localhost", ("hub",)), 2_000_000_000, rule, SIGNED, bytes(signature))
 
 
-def refusal_of(token: SharedAccessSignature) -> Check:
+def refusal_of(rule: str, byte: int) -> Check:
+    """The refusal of a token made now: where in memory it lies costs time too, so every block has its own."""
+    token = wrong_token(rule, byte=byte)
+
     def check() -> None:
         try:
             verify(token, find, NOW_S)
@@ -84,24 +89,26 @@ def refusal_of(token: SharedAccessSignature) -> Check:
     return check
 
 
-def difference(first: Check, second: Check, count: int) -> Difference:
+def difference(first: Kind, second: Kind, count: int) -> Difference:
     """Measure each so many times: in blocks, each kind in turns, the one to begin drawn by lot.
 
     Of a block counts each kind's faster quarter's end: what is slower tells of the machine. Blocks are compared with
     themselves, so a machine that changes its pace does not blur them.
     """
     clock, order = time.perf_counter_ns, random.Random(21)
-    for check in (first, second) * 1_000:
-        check()
     pairs: list[tuple[int, int]] = []
     gc.disable()
     try:
         for _ in range(count // BLOCK):
             times: tuple[list[int], list[int]] = ([], [])
+            made = order.getrandbits(1)
+            checks = {kind: refusal_of(*(second if kind else first)) for kind in (made, 1 - made)}
+            for kind in checks:
+                checks[kind]()
             for _ in range(BLOCK):
                 lot = order.getrandbits(1)
                 for kind in (lot, 1 - lot):
-                    check = second if kind else first
+                    check = checks[kind]
                     begun = clock()
                     check()
                     times[kind].append(clock() - begun)
@@ -134,8 +141,8 @@ def hasty(rule: AuthorizationRule | None, matches: Callable[[Secret], bool]) -> 
 
 
 def main(count: int) -> int:
-    byte_kinds = refusal_of(wrong_token("sender", byte=0)), refusal_of(wrong_token("sender", byte=31))
-    rule_kinds = refusal_of(wrong_token("sender", byte=0)), refusal_of(wrong_token("nobody", byte=0))
+    byte_kinds = ("sender", 0), ("sender", 31)
+    rule_kinds = ("sender", 0), ("nobody", 0)
     right = sign(RULES[1].primary, SIGNED)
     known: dict[str, object] = {"sign": lambda key, text: right}
     equals: dict[str, object] = {"hmac": SimpleNamespace(new=hmac.new, compare_digest=operator.eq)}
@@ -148,6 +155,8 @@ def main(count: int) -> int:
     ):
         with planted(**plan):
             found = difference(*kinds, count)
+            if found.shows(from_ns) is not wanted:
+                found = difference(*kinds, count)
         shows = found.shows(from_ns)
         failed |= shows is not wanted
         print(

@@ -28,6 +28,9 @@ from rich.table import Table
 
 from ceilings import loopback_bytes_per_second, memcpy_bytes_per_second
 from hubweir import kernels
+from hubweir.amqp.messaging.batch import BATCH_FORMAT
+from hubweir.amqp.messaging.message import DataBody, Message, encode_message
+from hubweir.amqp.types.values import Symbol
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
@@ -38,21 +41,24 @@ from hubweir.testing.server_process import ServerProcess
 
 BATCH_EVENTS = 1_000
 BATCHES_IN_FLIGHT = 32
+SINGLES_IN_FLIGHT = 900
+KEYS = 5_000
 ROUND_LIMIT_S = 120
 DAY_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row of the table."""
+    """One row of the table. keyed: single events with many keys, to the hub; else batches to its partitions."""
 
     event_bytes: int
     durability: str
     partitions: int
+    keyed: bool = False
 
     @property
     def hub(self) -> str:
-        return f"bench-{self.event_bytes}-{self.durability}-{self.partitions}"
+        return f"bench-{self.event_bytes}-{self.durability}-{self.partitions}{'-keyed' if self.keyed else ''}"
 
 
 @dataclass(slots=True)
@@ -72,7 +78,7 @@ CASES = [
     for size in (200, 1024)
     for durability in ("durable", "relaxed")
     for partitions in (1, 32)
-]
+] + [Case(200, "durable", 32, keyed=True)]
 
 
 class Load:
@@ -83,11 +89,15 @@ class Load:
         self._pid = pid_of(server)
         self._case = case
         self._events = events
+        self._partition_ids = [str(one) for one in range(case.partitions)]
+        if case.keyed:
+            self._events, self._batch_events, self._in_flight = events // 10, 1, SINGLES_IN_FLIGHT
+            self._payloads = [keyed_event(f"device-{key:06d}", case.event_bytes) for key in range(KEYS)]
+            return
         batch = EventBatch(1024 * 1024)
         for _ in range(BATCH_EVENTS if case.event_bytes < 1000 else BATCH_EVENTS // 2):
             assert batch.try_add(bytes(case.event_bytes))
-        self._payload, self._batch_events = batch.payload(), batch.count
-        self._partition_ids = [str(one) for one in range(case.partitions)]
+        self._payloads, self._batch_events, self._in_flight = [batch.payload()], batch.count, BATCHES_IN_FLIGHT
 
     async def rounds(self, count: int) -> Figures:
         """Create the hub, then measure."""
@@ -101,9 +111,10 @@ class Load:
                 retention_ms=DAY_MS,
                 durability=self._case.durability,
             )
+            addresses = [f"{self._case.hub}/Partitions/{one}" for one in self._partition_ids]
             senders = [
-                await Sender.open(publisher, f"{self._case.hub}/Partitions/{one}")
-                for one in range(self._case.partitions)
+                await Sender.open(publisher, address)
+                for address in ([self._case.hub] if self._case.keyed else addresses)
             ]
             receivers = [
                 await Receiver.open(reader, address_of(self._case.hub, "$Default", one)) for one in self._partition_ids
@@ -130,10 +141,12 @@ class Load:
 
     async def _publish(self, senders: list[Sender]) -> None:
         under_way: deque[asyncio.Future[None]] = deque()
-        for sender in islice(cycle(senders), self._sent // self._batch_events):
-            if len(under_way) == BATCHES_IN_FLIGHT:
+        message_format = 0 if self._case.keyed else BATCH_FORMAT
+        work = zip(cycle(senders), cycle(self._payloads), strict=False)
+        for sender, payload in islice(work, self._sent // self._batch_events):
+            if len(under_way) == self._in_flight:
                 await under_way.popleft()
-            under_way.append(sender.submit_payload(self._payload))
+            under_way.append(sender.submit_payload(payload, message_format=message_format))
         for outcome in under_way:
             await outcome
 
@@ -154,6 +167,12 @@ class Load:
 
     async def _both(self, senders: list[Sender], receivers: list[Receiver]) -> None:
         await asyncio.gather(self._publish(senders), self._read(receivers))
+
+
+def keyed_event(key: str, size: int) -> bytes:
+    """One encoded message with a partition key."""
+    annotations = {Symbol("x-opt-partition-key"): key}
+    return encode_message(Message(message_annotations=annotations, body=DataBody((bytes(size),))))
 
 
 def processor_seconds(pid: int) -> float:
@@ -195,10 +214,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hubweir-bench-") as folder, ServerProcess(data=Path(folder)) as server:
         placed = pin(pid_of(server))
         for case in CASES:
-            console.print(f"{case.event_bytes} B, {case.durability}, {case.partitions} partitions …")
+            console.print(f"{case.hub} …")
             figures = asyncio.run(Load(server, case, arguments.events).rounds(arguments.rounds))
             table.add_row(
-                f"{case.event_bytes} B",
+                f"{case.event_bytes} B{', single, keyed' if case.keyed else ''}",
                 case.durability,
                 str(case.partitions),
                 shown(figures.rate_in, ",.0f"),

@@ -21,6 +21,7 @@ from hubweir.testing.client_certificates import ClientAuthority
 from hubweir.testing.frames import sasl_start
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.raw_client import ConnectionOver, RawClient
+from tests.conformance.websocket_stream import WebSocketStream
 
 RULE = "line-4"
 REFUSED = 1
@@ -117,6 +118,24 @@ def test_without_a_certificate_or_without_tls_external_is_refused_and_a_token_is
         assert client.is_closed_by_server()
     with world.dial(None) as client:
         client.trusted().sender("events")
+
+
+def test_a_certificate_counts_inside_a_websocket_too(world: World) -> None:
+    url = f"wss://{world.namespace.host}:{world.namespace.port}/$servicebus/websocket"
+    for names, code in (((RULE,), 0), (("nobody",), REFUSED), ((), REFUSED)):
+        certificate = str(world.authority.certificate(*names)) if names else ""
+        stream = WebSocketStream(url, ca_file=str(world.namespace.ca_file), certificate=certificate)
+        with RawClient(stream) as client:
+            client.write(sasl_start("EXTERNAL", b""))
+            assert client.sasl_outcome() == code, names
+
+
+def test_two_connections_have_each_their_own_certificate(world: World) -> None:
+    with world.dial(world.authority.certificate(RULE)) as mine, world.dial(None) as other:
+        mine.start("EXTERNAL", b"")
+        other.start()
+        mine.sender("events")
+        assert other.refused("events", sends=True).condition == "amqp:unauthorized-access"
 
 
 @pytest.mark.parametrize("kind", ["of another CA", "ended", "of a server", "signed by itself in our CA's name"])

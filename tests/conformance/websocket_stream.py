@@ -12,9 +12,13 @@ WAIT_S = 10.0
 class WebSocketStream:
     """Stands where a RawClient's socket would."""
 
-    def __init__(self, url: str, *, protocol: str = "AMQPWSB10", cut: int = 0, ca_file: str = "") -> None:
-        """cut: bytes of a message; 0: one message for each call of sendall."""
+    def __init__(
+        self, url: str, *, protocol: str = "AMQPWSB10", cut: int = 0, ca_file: str = "", certificate: str = ""
+    ) -> None:
+        """cut: bytes of a message; 0: one message for each call of sendall. certificate: the client's, with its key."""
         trust = {"context": ssl.create_default_context(cafile=ca_file)} if ca_file else None
+        if trust is not None and certificate:
+            trust["context"].load_cert_chain(certificate)
         self.socket: WebSocket = create_connection(url, timeout=WAIT_S, subprotocols=[protocol], sslopt=trust)
         self._cut = cut
 

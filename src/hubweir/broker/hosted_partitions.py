@@ -190,4 +190,5 @@ def _load_producers(hosted: HostedPartition) -> None:
         # From the record before on: fences behind it have its segment, and may be newer than the snapshot.
         replay(hosted.producers, hosted.log.replay(max(0, saved_at - 1)), saved_at)
     except CorruptStore as error:
+        hosted.snapshots_due = 0  # no hurry to put less in the place of snapshots that hold more
         logger.error("idempotent producers of %s cannot all be told from the log: %s", hosted.log.log_id, error)

@@ -30,7 +30,7 @@ namespace.add_command(rules_of_namespaces())
 @as_json
 @takes_target
 def show(target: Target, as_json: bool) -> None:
-    """Show the namespace and its throughput units."""
+    """Show the namespace: its throughput units, its profile, the hosts that lead to it."""
     _print(target.run(lambda connection: Management(connection).namespace()), as_json)
 
 
@@ -85,6 +85,7 @@ def _print(info: NamespaceInfo, as_json: bool) -> None:
     units = "off" if not info.throughput_units else str(info.throughput_units)
     inflate = f", auto-inflate to {info.maximum_throughput_units}" if info.maximum_throughput_units else ""
     click.echo(f"namespace {info.name}: throughput units {units}{inflate}, {info.partition_count} partitions")
+    click.echo(f"quotas of profile {info.profile}; hosts: {', '.join(info.host_names)}")
     if info.warning:
         click.echo(f"warning: {info.warning}", err=True)
 

@@ -26,6 +26,7 @@ from hubweir.messaging_store.record import (
     CONTROL_EPOCH,
     CONTROL_EXPIRED_PRODUCERS,
     CONTROL_IDLE_MARK,
+    CONTROL_PRODUCER_FENCE,
     CONTROL_SKIPPED,
     control_of,
 )
@@ -41,6 +42,7 @@ _CONTROLS = {
     CONTROL_EPOCH: "epoch",
     CONTROL_EXPIRED_PRODUCERS: "expired producers",
     CONTROL_SKIPPED: "skipped numbers",
+    CONTROL_PRODUCER_FENCE: "producer fence",
 }
 BODY_CHARACTERS = 80
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hubweir.client.blocking_numbered_sender import BlockingNumberedSender
 from hubweir.client.blocking_processor import BlockingEventProcessor, BlockingOnEvents
 from hubweir.client.checkpoint_store import BlockingCheckpointStore, CheckpointStore
 from hubweir.client.connection import DEFAULT_TIMEOUT_S
@@ -111,6 +112,11 @@ class BlockingEventHubClient:
         """Publishes to the hub, to one partition, or as one publisher."""
         made = self._client.sender(partition_id=partition_id, publisher=publisher, resend_unknown=resend_unknown)
         return BlockingSender(self._thread, made)
+
+    def numbered_sender(self, partition_id: str, *, producer_id: int, round: int) -> BlockingNumberedSender:
+        """A link of a sink that resumes: every event stored once, also when its work is repeated."""
+        made = self._thread.run(self._client.numbered_sender(partition_id, producer_id=producer_id, round=round))
+        return BlockingNumberedSender(self._thread, made)
 
     def receiver(
         self,

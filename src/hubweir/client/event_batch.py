@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from hubweir.amqp.messaging.annotations import PARTITION_KEY
 from hubweir.amqp.messaging.batch import pack_batch
 from hubweir.amqp.types.encode import encode
-from hubweir.amqp.types.values import Described, ULong
+from hubweir.amqp.types.values import Described, Symbol, ULong
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, MESSAGE_TOO_LARGE, ServiceError
 
 MAX_KEY_CHARACTERS = 128
@@ -24,7 +24,7 @@ _APPLICATION_PROPERTIES = ULong(0x74)
 class EventBatch:
     """Events for one partition: of the key, of the link, or of the service's choice. Not for two sends at once."""
 
-    __slots__ = ("_parts", "count", "max_size_bytes", "partition_key", "size_bytes")
+    __slots__ = ("_head", "_parts", "count", "max_size_bytes", "partition_key", "size_bytes")
 
     def __init__(self, max_size_bytes: int, *, partition_key: str | None = None) -> None:
         """max_size_bytes: what the link takes in one transfer (Sender.max_message_size)."""
@@ -36,10 +36,9 @@ class EventBatch:
         self.max_size_bytes = max_size_bytes
         self.partition_key = partition_key
         self.count = 0
-        self._parts: list[bytes] = (
-            [] if partition_key is None else [pack_batch((), annotations={PARTITION_KEY: partition_key})]
-        )
-        self.size_bytes = sum(map(len, self._parts))
+        self._parts: list[bytes] = []
+        self._head = envelope_head(partition_key)
+        self.size_bytes = len(self._head)
 
     def try_add(self, body: bytes, properties: Mapping[str, object] | None = None) -> bool:
         """Take one event, or say False when the batch would grow over its limit; then send it and begin another."""
@@ -54,7 +53,17 @@ class EventBatch:
 
     def payload(self) -> bytes:
         """The transfer's payload."""
+        return self._head + self.events()
+
+    def events(self) -> bytes:
+        """The payload without the envelope's annotations: data sections back to back."""
         return b"".join(self._parts)
+
+
+def envelope_head(partition_key: str | None, annotations: Mapping[Symbol | str, object] | None = None) -> bytes:
+    """The message annotations that a batch begins with; empty when there is nothing to say."""
+    head: dict[Symbol | str, object] = {} if partition_key is None else {PARTITION_KEY: partition_key}
+    return pack_batch((), annotations={**head, **(annotations or {})})
 
 
 def batches_of(

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from hubweir.client.connection import DEFAULT_TIMEOUT_S, Connection
 from hubweir.client.management import HubInfo, Management, PartitionState
+from hubweir.client.numbered_sender import NumberedSender
 from hubweir.client.receiver import DEFAULT_CREDIT
 from hubweir.client.resending_sender import ResendingSender
 from hubweir.client.resuming_receiver import ResumingReceiver
@@ -101,6 +102,14 @@ class EventHubClient:
         elif publisher is not None:
             address += f"/Publishers/{publisher}"
         return ResendingSender(self, address, resend_unknown=resend_unknown)
+
+    async def numbered_sender(self, partition_id: str, *, producer_id: int, round: int) -> NumberedSender:
+        """A link of a sink that resumes, on the connection of now; it ends with that. See numbered_sender.py."""
+        return await self.retried(
+            lambda connection: NumberedSender.open(
+                connection, self.hub, partition_id, producer_id=producer_id, round=round
+            )
+        )
 
     def receiver(
         self,

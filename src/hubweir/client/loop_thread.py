@@ -26,6 +26,10 @@ class LoopThread:
 
         ServiceError ILLEGAL_STATE after close, and on the loop's own thread, where waiting would stop the loop.
         """
+        return wait(self.begin(step))
+
+    def begin(self, step: Coroutine[Any, Any, T]) -> Future[T]:
+        """Do step on the loop; steps begin in the order of these calls. ServiceError ILLEGAL_STATE as above."""
         refusal = None
         if self._loop.is_closed():
             refusal = "this client is closed: make another one"
@@ -34,7 +38,7 @@ class LoopThread:
         if refusal is not None:
             step.close()
             raise ServiceError(ILLEGAL_STATE, refusal)
-        return wait(asyncio.run_coroutine_threadsafe(step, self._loop))
+        return asyncio.run_coroutine_threadsafe(step, self._loop)
 
     def close(self) -> None:
         """End the loop and the thread. Safe to call twice. What still runs on the loop is dropped."""

@@ -69,7 +69,10 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceInfo:
-    """A namespace and its throughput units; 0 units: off; a maximum of 0: no auto-inflate. warning may be empty."""
+    """A namespace and its throughput units; 0 units: off; a maximum of 0: no auto-inflate. warning may be empty.
+
+    profile: whose quotas hold. host_names: those that lead to it, besides addresses.
+    """
 
     name: str
     created_at_ms: int
@@ -77,6 +80,8 @@ class NamespaceInfo:
     throughput_units: int
     maximum_throughput_units: int
     warning: str
+    profile: str = ""
+    host_names: tuple[str, ...] = ()
 
 
 class Management:
@@ -271,6 +276,8 @@ def _namespace_info(body: dict[str, Any]) -> NamespaceInfo:
         throughput_units=body["throughput_units"],
         maximum_throughput_units=body["maximum_throughput_units"],
         warning=body["warning"],
+        profile=body["profile"],
+        host_names=tuple(body["host_names"]),
     )
 
 

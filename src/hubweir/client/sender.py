@@ -17,11 +17,13 @@ from hubweir.amqp.messaging.batch import BATCH_FORMAT
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import CreditGranted, Settled
+from hubweir.amqp.types.values import Symbol
 from hubweir.client.event_batch import EventBatch, batches_of
 from hubweir.client.link_user import LinkUser, service_error
 from hubweir.errors import DETACH_FORCED, INTERNAL_ERROR, MESSAGE_TOO_LARGE, ServiceError
 
 if TYPE_CHECKING:
+    from hubweir.amqp.transport.performatives import Attach
     from hubweir.client.connection import Connection
 
 DEFAULT_MAX_MESSAGE_SIZE = 1024 * 1024
@@ -39,13 +41,26 @@ class OutcomeUnknown(ServiceError):
 class Sender(LinkUser):
     """One sender link. `address`: `hub`, `hub/Partitions/0` or `hub/Publishers/name`."""
 
-    def __init__(self, connection: Connection, address: str) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        address: str,
+        *,
+        properties: dict[Symbol, object] | None = None,
+        desired_capabilities: tuple[Symbol, ...] | None = None,
+    ) -> None:
         super().__init__(address)
         self._connection = connection
         self._waiting: deque[tuple[bytes, int, asyncio.Future[None]]] = deque()
         self._in_flight: dict[int, asyncio.Future[None]] = {}
         name = connection.name_link("sender")
-        self._link = connection.session.attach_sender(name, source=Source(address=name), target=Target(address=address))
+        self._link = connection.session.attach_sender(
+            name,
+            source=Source(address=name),
+            target=Target(address=address),
+            properties=properties,
+            desired_capabilities=desired_capabilities,
+        )
         connection.register(self._link, self)
 
     @classmethod
@@ -59,6 +74,11 @@ class Sender(LinkUser):
             await self.close()
             raise
         return self
+
+    @property
+    def answer(self) -> Attach | None:
+        """The server's attach; None before it came."""
+        return self._link.attach
 
     @property
     def max_message_size(self) -> int:

@@ -2,7 +2,8 @@
 
 Start with partition.py, one partition on one log; then open_run.py, how a loop turn's events become a run, and
 event_position.py, where a reader starts. Which partition an event goes to is event_hub.py over partition_key.py; who
-reads is consumer_group.py, and who displaces whom epoch.py; idempotent producers are producer_sequence.py, and their
-state in the log producer_log.py; who may publish under a name is publisher_policy.py. Where partitions run is
-broker/hosted_partitions.py. The pages are docs/event_hub.md, docs/partition.md and docs/consumer_group.md.
+reads is consumer_group.py, and who displaces whom epoch.py; idempotent producers and sinks that resume are
+producer_sequence.py over producer_state.py, and their state in the log producer_log.py; who may publish under a name is
+publisher_policy.py. Where partitions run is broker/hosted_partitions.py. The pages are docs/event_hub.md,
+docs/partition.md and docs/consumer_group.md.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from hubweir.event_hub.partition_key import partition_of_key
 
 
@@ -25,6 +27,15 @@ class HubRouter:
             if partition not in self._closed:
                 return partition
         return self._advance()
+
+    def next_partitions(self, count: int) -> array[int]:
+        """The partitions for so many transfers without a key, one after the other."""
+        order = [(self._next + step) % self.partition_count for step in range(self.partition_count)]
+        rounds = array("q", [partition for partition in order if partition not in self._closed] or order)
+        turns = (rounds * (count // len(rounds) + 1))[:count]
+        if turns:
+            self._next = (turns[-1] + 1) % self.partition_count
+        return turns
 
     def partition_of_key(self, key: bytes) -> int:
         """The partition of a key (UTF-8 bytes), open or not."""

@@ -23,6 +23,7 @@ from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     INGEST_MALFORMED,
     INGEST_NAME,
+    INGEST_PROPERTIES,
     INGEST_ROOM,
     KEY_ENVELOPE,
     KEY_MALFORMED,
@@ -39,6 +40,10 @@ class AddStatus(IntEnum):
     DONE = 0  # all rows are in the run
     MALFORMED = 1  # Added.row is no legal message; nothing of it is in the run
     KEY_TOO_LONG = 2  # Added.row has a partition key over the limit; nothing of it is in the run
+    PROPERTIES = 3  # Added.row holds an event whose properties are over the limit; nothing of it is in the run
+
+
+_REFUSED = {INGEST_MALFORMED: AddStatus.MALFORMED, INGEST_PROPERTIES: AddStatus.PROPERTIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class OpenRun:
         publisher: UTF-8 name of the link's publisher, which is then the key of every event; None: no publisher link.
         producer: who numbered the events of the one delivery that the call then has, and the first one's number; its
         batches hold nothing else, and each says the number of its own first event.
-        Stops at the first row that is no legal message or has too long a key: the rows before it are in the run,
+        Stops at the first row that is no legal message or over a limit (AddStatus): the rows before it are in the run,
         nothing of it is, and the caller may go on with the row behind it. data is not kept.
         """
         if producer is not None and last_row != first_row + 1:
@@ -112,8 +117,8 @@ class OpenRun:
             if resume_at:
                 # Only the first delivery of a call stops inside, so mark is its start.
                 row, status = self._take_chain(mark, data, rows, row, resume_at)
-            elif ended == INGEST_MALFORMED:
-                status = AddStatus.MALFORMED
+            elif ended in _REFUSED:
+                status = _REFUSED[ended]
             elif ended == INGEST_NAME:
                 status = self._change_name(batch.name, data, rows, row)
             elif ended == INGEST_ROOM:
@@ -170,10 +175,10 @@ class OpenRun:
                 producer = replace(producer, first_number=producer.first_number + self.events - mark.events)
             batch = self._begin(before.name, is_publisher=before.is_publisher, producer=producer)
             next_row, resume_at, status = self._ingest(batch, data, rows, row, row + 1, resume_at)
-            if status == INGEST_MALFORMED:
+            if status in _REFUSED:
                 del self._out[mark.size :]
                 self._batch, self.events = mark.batch, mark.events
-                return row, AddStatus.MALFORMED
+                return row, _REFUSED[status]
         return next_row, AddStatus.DONE
 
     def _batch_for(self, publisher: bytes | None, producer: Producer | None, rows: array[int], row: int) -> _Batch:

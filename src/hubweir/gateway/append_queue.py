@@ -34,7 +34,8 @@ class Claimant(Protocol):
 class Claim:
     """Deliveries first_id to last_id (both included, serial numbers) of one link, and the bytes they came in.
 
-    settled: the sender wants no outcome; the claim only gives the bytes back. deliveries: how many.
+    ids: which of these, where others of the link went elsewhere; None: all. settled: the sender wants no outcome; the
+    claim only gives the bytes back. deliveries: how many.
     """
 
     claimant: Claimant
@@ -43,6 +44,7 @@ class Claim:
     deliveries: int
     size_bytes: int
     settled: bool
+    ids: array[int] | None = None
 
 
 class PartitionQueue:

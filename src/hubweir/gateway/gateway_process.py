@@ -114,7 +114,7 @@ class GatewayProcess:
             idle_timeout_ms=known.idle_timeout_ms,
             first_link_deadline_ms=known.unauthorized_connection_ms,
             linkless_timeout_ms=known.linkless_connection_ms,
-            describe_error=self.default.describe,
+            describe_error=lambda text: connection.gateway.describe(text),
             # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
             # string holds a ready signature.
             sasl_may_be_left_out=True,

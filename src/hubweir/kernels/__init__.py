@@ -1,8 +1,8 @@
 """Kernels: the loops that run once an event, as functions over buffers. Floor: codec.
 
 contract.py says what each promises, columns_contract.py those of Capture and of Arrow columns; stored_batch.py is the
-one format on disk. Each kernel exists compiled (`_amqp.pyx`, `_record.pyx`, `_columns.pyx`, `_capture.pyx`) and in
-plain Python (pure.py, pure_columns.py). Import them from here: this page picks the compiled ones
+one format on disk. Each kernel exists compiled (`_amqp.pyx`, `_record.pyx`, `_keys.pyx`, `_columns.pyx`,
+`_capture.pyx`) and in plain Python (pure.py, pure_columns.py). Import them from here: this page picks the compiled ones
 where they were built, and the twins otherwise. HUBWEIR_KERNELS=pure in the environment asks for the twins,
 HUBWEIR_KERNELS=compiled refuses to run without the compiled ones. which() says what this process has.
 """
@@ -22,8 +22,11 @@ count_events = pure.count_events
 crc32c = pure.crc32c
 deliver = pure.deliver
 find_key = pure.find_key
+find_keys = pure.find_keys
 find_offset = pure.find_offset
 find_record = pure.find_record
+group_deliveries = pure.group_deliveries
+hash_key = pure.hash_key
 ingest = pure.ingest
 open_events = pure.open_events
 scan_batches = pure.scan_batches
@@ -33,14 +36,13 @@ scan_records = pure.scan_records
 capture_block = pure_columns.capture_block
 event_batches = pure_columns.event_batches
 event_columns = pure_columns.event_columns
-hash_key = pure_columns.hash_key
 read_capture_block = pure_columns.read_capture_block
 rows_by_partition = pure_columns.rows_by_partition
 rows_digest = pure_columns.rows_digest
 
 if _WANTED != "pure":
     try:
-        from hubweir.kernels import _amqp, _capture, _columns, _record
+        from hubweir.kernels import _amqp, _capture, _columns, _keys, _record
     except ImportError:
         if _WANTED == "compiled":
             raise
@@ -51,8 +53,11 @@ if _WANTED != "pure":
         crc32c = _record.crc32c
         deliver = _amqp.deliver
         find_key = _record.find_key
+        find_keys = _keys.find_keys
         find_offset = _record.find_offset
         find_record = _record.find_record
+        group_deliveries = _keys.group_deliveries
+        hash_key = _keys.hash_key
         ingest = _record.ingest
         open_events = _record.open_events
         scan_batches = _record.scan_batches
@@ -62,7 +67,6 @@ if _WANTED != "pure":
         capture_block = _capture.capture_block
         event_batches = _columns.event_batches
         event_columns = _columns.event_columns
-        hash_key = _columns.hash_key
         read_capture_block = _capture.read_capture_block
         rows_by_partition = _columns.rows_by_partition
         rows_digest = _columns.rows_digest

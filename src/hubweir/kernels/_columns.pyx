@@ -3,7 +3,7 @@
 
 This page holds the doors: they borrow the buffers, check the call, and raise. The work is done by `nogil noexcept`
 functions on pointers: event_columns.pxd and columns.pxd for what was delivered, arrow.pxd, row_batches.pxd and
-key_hash.pxd for what is sent. The twins: pure_columns.py.
+keys.pxd for what is sent. The twins: pure_columns.py.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -19,7 +19,7 @@ from hubweir.kernels.columns_contract cimport *
 from hubweir.kernels.contract cimport D_LENGTH, D_START, DELIVERY_WIDTH
 from hubweir.kernels.event_columns cimport columns_of
 from hubweir.kernels.growing cimport Out, close_out, open_out, put
-from hubweir.kernels.key_hash cimport hash_of
+from hubweir.kernels.keys cimport hash_of
 from hubweir.kernels.row_batches cimport Row, Rows, open_row, put_row, sized, take_row
 
 cdef enum:
@@ -204,12 +204,6 @@ def rows_digest(seed, tuple body, tuple keys, tuple properties, order, int64_t f
             return digest, place
         digest = take_row(digest, &rows, &row)
     return digest, last
-
-
-def hash_key(key):
-    cdef Lease lease = Lease()
-    cdef Py_buffer* view = lease.borrow(key)
-    return hash_of(<const uint8_t*>view.buf, view.len)
 
 
 cdef int64_t partition_named(Value* wanted, int64_t partitions) noexcept nogil:

@@ -12,31 +12,19 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from hubweir.kernels.batches cimport Batch, open_batch, record_end
-from hubweir.kernels.buffers cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
+from hubweir.kernels.buffers cimport borrow_table, check_deliveries, check_range, grow, refusal, rows_of
 from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.contract cimport *
 from hubweir.kernels.crc cimport crc, crc_by_table, crc_start
 from hubweir.kernels.events cimport open_event
 from hubweir.kernels.ingest cimport (
-    GROW, Records, append_envelope, append_record, first_message, is_taken, key_of, open_envelope,
+    GROW, Records, append_envelope, append_record, is_taken, key_at, open_envelope,
 )
 from hubweir.kernels.scan cimport scan_run
 from hubweir.kernels.sections cimport DATA, Message, Section, read_message, read_section, variable
 from hubweir.kernels.stored_batch cimport KIND_EVENTS, RECORD_HEADER_SIZE
 
 crc_start()
-
-
-cdef int check_deliveries(Py_buffer* data, Py_buffer* rows, int64_t first, int64_t last) except -1:
-    """Refuse delivery rows that do not lie in their table, or deliveries that do not lie in data."""
-    cdef int64_t* row
-    cdef int64_t index
-    check_rows(rows, DELIVERY_WIDTH, first, last)
-    for index in range(first, last):
-        row = <int64_t*>rows.buf + index * DELIVERY_WIDTH
-        if row[D_START] < 0 or row[D_START] > data.len or row[D_LENGTH] < 0 or row[D_LENGTH] > data.len - row[D_START]:
-            raise refusal(f"delivery row {index} does not lie in {data.len} bytes")
-    return 0
 
 
 def crc32c(data, int64_t seed=0):
@@ -142,7 +130,7 @@ cdef tuple ingest_rows(
                 records.out = grow(out, records.capacity)
             if status == INGEST_ROOM:
                 return row, at, records.events, status
-            if status == INGEST_MALFORMED:
+            if status == INGEST_MALFORMED or status == INGEST_PROPERTIES:
                 records.used, records.events = mark, events_before
                 break
             resume_at = 0
@@ -154,28 +142,13 @@ cdef tuple ingest_rows(
 
 def find_key(data, int64_t start, int64_t end, int64_t message_format):
     cdef Py_buffer view
-    cdef Message message
-    cdef int64_t key = 0, key_end = 0, inner = 0, inner_end = 0
-    cdef int found, where
-    cdef const uint8_t* p
+    cdef int64_t key = 0, key_length = 0
+    cdef int where
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         check_range(start, end, view.len)
-        p = <const uint8_t*>view.buf
-        if open_envelope(p, start, end, message_format, &message) == NOWHERE:
-            return 0, 0, <int>KEY_MALFORMED
-        found = key_of(p, &message, &key, &key_end)
-        where = KEY_MESSAGE if message_format == 0 else KEY_ENVELOPE
-        if found == 0 and message_format != 0 and first_message(p, &message, &inner, &inner_end):
-            if read_message(p, inner, inner_end, &message) == NOWHERE:
-                return 0, 0, <int>KEY_MALFORMED
-            found = key_of(p, &message, &key, &key_end)
-            where = KEY_MESSAGE
-        if found == NOWHERE:
-            return 0, 0, <int>KEY_MALFORMED
-        if found == 0:
-            return 0, 0, <int>KEY_NONE
-        return key, key_end - key, where
+        where = key_at(<const uint8_t*>view.buf, start, end, message_format, &key, &key_length)
+        return key, key_length, where
     finally:
         PyBuffer_Release(&view)
 

@@ -4,6 +4,8 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_WRITABLE
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from libc.stdint cimport int64_t, uint8_t
 
+from hubweir.kernels.contract cimport D_LENGTH, D_START, DELIVERY_WIDTH
+
 
 cdef inline object refusal(str text):
     from hubweir.errors import KernelRefusal
@@ -33,6 +35,18 @@ cdef inline int check_range(int64_t start, int64_t end, int64_t size) except -1:
 cdef inline int check_rows(Py_buffer* view, int64_t width, int64_t first, int64_t last) except -1:
     if first < 0 or last < first or rows_of(view, width) < last:
         raise refusal(f"rows {first} to {last} do not lie in a table of {rows_of(view, width)}")
+    return 0
+
+
+cdef inline int check_deliveries(Py_buffer* data, Py_buffer* rows, int64_t first, int64_t last) except -1:
+    """Refuse delivery rows that do not lie in their table, or deliveries that do not lie in data."""
+    cdef int64_t* row
+    cdef int64_t index
+    check_rows(rows, DELIVERY_WIDTH, first, last)
+    for index in range(first, last):
+        row = <int64_t*>rows.buf + index * DELIVERY_WIDTH
+        if row[D_START] < 0 or row[D_START] > data.len or row[D_LENGTH] < 0 or row[D_LENGTH] > data.len - row[D_START]:
+            raise refusal(f"delivery row {index} does not lie in {data.len} bytes")
     return 0
 
 

@@ -105,9 +105,6 @@ or no body section: none.
         Go on with a running digest of 64 bits (0 at the start) over the rows order[first:last]: equal rows in equal
         order give equal digests, however they were cut into calls. place: last, or the first place whose row is
         malformed (then digest is that of the rows before). Null and empty are different.
-
-    hash_key(key) -> int
-        The hash of a partition key's UTF-8 bytes, -32768 to 32767, as the service has it (lookup3, folded).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What each kernel promises: buffers in, integers out, who owns the bytes.
 
 A kernel is a function over buffers: no classes, no clock, no knowledge of hubs or links. Each exists twice, in
-`pure.py` (plain Python, the oracle) and compiled (`_amqp.pyx`, `_record.pyx`); `hubweir.kernels` exports whichever
-this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and report what is
-wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it returned. `out`
-buffers grow at their end and are left as they were when the status is an error.
+`pure.py` (plain Python, the oracle) and compiled (`_amqp.pyx`, `_record.pyx`, `_keys.pyx`); `hubweir.kernels` exports
+whichever this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and
+report what is wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it
+returned. `out` buffers grow at their end and are left as they were when the status is an error.
 
 Tables are `array('q')` of rows of fixed width, named by the constants below.
 
@@ -40,12 +40,30 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         row: the first row not finished. resume_at: 0, or the position in data of its next inner message. events: how
         many were written. status: INGEST_DONE (all rows), INGEST_ROOM, INGEST_NAME (row's envelope has another key),
         INGEST_MALFORMED (row is no legal message, or its key is no string; a delivery that was begun in this call
-        leaves nothing behind, but what earlier calls wrote of it is the caller's to drop).
+        leaves nothing behind, but what earlier calls wrote of it is the caller's to drop), INGEST_PROPERTIES (the same
+        for a message whose sections before the body have over PROPERTIES_LIMIT bytes together, or whose properties,
+        application properties or annotations hold one, name and value, of over PROPERTY_LIMIT bytes).
 
     find_key(data, start, end, message_format) -> (key_start, key_length, where)
         The partition key of one delivery: of a batch its envelope's x-opt-partition-key, else the first inner
         message's; of a single message its own. where: KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, or KEY_MALFORMED (a key
         that is no string, or no legal message). key_start is a position in data.
+
+    find_keys(data, rows, first_row, last_row, most_characters, table) -> without
+        The partition keys of the deliveries rows[first_row:last_row], one key row each from the table's start on (it
+        has room for all): K_START, K_LENGTH and K_WHERE as find_key answers; KEY_TOO_LONG for a key of more than
+        most_characters characters. K_HASH: hash_key of it; 0 where there is none that counts. without: how many
+        deliveries have no key (KEY_NONE).
+
+    hash_key(key) -> int
+        The hash of a key's UTF-8 bytes, -32768 to 32767, that chooses its partition: abs(hash) % partition count.
+        (contract "Event Hubs", choosing a partition.) Never changed: a key would move to another partition.
+
+    group_deliveries(rows, first_row, last_row, keys, turns, grouped, ends)
+        Sort delivery rows by partition into grouped (room for all), each partition's in the order they came. keys: as
+        find_keys filled it for the same rows. turns: the partitions of those without a key, in order, one each at
+        least. ends: partitions + 1 numbers; ends[p] becomes the row of grouped behind partition p's last. Rows whose
+        key is malformed or too long stand behind all partitions, and ends[-1] is behind them.
 
     count_events(data, start, end, message_format) -> int
         How many events ingest would make of this delivery; -1 when it is malformed.
@@ -108,8 +126,14 @@ FRAME_WIDTH = 16
 EMPTY_FRAME = -2
 SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 
-INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED = range(4)
-KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED = range(4)
+INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED, INGEST_PROPERTIES = range(5)
+# Bytes as they are encoded. Readers keep properties apart from bodies, and hold those of many events at once.
+PROPERTY_LIMIT, PROPERTIES_LIMIT = 32 * 1024, 64 * 1024
+KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED, KEY_TOO_LONG = range(5)
+
+# A key row.
+K_START, K_LENGTH, K_WHERE, K_HASH = range(4)
+KEY_WIDTH = 4
 
 # A batch row. B_RECORDS: position in data of its first record. Numbers of 64 bits stand as two's complement.
 (

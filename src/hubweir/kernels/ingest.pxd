@@ -4,7 +4,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
 from hubweir.kernels.bytes cimport NOWHERE, store32
-from hubweir.kernels.contract cimport BATCH_FORMAT, INGEST_DONE, INGEST_MALFORMED, INGEST_NAME, INGEST_ROOM
+from hubweir.kernels.contract cimport (
+    BATCH_FORMAT, INGEST_DONE, INGEST_MALFORMED, INGEST_NAME, INGEST_PROPERTIES, INGEST_ROOM, KEY_ENVELOPE, KEY_MALFORMED,
+    KEY_MESSAGE, KEY_NONE, PROPERTIES_LIMIT, PROPERTY_LIMIT,
+)
 from hubweir.kernels.sections cimport (
     APPLICATION_PROPERTIES, DATA, DELIVERY_ANNOTATIONS, FOOTER, HEADER, MESSAGE_ANNOTATIONS, PROPERTIES, Items, Message,
     Section, compound, is_name, read_message, read_section, skip_value, variable,
@@ -32,11 +35,53 @@ cdef inline uint32_t position(int64_t at, int64_t start) noexcept nogil:
     return <uint32_t>ABSENT if at == NOWHERE else <uint32_t>(at - start)
 
 
+cdef inline int check_entries(const uint8_t* data, int64_t at, int64_t end, bint is_map) noexcept nogil:
+    """INGEST_DONE when nothing in the section at `at` is over PROPERTY_LIMIT, INGEST_PROPERTIES or INGEST_MALFORMED."""
+    cdef Section section
+    cdef Items items
+    cdef int64_t behind
+    cdef uint32_t left
+    if read_section(data, at, end, &section) == NOWHERE:
+        return INGEST_MALFORMED
+    if section.end - section.start <= PROPERTY_LIMIT:
+        return INGEST_DONE
+    if compound(data, section.value, section.end, &items) == NOWHERE or (is_map and items.count % 2):
+        return INGEST_MALFORMED
+    left = items.count
+    at = items.start
+    while left:
+        behind = skip_value(data, at, items.end)
+        if behind != NOWHERE and is_map:
+            behind = skip_value(data, behind, items.end)
+            left -= 1
+        if behind == NOWHERE:
+            return INGEST_MALFORMED
+        if behind - at > PROPERTY_LIMIT:
+            return INGEST_PROPERTIES
+        left -= 1
+        at = behind
+    return INGEST_DONE
+
+
+cdef inline int check_properties(const uint8_t* data, int64_t end, Message* message) noexcept nogil:
+    """As check_entries, for a message; called where its properties have over PROPERTY_LIMIT bytes together."""
+    cdef int code, status
+    if message.properties_bytes > PROPERTIES_LIMIT:
+        return INGEST_PROPERTIES
+    for code in range(MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES + 1):
+        if message.at[code - HEADER] != NOWHERE:
+            status = check_entries(data, message.at[code - HEADER], end, code != PROPERTIES)
+            if status != INGEST_DONE:
+                return status
+    return INGEST_DONE
+
+
 cdef inline int append_record(const uint8_t* data, int64_t start, int64_t end, Records* records) noexcept nogil:
-    """Append the record of the message data[start:end]: INGEST_DONE, INGEST_ROOM, INGEST_MALFORMED or GROW."""
+    """Append the record of the message data[start:end]; a status of ingest, or GROW."""
     cdef int64_t size = RECORD_HEADER_SIZE + (end - start), written = records.used - records.begun
     cdef Message message
     cdef uint8_t* to
+    cdef int status
     if written > 0 and size > records.room - written:
         return INGEST_ROOM
     if size >= <int64_t><uint32_t>ABSENT:
@@ -46,6 +91,10 @@ cdef inline int append_record(const uint8_t* data, int64_t start, int64_t end, R
         return GROW
     if read_message(data, start, end, &message) == NOWHERE:
         return INGEST_MALFORMED
+    if message.properties_bytes > PROPERTY_LIMIT:
+        status = check_properties(data, end, &message)
+        if status != INGEST_DONE:
+            return status
     to = records.out + records.used
     store32(to + AT_RECORD_LENGTH, <uint32_t>size)
     store32(to + AT_HEADER_END, 0 if message.header_end == NOWHERE else <uint32_t>(message.header_end - start))
@@ -144,3 +193,28 @@ cdef inline int is_taken(
     if end - start != name_length or memcmp(data + start, name, <size_t>name_length) != 0:
         return INGEST_NAME
     return INGEST_DONE
+
+
+cdef inline int key_at(
+    const uint8_t* data, int64_t start, int64_t end, int64_t message_format, int64_t* key, int64_t* key_length
+) noexcept nogil:
+    """Where the key of a delivery is, as find_key says it."""
+    cdef Message message
+    cdef int64_t key_end = 0, inner = 0, inner_end = 0
+    cdef int found, where
+    key[0] = key_length[0] = 0
+    if open_envelope(data, start, end, message_format, &message) == NOWHERE:
+        return KEY_MALFORMED
+    found = key_of(data, &message, key, &key_end)
+    where = KEY_MESSAGE if message_format == 0 else KEY_ENVELOPE
+    if found == 0 and message_format != 0 and first_message(data, &message, &inner, &inner_end):
+        if read_message(data, inner, inner_end, &message) == NOWHERE:
+            found = NOWHERE
+        else:
+            found = key_of(data, &message, key, &key_end)
+        where = KEY_MESSAGE
+    if found != 1:
+        key[0] = 0
+        return KEY_NONE if found == 0 else KEY_MALFORMED
+    key_length[0] = key_end - key[0]
+    return where

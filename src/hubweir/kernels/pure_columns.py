@@ -10,14 +10,13 @@ from __future__ import annotations
 from hubweir.kernels.pure_capture import capture_block
 from hubweir.kernels.pure_event_batches import event_batches, rows_digest
 from hubweir.kernels.pure_event_columns import event_columns
-from hubweir.kernels.pure_partitions import hash_key, rows_by_partition
+from hubweir.kernels.pure_partitions import rows_by_partition
 from hubweir.kernels.pure_read_capture import read_capture_block
 
 __all__ = [
     "capture_block",
     "event_batches",
     "event_columns",
-    "hash_key",
     "read_capture_block",
     "rows_by_partition",
     "rows_digest",

@@ -17,11 +17,14 @@ from hubweir.kernels.contract import (
     INGEST_DONE,
     INGEST_MALFORMED,
     INGEST_NAME,
+    INGEST_PROPERTIES,
     INGEST_ROOM,
     KEY_ENVELOPE,
     KEY_MALFORMED,
     KEY_MESSAGE,
     KEY_NONE,
+    PROPERTIES_LIMIT,
+    PROPERTY_LIMIT,
 )
 from hubweir.kernels.pure_batches import Readable, check_range, check_rows
 from hubweir.kernels.pure_values import (
@@ -37,16 +40,22 @@ from hubweir.kernels.pure_values import (
     VALUE,
     Malformed,
     Section,
+    compound,
     find_section,
     is_name,
     map_entries,
     read_message,
     read_section,
+    skip_value,
     variable,
 )
 from hubweir.kernels.stored_batch import ABSENT, RECORD_HEADER_SIZE, RECORD_STRUCT
 
 PARTITION_KEY = b"x-opt-partition-key"
+
+
+class PropertiesTooLarge(Exception):
+    """A message's properties are over a limit; never leaves this page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,9 @@ def ingest(
         except Malformed:
             del out[mark:]
             return row, 0, events_before, INGEST_MALFORMED
+        except PropertiesTooLarge:
+            del out[mark:]
+            return row, 0, events_before, INGEST_PROPERTIES
         resume_at = 0
     return last_row, 0, events, INGEST_DONE
 
@@ -207,6 +219,7 @@ def _record(data: memoryview, message: Message) -> bytes:
     sections = read_message(data, start, message.end)
     if message.record_size >= ABSENT:
         raise Malformed
+    _check_properties(data, sections)
     header = find_section(sections, HEADER)
     body = next((section for section in sections if section.code in (DATA, SEQUENCE, VALUE)), None)
     others = (DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES)
@@ -214,3 +227,24 @@ def _record(data: memoryview, message: Message) -> bytes:
     positions = [ABSENT if section is None else section.start - start for section in named]
     header_end = 0 if header is None else header.end - start
     return pack(RECORD_STRUCT, message.record_size, header_end, *positions) + data[start : message.end]
+
+
+def _check_properties(data: memoryview, sections: list[Section]) -> None:
+    """Raise PropertiesTooLarge for sections over a limit. Sections within the limit of one property are not walked."""
+    front = [section for section in sections if section.code < DATA]
+    size = sum(section.end - section.start for section in front)
+    if size > PROPERTIES_LIMIT:
+        raise PropertiesTooLarge
+    for section in sorted(front, key=lambda section: section.code):
+        if section.code < MESSAGE_ANNOTATIONS or section.end - section.start <= PROPERTY_LIMIT:
+            continue
+        count, at, stop = compound(data, section.value, section.end)
+        values = 1 if section.code == PROPERTIES else 2
+        if count % values:
+            raise Malformed
+        for _ in range(count // values):
+            start = at
+            for _ in range(values):
+                at = skip_value(data, at, stop)
+            if at - start > PROPERTY_LIMIT:
+                raise PropertiesTooLarge

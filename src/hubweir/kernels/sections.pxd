@@ -77,6 +77,7 @@ cdef struct Message:
     int64_t body_end
     int64_t data_count       # how many data sections, and the bytes inside them
     int64_t data_bytes
+    int64_t properties_bytes # of all sections before the body
     unsigned int seen        # set of codes
 
 
@@ -274,7 +275,7 @@ cdef inline int read_message(const uint8_t* data, int64_t at, int64_t end, Messa
         message.at[index] = NOWHERE
     message.header_end = message.annotations = message.annotations_end = NOWHERE
     message.body = message.body_value = message.body_end = NOWHERE
-    message.data_count = message.data_bytes = 0
+    message.data_count = message.data_bytes = message.properties_bytes = 0
     message.seen = 0
     while at < end:
         at = read_section(data, at, end, &section)
@@ -286,6 +287,8 @@ cdef inline int read_message(const uint8_t* data, int64_t at, int64_t end, Messa
                 return NOWHERE
         else:
             message.at[section.code - HEADER] = section.start
+        if section.code < DATA:
+            message.properties_bytes += section.end - section.start
         if bit & BITS_BODY:
             if message.seen & BITS_BODY & ~bit:
                 return NOWHERE

@@ -94,7 +94,9 @@ class Repair:
         def epoch_taken(result: Result[int]) -> None:
             try:
                 state.writer_epoch = result.value()
-                shown = state.tail.runs_from(state.synced.index) if state.visible.index > state.synced.index else []
+                # A control batch takes no index: it may have been shown and not synced, though no record was.
+                is_shown = state.visible.index > state.synced.index or self._commit.unsynced_bytes > 0
+                shown = state.tail.runs_from(state.synced.index) if is_shown else []
                 header = state.new_header(state.synced, state.env.now_ms())
                 before = superseded_whole(state.segments, header.first_index)
                 state.steps.away(

@@ -45,7 +45,7 @@ class GroupCommit:
         self._flush_scheduled = False
         self._busy = False  # a round or a failure's repair is under way
         self._syncing = False  # relaxed: a sync is under way; writes on the loop go on beside it
-        self._unsynced_bytes = 0
+        self.unsynced_bytes = 0  # relaxed: shown already, and covered by no sync yet
         self._sync_timer: Timer | None = None
         self._mark = IdleMark(state, self._is_idle, self.submit)
         self._roll_wanted = self._round_wanted = False
@@ -104,7 +104,7 @@ class GroupCommit:
     def resume(self) -> None:
         """A failure was dealt with: everything visible is synced, or the log is offline."""
         self._busy = False
-        self._unsynced_bytes = 0
+        self.unsynced_bytes = 0
         self._on_visible()  # a fault may have come before readers were told
         self._sync_waiters.release()
         self._after_round()
@@ -128,7 +128,7 @@ class GroupCommit:
         entries, size = self._take(new)
         active = state.active
         room = active is not None and active.end + size <= active.reserved
-        few = self._unsynced_bytes + size <= state.settings.relaxed_unsynced_bytes
+        few = self.unsynced_bytes + size <= state.settings.relaxed_unsynced_bytes
         ordinary = room and few and not (new or self._close_marked or self._round_wanted)
         if state.durability is Durability.RELAXED and ordinary:
             self._write_now(entries, size)
@@ -191,7 +191,7 @@ class GroupCommit:
                     # The new segment may be there, empty: it supersedes, so nothing goes into the old one any more.
                     if old is not None:
                         save_indexes(state, old)
-                    state.synced, self._unsynced_bytes, state.active = state.visible, 0, None
+                    state.synced, self.unsynced_bytes, state.active = state.visible, 0, None
                 self._refuse(error, entries)
             except LogFenced as error:
                 state.fenced = True
@@ -214,7 +214,7 @@ class GroupCommit:
         state.show(entries, segment)
         state.synced = state.visible
         state.tail.shrink(state.synced.index)
-        self._unsynced_bytes = 0
+        self.unsynced_bytes = 0
         self._busy = self._roll_wanted = self._round_wanted = False
         state.reserve.watch()
         self._answer(entries)
@@ -238,10 +238,10 @@ class GroupCommit:
             self._round_wanted = True
             self._schedule_flush()
             return
-        self._unsynced_bytes += size
+        self.unsynced_bytes += size
         state.show(entries, active)
         self._answer(entries)
-        if self._unsynced_bytes >= state.settings.relaxed_sync_bytes:
+        if self.unsynced_bytes >= state.settings.relaxed_sync_bytes:
             self._sync_soon()
         elif self._sync_timer is None:
             self._sync_timer = state.steps.later(state.settings.relaxed_sync_ms, lambda: self._sync_soon(is_due=True))
@@ -281,10 +281,10 @@ class GroupCommit:
         if is_due:
             self._sync_timer = None
         state, active = self._state, self._state.active
-        if self._busy or self._syncing or active is None or state.offline is not None or not self._unsynced_bytes:
+        if self._busy or self._syncing or active is None or state.offline is not None or not self.unsynced_bytes:
             return  # a round under way syncs everything, or there is nothing to do
         self._syncing = True
-        target, size = state.visible, self._unsynced_bytes
+        target, size = state.visible, self.unsynced_bytes
 
         def done(result: Result[None]) -> None:
             self._syncing = False
@@ -297,10 +297,10 @@ class GroupCommit:
                 return
             state.counters.add("log.syncs")
             state.synced = target
-            self._unsynced_bytes -= size
+            self.unsynced_bytes -= size
             state.tail.shrink(target.index)
             self._sync_waiters.release()
-            if self._unsynced_bytes and self._sync_timer is None:
+            if self.unsynced_bytes and self._sync_timer is None:
                 self._sync_timer = state.steps.later(
                     state.settings.relaxed_sync_ms, lambda: self._sync_soon(is_due=True)
                 )
@@ -325,7 +325,7 @@ class GroupCommit:
             self._mark.arm()
 
     def _is_idle(self) -> bool:
-        return not (self._busy or self._syncing or self._queue or self._unsynced_bytes)
+        return not (self._busy or self._syncing or self._queue or self.unsynced_bytes)
 
     def _advance_close(self) -> None:
         state = self._state
@@ -333,7 +333,7 @@ class GroupCommit:
             return
         if state.offline is not None or state.active is None or self._close_marked:
             self._finish_close()
-        elif self._unsynced_bytes:
+        elif self.unsynced_bytes:
             self._sync_soon()
         else:
             self._close_marked = True

@@ -147,7 +147,11 @@ class NumberedWorld:
     log_id = LOG_ID
     transfer = staticmethod(transfer)
 
-    def __init__(self, seed: int, *, producers: int = 2, sinks: int = 0) -> None:
+    def __init__(
+        self, seed: int, *, producers: int = 2, sinks: int = 0, durability: Durability = Durability.DURABLE
+    ) -> None:
+        """RELAXED: the process is killed, the power is never cut."""
+        self.durability = durability
         self.random = Random(f"numbered {seed}")
         self.env = SimulatedEnv(seed)
         self.life = 0
@@ -183,7 +187,7 @@ class NumberedWorld:
         self.check()
 
     def crash(self, *, power_cut: bool) -> None:
-        self.env.crash(power_cut=power_cut)
+        self.env.crash(power_cut=power_cut and self.durability is Durability.DURABLE)
         self.life += 1
         self.env.files.heal()
         self.env = self.env.restart()
@@ -228,7 +232,7 @@ class NumberedWorld:
                 self.env.files.heal()
         broker = Broker(self.env, self.store, Counters())
         answers: list[Any] = []
-        broker.submit(CreatePartition(LOG_ID, "orders", "0", Durability.DURABLE, HOUR_MS), answers.append)
+        broker.submit(CreatePartition(LOG_ID, "orders", "0", self.durability, HOUR_MS), answers.append)
         broker.start()
         self.env.turn()
         assert answers, "partitions open one a turn of the loop"

@@ -14,7 +14,7 @@ from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, 
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Opened
 from hubweir.messaging_store import write_round
-from hubweir.messaging_store.log import Appended
+from hubweir.messaging_store.log import Appended, Durability
 from hubweir.messaging_store.segment_log import SegmentLog
 
 SEEDS = range(40)
@@ -38,6 +38,14 @@ def test_every_number_is_stored_once_and_in_order_through_retries_and_crashes(se
     world = play(seed)
     assert all(sender.accepted > 0 for sender in world.senders)
     assert all(sum(sink.accepted.values()) for sink in world.sinks)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_relaxed_hub_keeps_fences_rounds_and_numbers_when_its_process_is_killed(seed: int) -> None:
+    world = NumberedWorld(seed, sinks=2, durability=Durability.RELAXED)
+    world.play(STEPS)
+    world.finish()
+    assert all(sender.accepted > 0 for sender in world.senders)
 
 
 def test_the_histories_take_producers_over_and_resume_rounds() -> None:

@@ -20,6 +20,14 @@ def test_units_are_changed_shown_and_turned_off(type_command: Typed) -> None:
     assert "throughput units off" in type_command("namespace", "show").output
 
 
+def test_the_profile_and_the_hosts_are_shown(type_command: Typed) -> None:
+    assert (
+        "quotas of profile development; hosts: hubweir, hubweir.localhost" in type_command("namespace", "show").output
+    )
+    document = json.loads(type_command("namespace", "show", "--json").stdout)
+    assert (document["profile"], document["host_names"]) == ("development", ["hubweir", "hubweir.localhost"])
+
+
 def test_more_units_than_partitions_is_warned_of(type_command: Typed) -> None:
     type_command("eventhub", "create", "narrow", "--partitions", "1")
     changed = type_command("namespace", "update", "--throughput-units", "3")

@@ -2,7 +2,7 @@ import pytest
 
 from hubweir.amqp.messaging.batch import unpack_batch
 from hubweir.amqp.messaging.message import body_bytes, decode_message
-from hubweir.client.event_batch import MAX_KEY_CHARACTERS, EventBatch, batches_of
+from hubweir.client.event_batch import MAX_KEY_CHARACTERS, EventBatch, batches_of, envelope_head
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, MESSAGE_TOO_LARGE, ServiceError
 
 
@@ -57,3 +57,11 @@ def test_key_may_have_128_characters_and_not_129() -> None:
     with pytest.raises(ServiceError, match="129 characters") as refused:
         EventBatch(1_000, partition_key="k" * (MAX_KEY_CHARACTERS + 1))
     assert refused.value.condition is ARGUMENT_OUT_OF_RANGE
+
+
+def test_a_payload_is_the_envelopes_head_and_the_events() -> None:
+    batch = EventBatch(10_000, partition_key="k")
+    assert batch.try_add(b"a") and batch.try_add(b"b")
+    assert batch.payload() == envelope_head("k") + batch.events()
+    assert envelope_head(None) == b"" and EventBatch(100).payload() == b""
+    assert len(unpack_batch(envelope_head("k", {"x-more": 1}) + batch.events())) == 2

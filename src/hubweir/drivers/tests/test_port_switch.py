@@ -45,6 +45,14 @@ class Http(asyncio.Protocol):
         self.transport.write(b"http:" + data)
 
 
+async def check_service(address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
+    """A new connection is served."""
+    reader, writer = await asyncio.open_connection(*address, ssl=tls)
+    writer.write(HEADER)
+    assert await reader.readexactly(13) == b"amqp:" + HEADER
+    writer.close()
+
+
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
 @pytest.mark.parametrize(
     ("words", "answer"),
@@ -128,10 +136,7 @@ def test_tls_without_a_certificate_is_closed_and_plain_goes_on(run: Run) -> None
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read(100) == b""
         writer.close()
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(HEADER)
-        assert await reader.readexactly(13) == b"amqp:" + HEADER
-        writer.close()
+        await check_service(address)
         await switch.close()
 
     run(scenario())
@@ -147,10 +152,7 @@ def test_who_breaks_the_handshake_harms_no_other(run: Run, contexts: tuple[ssl.S
         writer.close()
         with socket.create_connection(address) as rude:
             rude.send(b"\x16")
-        reader, writer = await asyncio.open_connection(*address, ssl=contexts[1])
-        writer.write(HEADER)
-        assert await reader.readexactly(13) == b"amqp:" + HEADER
-        writer.close()
+        await check_service(address, contexts[1])
         await switch.close()
 
     run(scenario())
@@ -173,10 +175,7 @@ def test_a_protocol_that_cannot_be_made_ends_only_its_connection(run: Run, caplo
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read(100) == b""
         writer.close()
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(HEADER)
-        assert await reader.readexactly(13) == b"amqp:" + HEADER
-        writer.close()
+        await check_service(address)
         await switch.close()
 
     run(scenario())

@@ -4,7 +4,9 @@ import pytest
 
 from hubweir.errors import ServiceError
 from hubweir.event_hub.event_hub import HubRouter
-from hubweir.event_hub.partition_key import hash_key, is_legal_key, key_too_long, lookup3, partition_of_key
+from hubweir.event_hub.partition_key import is_legal_key, key_too_long, partition_of_key
+from hubweir.kernels import hash_key
+from hubweir.kernels.pure_keys import lookup3
 
 COUNTS = (2, 3, 4, 8, 32)
 # key, c, b, hash, partition for each of COUNTS

@@ -26,12 +26,16 @@ class DeliveryRange:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows of consecutive ids that settle alike: how many deliveries, how many bytes of payload."""
+    """Rows that settle alike: how many deliveries, how many bytes of payload.
+
+    scattered: their ids where others lie between them; None: all of ids.
+    """
 
     ids: DeliveryRange
     deliveries: int
     size_bytes: int
     settled: bool
+    scattered: array[int] | None = None
 
 
 def stretches(rows: array[int], first: int, last: int) -> list[Stretch]:
@@ -40,9 +44,11 @@ def stretches(rows: array[int], first: int, last: int) -> list[Stretch]:
     settled = rows[start + D_SETTLED : end : DELIVERY_WIDTH]
     first_id, last_id = rows[start + D_DELIVERY_ID], rows[end - DELIVERY_WIDTH + D_DELIVERY_ID]
     count = last - first
-    if (last_id - first_id) & _MASK == count - 1 and sum(settled) in (0, count):
+    if sum(settled) in (0, count):
         size = sum(rows[start + D_LENGTH : end : DELIVERY_WIDTH])
-        return [Stretch(DeliveryRange(first_id, last_id), count, size, bool(settled[0]))]
+        is_range = (last_id - first_id) & _MASK == count - 1
+        scattered = None if is_range else rows[start + D_DELIVERY_ID : end : DELIVERY_WIDTH]
+        return [Stretch(DeliveryRange(first_id, last_id), count, size, bool(settled[0]), scattered)]
     found: list[Stretch] = []
     begin = first
     for row in range(first + 1, last + 1):
@@ -58,6 +64,28 @@ def _breaks(rows: array[int], row: int) -> bool:
     before = at - DELIVERY_WIDTH
     follows = (rows[at + D_DELIVERY_ID] - rows[before + D_DELIVERY_ID]) & _MASK == 1
     return not follows or rows[at + D_SETTLED] != rows[before + D_SETTLED]
+
+
+def ranges_of(scattered: Iterable[array[int]]) -> list[DeliveryRange]:
+    """Ids in any order, each once, as ranges; no look at each where there are few gaps. See merge_ranges."""
+    ids = array("q")
+    for part in scattered:
+        ids.extend(part)
+    if not ids:
+        return []
+    ordered = sorted(ids)
+    if ordered[-1] - ordered[0] >= _HALF:  # they wrap: the small ones are the later ones
+        ordered = [one for one in ordered if one >= _HALF] + [one for one in ordered if one < _HALF]
+    found: list[DeliveryRange] = []
+    waiting = [(0, len(ordered) - 1)]
+    while waiting:
+        first, last = waiting.pop()
+        if (ordered[last] - ordered[first]) & _MASK == last - first:
+            found.append(DeliveryRange(ordered[first], ordered[last]))
+        else:
+            middle = (first + last) // 2
+            waiting += (first, middle), (middle + 1, last)
+    return found
 
 
 def merge_ranges(ranges: Iterable[DeliveryRange]) -> list[DeliveryRange]:

@@ -65,8 +65,13 @@ def group_map(hub: str, group: GroupDetails) -> dict[str, object]:
     }
 
 
-def namespace_map(namespace: NamespaceDescription, partition_count: int, warning: str | None) -> dict[str, object]:
-    """The namespace and its throughput units; warning: an empty string when there is nothing to warn of."""
+def namespace_map(
+    namespace: NamespaceDescription, partition_count: int, warning: str | None, *, profile: str, host_names: list[str]
+) -> dict[str, object]:
+    """The namespace and its throughput units; warning: an empty string when there is nothing to warn of.
+
+    profile: whose quotas hold. host_names: those that lead to the namespace.
+    """
     return {
         "name": namespace.name,
         "type": "com.microsoft:namespace",
@@ -74,6 +79,8 @@ def namespace_map(namespace: NamespaceDescription, partition_count: int, warning
         "partition_count": Int(partition_count),
         "throughput_units": Int(namespace.units.held),
         "maximum_throughput_units": Int(namespace.units.maximum),
+        "profile": profile,
+        "host_names": host_names,
         "warning": warning or "",
     }
 

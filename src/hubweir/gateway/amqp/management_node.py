@@ -142,7 +142,14 @@ class ManagementNode(RequestNode):
     def _namespace_map(self) -> dict[str, object]:
         management = self._management
         partitions = sum(hub.partition_count for hub in management.hubs())
-        return namespace_map(management.namespace(), partitions, management.units.warning)
+        gateway = self.host.gateway
+        return namespace_map(
+            management.namespace(),
+            partitions,
+            management.units.warning,
+            profile=gateway.namespace.profile.name,
+            host_names=sorted(gateway.hosts.names),
+        )
 
     def _list_hubs(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, "")

@@ -52,7 +52,7 @@ from hubweir.errors import (
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.event_hub.producer_state import DIGEST_MAX, ROUND_MAX
 from hubweir.gateway.amqp.node import attach_properties
-from hubweir.gateway.amqp.publisher_node import ILLEGAL, KEY_TOO_LONG, PublisherNode
+from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
 from hubweir.gateway.append_queue import Claim
 from hubweir.gateway.directory import Place
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
@@ -162,7 +162,7 @@ class NumberedPublisherNode(PublisherNode):
         )  # fmt: skip
         run = self._run.take()
         if added.status is not AddStatus.DONE:
-            raise KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else ILLEGAL
+            raise refusal_of(added.status, self._hub)
         if not added.events:
             raise ServiceError(ARGUMENT_ERROR, "A numbered transfer holds at least one event; this one is empty.")
         delivery_id = rows[at + D_DELIVERY_ID]

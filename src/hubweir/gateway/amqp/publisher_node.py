@@ -1,9 +1,9 @@
 """Links that bring events: to a hub, to one partition, or in the name of a publisher.
 
-Each read's deliveries go into the open runs of their partitions by the ingest kernel, table by table; on a hub link the
-partition of each delivery is found first: by the hash of its key, else the next in turn. A delivery is answered when
-its broker has answered for the run it went into: accepted when it is stored as the hub's mode promises, rejected when
-it was certainly not stored. Not known: the link is detached with a timeout and nothing is said about the delivery.
+Each read's deliveries go into the open runs of their partitions by the ingest kernel, table by table; on a hub link
+kernels sort them by partition first: by the hash of the key, else the next in turn. A delivery is answered when its
+broker has answered for the run it went into: accepted when it is stored as the hub's mode promises, rejected when it
+was certainly not stored. Not known: the link is detached with a timeout and nothing is said about the delivery.
 Delivery ids are serial numbers of the session; ranges of them are settled with one disposition.
 """
 
@@ -28,23 +28,25 @@ from hubweir.errors import (
 )
 from hubweir.event_hub.availability import check_may_send
 from hubweir.event_hub.event_hub import HubRouter
+from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
-from hubweir.event_hub.partition_key import is_legal_key, key_too_long
+from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, stretches
 from hubweir.gateway.amqp.node import Node, attach_properties
 from hubweir.gateway.append_queue import Claim, PartitionQueue
 from hubweir.gateway.directory import Place
-from hubweir.kernels import find_key
+from hubweir.kernels import find_keys, group_deliveries
 from hubweir.kernels.contract import (
     D_DELIVERY_ID,
-    D_FORMAT,
     D_LENGTH,
     D_SETTLED,
-    D_START,
     DELIVERY_WIDTH,
+    K_WHERE,
     KEY_MALFORMED,
     KEY_NONE,
+    KEY_TOO_LONG,
+    KEY_WIDTH,
 )
 from hubweir.namespace.error_text import message_too_large
 from hubweir.namespace.rights import Rights
@@ -58,7 +60,14 @@ ILLEGAL = ServiceError(
     "The delivery is no legal AMQP message, or its batch envelope holds one that is not, or its partition key is no "
     "string.",
 )
-KEY_TOO_LONG = key_too_long()
+LONG_KEY = key_too_long()
+
+
+def refusal_of(status: AddStatus, hub: str) -> ServiceError:
+    """Why an open run of this hub did not take a delivery."""
+    if status is AddStatus.KEY_TOO_LONG:
+        return LONG_KEY
+    return properties_too_large(hub) if status is AddStatus.PROPERTIES else ILLEGAL
 
 
 class PublisherNode(Node):
@@ -86,6 +95,7 @@ class PublisherNode(Node):
         self._publisher = publisher
         self._unanswered = 0
         self._accepted: list[DeliveryRange] = []
+        self._scattered: list[array[int]] = []  # accepted too: ids between which others lie
         self._rejected: list[tuple[DeliveryRange, AmqpError]] = []
         self._is_over = False
 
@@ -113,8 +123,7 @@ class PublisherNode(Node):
                 last = len(rows) // DELIVERY_WIDTH
             self._add(self._queues[0], event.data, rows, last)
         else:
-            for partition, rows in self._by_partition(event, self._router).items():
-                self._add(self._queues[partition], event.data, rows, len(rows) // DELIVERY_WIDTH)
+            self._send_by_partition(event, self._router)
         self.host.finish_later(self)
 
     def oversize(self, event: OversizeReceived) -> None:
@@ -133,17 +142,22 @@ class PublisherNode(Node):
             self.host.detach(self, ServiceError(TIMED_OUT, text), entity=self._hub)
             return
         if not claim.settled:
-            span = DeliveryRange(claim.first_id, claim.last_id)
             if isinstance(answer, EventsAppended | AlreadyAppended):
-                self._accepted.append(span)
+                if claim.ids is None:
+                    self._accepted.append(DeliveryRange(claim.first_id, claim.last_id))
+                else:
+                    self._scattered.append(claim.ids)
             elif isinstance(answer, Refusal):
                 error = self.host.describe_symbol(answer.symbol, answer.text, entity=self._hub)
-                self._rejected.append((span, error))
+                whole = [DeliveryRange(claim.first_id, claim.last_id)]
+                spans = whole if claim.ids is None else merge_ranges(ranges_of([claim.ids]))
+                self._rejected += [(span, error) for span in spans]
         self.host.finish_later(self)
 
     def finish(self) -> None:
         """Settle what was answered in this turn, with as few dispositions as the ids allow, and renew the credit."""
-        accepted, self._accepted = self._accepted, []
+        accepted, self._accepted = self._accepted + ranges_of(self._scattered), []
+        self._scattered = []
         for span in merge_ranges(accepted):
             self.link.settle(span.first_id, span.last_id, _ACCEPTED)
         rejected, self._rejected = self._rejected, []
@@ -180,55 +194,57 @@ class PublisherNode(Node):
         if self.link.credit <= room // 2:
             self.link.grant(room)
 
-    def _add(self, queue: PartitionQueue, data: memoryview, rows: array[int], last: int) -> None:
-        """Put deliveries into a partition's open run; the malformed among them are rejected one by one."""
-        first = 0
+    def _add(self, queue: PartitionQueue, data: memoryview, rows: array[int], last: int, first: int = 0) -> None:
+        """Put deliveries into a partition's open run; those that it does not take are rejected one by one."""
         while first < last:
             added = queue.add(data, rows, first, last, publisher=self._publisher)
             if added.row > first:
                 for part in stretches(rows, first, added.row):
-                    ids = part.ids
-                    queue.claim(Claim(self, ids.first_id, ids.last_id, part.deliveries, part.size_bytes, part.settled))
+                    first_id, last_id = part.ids.first_id, part.ids.last_id
+                    size, ids = part.size_bytes, part.scattered
+                    queue.claim(Claim(self, first_id, last_id, part.deliveries, size, part.settled, ids))
             if added.row < last:
-                self._reject_row(rows, added.row, KEY_TOO_LONG if added.status is AddStatus.KEY_TOO_LONG else ILLEGAL)
+                self._reject_row(rows, added.row, refusal_of(added.status, self._hub))
             first = added.row + 1
 
-    def _by_partition(self, event: DeliveriesReceived, router: HubRouter) -> dict[int, array[int]]:
-        """The rows of a hub link by partition, in order; those without a legal key are rejected here."""
-        found: dict[int, array[int]] = {}
-        rows, data = event.rows, event.data
-        for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
-            start = rows[at + D_START]
-            end = start + rows[at + D_LENGTH]
-            key_start, key_length, where = find_key(data, start, end, rows[at + D_FORMAT])
-            if where == KEY_NONE:
-                partition = router.next_partition()
-            else:
-                key = b"" if where == KEY_MALFORMED else bytes(data[key_start : key_start + key_length])
-                if where == KEY_MALFORMED or not is_legal_key(key):
-                    refusal = ILLEGAL if where == KEY_MALFORMED else KEY_TOO_LONG
-                    self._reject_row(rows, at // DELIVERY_WIDTH, refusal)
-                    continue
-                partition = router.partition_of_key(key)
-            group = found.get(partition)
-            if group is None:
-                group = found[partition] = array("q")
-            group.extend(rows[at : at + DELIVERY_WIDTH])
-        return found
+    def _send_by_partition(self, event: DeliveriesReceived, router: HubRouter) -> None:
+        """Each delivery of a hub link to its partition, in order; those without a legal key are rejected here."""
+        keys, without = self._keys_of(event)
+        grouped, ends = (
+            array("q", bytes(8 * DELIVERY_WIDTH * event.count)),
+            array("q", bytes(8 * (len(self._queues) + 1))),
+        )
+        group_deliveries(event.rows, 0, event.count, keys, router.next_partitions(without), grouped, ends)
+        first = 0
+        for queue, last in zip(self._queues, ends, strict=False):
+            if last > first:
+                self._add(queue, event.data, grouped, last, first)
+            first = last
+        if first < event.count:
+            wheres = keys[K_WHERE::KEY_WIDTH]
+            for row, where in enumerate(wheres):
+                if where in (KEY_MALFORMED, KEY_TOO_LONG):
+                    self._reject_row(event.rows, row, ILLEGAL if where == KEY_MALFORMED else LONG_KEY)
+
+    def _keys_of(self, event: DeliveriesReceived) -> tuple[array[int], int]:
+        """The key table of these deliveries (kernels/contract.py), and how many of them have no key."""
+        keys = array("q", bytes(8 * KEY_WIDTH * event.count))
+        return keys, find_keys(event.data, event.rows, 0, event.count, KEY_LIMIT_CHARACTERS, keys)
 
     def _rows_of_publisher(self, event: DeliveriesReceived, publisher: bytes) -> array[int]:
         """The rows whose partition key is the publisher's name or absent; the others are rejected here."""
-        kept = array("q")
         rows, data = event.rows, event.data
-        for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
-            start = rows[at + D_START]
-            end = start + rows[at + D_LENGTH]
-            key_start, key_length, where = find_key(data, start, end, rows[at + D_FORMAT])
-            if where != KEY_NONE and (where == KEY_MALFORMED or data[key_start : key_start + key_length] != publisher):
+        keys, without = self._keys_of(event)
+        if without == event.count:
+            return rows[: event.count * DELIVERY_WIDTH]
+        kept = array("q")
+        for row in range(event.count):
+            start, length, where, _ = keys[row * KEY_WIDTH : (row + 1) * KEY_WIDTH]
+            if where != KEY_NONE and (where == KEY_MALFORMED or data[start : start + length] != publisher):
                 text = f"A publisher's partition key is its own name, '{publisher.decode()}'; leave the key out."
-                self._reject_row(rows, at // DELIVERY_WIDTH, ServiceError(NOT_ALLOWED, text))
+                self._reject_row(rows, row, ServiceError(NOT_ALLOWED, text))
                 continue
-            kept.extend(rows[at : at + DELIVERY_WIDTH])
+            kept.extend(rows[row * DELIVERY_WIDTH : (row + 1) * DELIVERY_WIDTH])
         return kept
 
     def _reject_row(self, rows: array[int], row: int, refusal: ServiceError) -> None:

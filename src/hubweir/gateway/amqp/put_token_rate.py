@@ -6,21 +6,19 @@ so the rest is slow.
 
 from __future__ import annotations
 
+from hubweir.throughput_unit.token_bucket import TokenBucket
+
 
 class PutTokenRate:
-    """A bucket of permits. Times are milliseconds of the monotonic clock."""
+    """Times are milliseconds of the monotonic clock."""
 
     def __init__(self, burst: int, per_second: int, now_ms: int) -> None:
-        self._burst_ms = burst * 1000  # permits are counted in thousandths, so that integers do
-        self._per_second = per_second
-        self._level = burst * 1000
-        self._filled_ms = now_ms
+        burst_ms = -(-burst * 1_000 // per_second)
+        self._bucket = TokenBucket(per_second, now_ms=now_ms, burst_ms=burst_ms)
 
     def delay_ms(self, now_ms: int) -> int:
-        """Take a permit and return 0, or take none and return how long to wait before asking again."""
-        self._level = min(self._burst_ms, self._level + (now_ms - self._filled_ms) * self._per_second)
-        self._filled_ms = now_ms
-        if self._level >= 1000:
-            self._level -= 1000
-            return 0
-        return -(-(1000 - self._level) // self._per_second)
+        """Count a token and return 0, or count none and return how long to wait before asking again."""
+        wait_ms = self._bucket.wait_ms(1, now_ms)
+        if wait_ms == 0:
+            self._bucket.take(1)
+        return wait_ms

@@ -20,6 +20,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.event_hub.availability import check_may_send
+from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
@@ -146,6 +147,8 @@ def _add(gateway: Gateway, place: Place, made: Publication, publisher: str | Non
     added = queue.add(memoryview(made.data), made.rows(), 0, 1, publisher=name)
     if added.status is AddStatus.KEY_TOO_LONG:
         raise key_too_long()
+    if added.status is AddStatus.PROPERTIES:
+        raise properties_too_large(place.hub)
     if added.status is not AddStatus.DONE:
         raise ServiceError(INTERNAL_ERROR, "The service wrote a message that it does not take itself.")
     if not added.events:

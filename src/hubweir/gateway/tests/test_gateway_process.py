@@ -93,6 +93,13 @@ def test_a_quota_of_connections_holds_in_its_namespace_however_a_connection_came
     assert not peer_of(two.world, "plain.example").is_cut
 
 
+def test_errors_of_the_engine_name_the_namespace_of_their_connection(two: Two) -> None:
+    for hostname, name in (("large.example", "large"), ("plain.example", "plain")):
+        peer = peer_of(two.world, hostname)
+        described = peer.server._connection.settings.describe_error("a text")
+        assert f"{name}:gateway0" in described
+
+
 def test_a_hub_that_is_deleted_in_one_namespace_leaves_the_links_to_its_namesake(two: Two) -> None:
     links = []
     for hostname, key in (("plain.example", KEY), ("large.example", "large key")):

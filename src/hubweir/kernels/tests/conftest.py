@@ -13,7 +13,7 @@ from hubweir.kernels import pure, pure_columns
 def compiled_kernels() -> SimpleNamespace | None:
     """The compiled kernels under one name, or None when they were not built."""
     try:
-        halves = [importlib.import_module(f"hubweir.kernels.{half}") for half in ("_amqp", "_record")]
+        halves = [importlib.import_module(f"hubweir.kernels.{half}") for half in ("_amqp", "_record", "_keys")]
     except ImportError:
         return None
     found = {name: getattr(half, name) for half in halves for name in pure.__all__ if hasattr(half, name)}

@@ -171,12 +171,6 @@ def test_rows_by_partition_agrees(compiled_columns: SimpleNamespace, seed: int) 
 
 
 @settings(MANY, max_examples=200)
-@given(key=st.binary(max_size=40))
-def test_hash_key_agrees(compiled_columns: SimpleNamespace, key: bytes) -> None:
-    assert -(2**15) <= agreed(compiled_columns, "hash_key", key)[0] < 2**15
-
-
-@settings(MANY, max_examples=200)
 @given(noise=st.binary(max_size=120))
 def test_noise_is_judged_alike(compiled_columns: SimpleNamespace, noise: bytes) -> None:
     rows = legal.delivery_row(noise, 0, 0)

@@ -13,14 +13,27 @@ from hubweir.kernels.contract import (
     INGEST_DONE,
     INGEST_MALFORMED,
     INGEST_NAME,
+    INGEST_PROPERTIES,
     INGEST_ROOM,
     KEY_ENVELOPE,
     KEY_MALFORMED,
     KEY_MESSAGE,
     KEY_NONE,
+    PROPERTIES_LIMIT,
+    PROPERTY_LIMIT,
 )
 from hubweir.kernels.stored_batch import ABSENT, RECORD_STRUCT
-from hubweir.kernels.tests.legal_bytes import annotations, data_section, delivery_row, envelope, section, string
+from hubweir.kernels.tests.legal_bytes import (
+    annotations,
+    compound,
+    data_section,
+    delivery_row,
+    envelope,
+    section,
+    string,
+    symbol,
+    variable,
+)
 
 # Transfer payloads as the Python client writes them: two events, the same two with a key, one alone.
 TWO_EVENTS = bytes.fromhex("005375a008005375a0036f6e65005375a014005374c10702a1016ba10176005375a00374776f")
@@ -198,3 +211,56 @@ def test_events_are_counted_as_ingest_makes_them(kernels: SimpleNamespace) -> No
         (TWO_KEYED[:-1], BATCH_FORMAT, -1), (envelope([BODY, b"?"]), BATCH_FORMAT, -1),
     ):  # fmt: skip
         assert kernels.count_events(payload, 0, len(payload), message_format) == count
+
+
+# Properties. An entry here is the symbol "n" (3 bytes) and a binary with a constructor and a size of 5 bytes.
+ENTRY_OVERHEAD = 3 + 5
+
+
+def application_properties(*sizes: int) -> bytes:
+    """A section whose entries have these encoded sizes, name and value."""
+    items = [part for size in sizes for part in (symbol("n"), variable(0xA0, bytes(size - ENTRY_OVERHEAD), wide=True))]
+    return section(0x74, compound(0xC1, items, wide=True))
+
+
+@pytest.mark.parametrize(("size", "status"), [(PROPERTY_LIMIT, INGEST_DONE), (PROPERTY_LIMIT + 1, INGEST_PROPERTIES)])
+def test_one_property_has_at_most_the_limit(kernels: SimpleNamespace, size: int, status: int) -> None:
+    message = application_properties(10, size) + BODY
+    result, out = ingest(kernels, message, 0)
+    assert result == ((1, 0, 1, status) if status == INGEST_DONE else (0, 0, 0, status))
+    assert bool(out) == (status == INGEST_DONE)
+
+
+@pytest.mark.parametrize(("over", "status"), [(0, INGEST_DONE), (1, INGEST_PROPERTIES)])
+def test_all_properties_together_have_at_most_the_limit(kernels: SimpleNamespace, over: int, status: int) -> None:
+    front = annotations({"x": string("y")})
+    rest = PROPERTIES_LIMIT - len(front) - len(application_properties(*[20_000] * 3, ENTRY_OVERHEAD))
+    message = front + application_properties(*[20_000] * 3, ENTRY_OVERHEAD + rest + over) + BODY
+    assert len(message) - len(BODY) == PROPERTIES_LIMIT + over
+    assert ingest(kernels, message, 0)[0][3] == status
+
+
+@pytest.mark.parametrize("code", [0x72, 0x73, 0x74])
+def test_no_kind_of_property_is_larger_than_the_limit(kernels: SimpleNamespace, code: int) -> None:
+    value = variable(0xA0, bytes(PROPERTY_LIMIT), wide=True)
+    items = [value] if code == 0x73 else [symbol("n"), value]
+    message = section(code, compound(0xC0 if code == 0x73 else 0xC1, items, wide=True)) + BODY
+    assert ingest(kernels, message, 0)[0] == (0, 0, 0, INGEST_PROPERTIES)
+
+
+def test_a_body_of_any_size_is_no_property(kernels: SimpleNamespace) -> None:
+    assert ingest(kernels, data_section(bytes(200_000), wide=True), 0)[0] == (1, 0, 1, INGEST_DONE)
+
+
+def test_a_batch_with_one_event_over_the_limit_leaves_nothing_behind(kernels: SimpleNamespace) -> None:
+    bad = application_properties(PROPERTY_LIMIT + 1) + BODY
+    result, out = ingest(kernels, envelope([BODY, bad, BODY]))
+    assert (result, out) == ((0, 0, 0, INGEST_PROPERTIES), b"")
+
+
+def test_the_deliveries_before_one_over_the_limit_are_kept(kernels: SimpleNamespace) -> None:
+    bad = application_properties(PROPERTY_LIMIT + 1) + BODY
+    rows = delivery_row(BODY, 0, 0) + delivery_row(bad, len(BODY), 0) + delivery_row(BODY, len(BODY) + len(bad), 0)
+    out = bytearray()
+    assert kernels.ingest(BODY + bad + BODY, rows, 0, 3, 0, None, out, 1 << 20) == (1, 0, 1, INGEST_PROPERTIES)
+    assert len(records(bytes(out))) == 1

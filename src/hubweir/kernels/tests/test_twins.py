@@ -22,6 +22,9 @@ from hubweir.kernels.contract import (
     EVENT_WIDTH,
     FRAME_WIDTH,
     INGEST_DONE,
+    KEY_WIDTH,
+    PROPERTIES_LIMIT,
+    PROPERTY_LIMIT,
     RECORD_WIDTH,
 )
 from hubweir.kernels.tests import legal_bytes as legal
@@ -102,8 +105,39 @@ def test_ingest_and_its_kin_agree(compiled: SimpleNamespace, seed: int) -> None:
         _, start, length, _, message_format = rows[index * DELIVERY_WIDTH : (index + 1) * DELIVERY_WIDTH]
         agreed(compiled, "find_key", data, start, start + length, message_format)
         agreed(compiled, "count_events", data, start, start + length, message_format)
-        rows[index * DELIVERY_WIDTH + 4] = rng.choice([0, 0, 0, message_format])
+    keys = legal.table(count, KEY_WIDTH)
+    without, buffers = agreed(compiled, "find_keys", data, rows, 0, count, rng.choice([0, 2, 128]), keys)
+    keys, partitions = buffers[1], rng.choice([1, 3, 32])
+    turns = array("q", [rng.randrange(partitions) for _ in range(without)])
+    grouped, ends = legal.table(count, DELIVERY_WIDTH), legal.table(partitions + 1, 1)
+    agreed(compiled, "group_deliveries", rows, 0, count, keys, turns, grouped, ends)
+    for index in range(count):
+        rows[index * DELIVERY_WIDTH + 4] = rng.choice([0, 0, 0, rows[index * DELIVERY_WIDTH + 4]])
     agreed(compiled, "open_events", data, rows, 0, count, legal.table(rng.randrange(5), EVENT_WIDTH))
+
+
+@settings(MANY, max_examples=100)
+@given(seed=SEEDS)
+def test_limits_of_properties_agree(compiled: SimpleNamespace, seed: int) -> None:
+    """Messages whose sections lie about a limit, some of them damaged."""
+    rng = Random(seed)
+    parts = [legal.data_section(b"body")]
+    for code in rng.sample([0x70, 0x71, 0x72, 0x73, 0x74], rng.choice([1, 2, 3])):
+        size = rng.choice([5, PROPERTY_LIMIT // 2, PROPERTY_LIMIT, PROPERTIES_LIMIT // 2]) - rng.randrange(-20, 60)
+        value = legal.variable(0xA0, bytes(max(0, size)), wide=True)
+        items = [value] if code in (0x70, 0x73) else [legal.symbol("name"), value]
+        if rng.random() < 0.3:
+            items *= 2
+        parts.append(legal.section(code, legal.compound(0xC0 if code in (0x70, 0x73) else 0xC1, items, wide=True)))
+    rng.shuffle(parts)
+    message = b"".join(parts)
+    if rng.random() < 0.2:
+        message = legal.mutated(rng, message)
+    payload, message_format = rng.choice(
+        [(message, 0), (legal.envelope([message, legal.data_section(b"x")]), BATCH_FORMAT)]
+    )
+    rows = legal.delivery_row(payload, 0, message_format)
+    agreed(compiled, "ingest", payload, rows, 0, 1, 0, rng.choice([None, b""]), bytearray(b"before"), 1 << 20)
 
 
 @MANY
@@ -215,6 +249,9 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled: SimpleNames
         ("ingest", b"1234", rows, 0, 0, 1, None, bytearray(b"x"), 10),
         ("find_key", b"1234", 3, 2, 0),
         ("count_events", b"1234", 0, 5, 0),
+        ("find_keys", b"123", rows, 0, 1, 128, legal.table(1, KEY_WIDTH)),
+        ("find_keys", b"1234", rows, 0, 1, 128, legal.table(0, KEY_WIDTH)),
+        ("group_deliveries", rows, 0, 2, legal.table(2, KEY_WIDTH), rows, legal.table(2, DELIVERY_WIDTH), rows),
         ("find_record", run, 1, 0),
         ("find_record", run, 0, -1),
         ("find_offset", run, 0, -1),

@@ -83,3 +83,23 @@ def test_what_stands_behind_records_stays_where_it_is(bench: Any) -> None:
     bench.reopen()
     bench.append(b"b")
     assert controls(bench) == [FENCE] and len(bench.segments()) == 2
+
+
+@pytest.mark.parametrize("records", [0, 1])
+def test_a_relaxed_log_writes_controls_again_that_it_has_shown_when_their_sync_fails(
+    make_bench: Any, records: int
+) -> None:
+    bench = make_bench(durability=Durability.RELAXED)
+    for number in range(records):
+        bench.append(b"%d" % number)
+    write(bench, CONTROL_EXPIRED_PRODUCERS, b"a segment is there")
+    bench.env.run_for(2_000)
+    answers: list[object] = []
+    bench.log.append_control(*FENCE, now_ms=bench.env.now_ms(), on_done=answers.append)
+    bench.env.turn()
+    assert len(answers) == 1, "shown before any sync"
+    bench.env.files.plan(bench.env.files.calls + 1, Fault.SYNC_EIO)
+    bench.env.run_for(1_000)
+    assert bench.log.lease.writer_epoch == 2, "the sync failed, and a new segment was made"
+    bench.reopen(power_cut=True)
+    assert FENCE in controls(bench)

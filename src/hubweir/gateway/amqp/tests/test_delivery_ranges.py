@@ -7,7 +7,7 @@ from array import array
 
 import pytest
 
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, stretches
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, stretches
 
 TOP = 0xFFFF_FFFF
 
@@ -64,3 +64,34 @@ def test_merging_keeps_exactly_the_ids_it_was_given(seed: int) -> None:
     ]
     assert spread == ids
     assert len(merged) == sum(1 for number in ids if number - 1 not in ids)
+
+
+def test_rows_with_gaps_that_settle_alike_are_one_stretch_with_its_ids() -> None:
+    (only,) = stretches(rows_of((1, 0), (4, 0), (5, 0), (9, 0)), 0, 4)
+    assert (only.deliveries, only.size_bytes, only.settled) == (4, 40, False)
+    assert only.scattered == array("q", [1, 4, 5, 9])
+
+
+@pytest.mark.parametrize("start", [0, 12, TOP - 40, TOP // 2 - 50])
+def test_scattered_ids_come_back_as_ranges_however_they_were_divided(start: int) -> None:
+    dice = random.Random(start)
+    ids = [(start + number) & TOP for number in range(120) if number % 40 not in (7, 8)]
+    parts = [array("q") for _ in range(5)]
+    for one in ids:
+        dice.choice(parts).append(one)
+    dice.shuffle(parts)
+    found = merge_ranges(ranges_of(parts))
+    assert [one for span in found for one in members(span)] == ids
+    assert len(found) == 4
+
+
+def distance(span: DeliveryRange) -> int:
+    return (span.last_id - span.first_id) & TOP
+
+
+def members(span: DeliveryRange) -> list[int]:
+    return [(span.first_id + step) & TOP for step in range(distance(span) + 1)]
+
+
+def test_no_ids_are_no_ranges() -> None:
+    assert ranges_of([]) == [] and ranges_of([array("q")]) == []

@@ -1,0 +1,159 @@
+"""The asking end of a broker's stream by itself: every command is answered once, whatever becomes of the stream.
+
+The stream is a list of what was written. With a broker behind it, it is in test_server.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hubweir.broker.commands import Answer, AppendEvents, AskCounters, CountersTaken, Done, Owner, ReaderClosed, Refusal
+from hubweir.broker.socket_broker import SocketBroker
+from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
+from hubweir.errors import DecodeError
+
+
+class Stream:
+    """Stands where the transport would, and keeps what was written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.is_closed = False
+
+    def set_write_buffer_limits(self, high: int, low: int) -> None:
+        """There is no limit."""
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def writelines(self, buffers: list[Any]) -> None:
+        self.written += b"".join(bytes(buffer) for buffer in buffers)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Asked:
+    """A broker end whose stream stands, and what its commands were answered."""
+
+    def __init__(self, **limits: int) -> None:
+        self.broker = SocketBroker(**limits)
+        self.driver = self.broker.driver()
+        self.stream = Stream()
+        self.driver.connection_made(self.stream)  # type: ignore[arg-type]  # as much of a transport as it asks for
+        self.answers: list[list[Answer]] = []
+
+    def submit(self, command: Any = None) -> list[Answer]:
+        """Send a command; the list of its answers, which grows."""
+        answers: list[Answer] = []
+        self.broker.submit(command or AskCounters(), answers.append)
+        self.answers.append(answers)
+        return answers
+
+    def frame(self, request_id: int, message: Any) -> None:
+        self.broker.on_frame(memoryview(b"".join(bytes(part) for part in encode_frame(request_id, message))))
+
+
+def on_a_loop(test: Callable[[], None]) -> Callable[[], None]:
+    """A driver wants a running loop; nothing of these tests waits for it."""
+
+    def run() -> None:
+        async def scenario() -> None:
+            test()
+
+        asyncio.run(scenario())
+
+    run.__name__ = test.__name__
+    return run
+
+
+@on_a_loop
+def test_answers_find_their_commands_in_any_order() -> None:
+    asked = Asked()
+    first, second = asked.submit(), asked.submit()
+    asked.frame(2, Done())
+    assert (first, second) == ([], [Done()])
+    asked.frame(1, CountersTaken({"a": 1}))
+    assert first == [CountersTaken({"a": 1})]
+
+
+@on_a_loop
+def test_an_answer_that_nobody_waits_for_breaks_the_stream_and_a_second_one_too() -> None:
+    asked = Asked()
+    answers = asked.submit()
+    with pytest.raises(DecodeError, match="request 7, which nobody made"):
+        asked.frame(7, Done())
+    asked.frame(1, Done())
+    with pytest.raises(DecodeError):
+        asked.frame(1, Done())
+    assert answers == [Done()]
+
+
+@on_a_loop
+def test_what_was_not_answered_at_the_end_may_have_happened_and_is_told_once() -> None:
+    asked = Asked()
+    answered, waiting = asked.submit(), asked.submit()
+    asked.frame(1, Done())
+    asked.driver.connection_lost(None)
+    assert answered == [Done()]
+    (refusal,) = waiting
+    assert isinstance(refusal, Refusal) and not refusal.known
+    assert refusal.symbol == "com.microsoft:timeout"
+
+
+@on_a_loop
+def test_after_the_end_nothing_is_sent_and_that_is_known() -> None:
+    asked = Asked()
+    asked.driver.connection_lost(None)
+    (refusal,) = asked.submit()
+    assert isinstance(refusal, Refusal) and refusal.known
+    before_any = SocketBroker()
+    answers: list[Answer] = []
+    before_any.submit(AskCounters(), answers.append)
+    assert isinstance(answers[0], Refusal) and answers[0].known
+    assert asked.stream.written == b""
+
+
+@on_a_loop
+def test_one_command_too_many_is_refused_and_room_comes_with_an_answer() -> None:
+    asked = Asked(outstanding_limit=2)
+    asked.submit(), asked.submit()
+    (refusal,) = asked.submit()
+    assert isinstance(refusal, Refusal) and refusal.known
+    assert refusal.symbol == "amqp:resource-limit-exceeded"
+    asked.frame(1, Done())
+    assert asked.submit() == []
+
+
+@on_a_loop
+def test_a_command_over_the_limit_of_a_frame_is_refused_and_uses_no_number_up() -> None:
+    asked = Asked()
+    (refusal,) = asked.submit(AppendEvents("log", 1, bytearray(FRAME_LIMIT_BYTES)))
+    assert isinstance(refusal, Refusal) and refusal.known
+    answers = asked.submit()
+    asked.frame(1, Done())
+    assert answers == [Done()]
+
+
+@on_a_loop
+def test_pushes_go_to_who_listens_and_are_nobodys_answer() -> None:
+    asked, pushed = Asked(), []
+    answers = asked.submit()
+    push = ReaderClosed(5, Owner(1, 2), "amqp:link:stolen", "another reader came")
+    asked.frame(0, push)  # nobody listens yet
+    asked.broker.listen(pushed.append)
+    asked.frame(0, push)
+    assert (pushed, answers) == ([push], [])
+
+
+@on_a_loop
+def test_commands_that_wait_are_written_before_the_stream_is_closed() -> None:
+    asked = Asked()
+    asked.submit()
+    asked.broker.close()
+    assert asked.stream.is_closed
+    assert decode_command(memoryview(asked.stream.written)) == (1, AskCounters())
