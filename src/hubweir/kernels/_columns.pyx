@@ -131,7 +131,7 @@ cdef int check_deliveries(Py_buffer* data, Py_buffer* rows, int64_t first, int64
 
 def event_columns(
     data, deliveries, int64_t first_row, int64_t last_row, int64_t expected, int64_t until, int64_t mask, int64_t rows,
-    list columns not None
+    list columns not None, int64_t most_bytes=MOST_COLUMN_BYTES
 ):
     cdef Lease lease = Lease()
     cdef Py_buffer* view = lease.borrow(data)
@@ -142,7 +142,7 @@ def event_columns(
     cdef int status = COLUMNS_OK
     span[0] = span[1] = span[2] = -1
     check_deliveries(view, table, first_row, last_row)
-    open_columns(columns, mask, rows, 0, &opened)
+    open_columns(columns, mask, rows, most_bytes, &opened)
     try:
         columns_of(
             <const uint8_t*>view.buf, <int64_t*>table.buf, &row, last_row, expected, until, &opened, span, &status
