@@ -100,8 +100,9 @@ or no body section: none.
     rows_by_partition(keys, ids, first, last, partitions, spread, order, starts) -> (row, status)
         Choose a partition for each row of first to last and write the row numbers to order, grouped by partition,
         in each group as they stood; starts (room for partitions + 1) says where each group starts in order. A row
-        with an id (a decimal number as text) goes there, one with a key to the absolute value of
-        hash_key modulo partitions, all others in turn: (spread + row) modulo partitions. keys, ids: Variable or None. An empty key or id is none.
+        with an id (a decimal number as text) goes there, one with a key to the absolute value of hash_key modulo
+        partitions, all others in turn: (spread + row) modulo partitions. keys, ids: Variable or None. An empty key
+        or id is none.
         row: last, or the first row refused. status: ROWS_OK, ROWS_TWO_TARGETS (key and id), ROWS_NO_PARTITION (the id
         is no number below partitions), ROWS_MALFORMED.
 

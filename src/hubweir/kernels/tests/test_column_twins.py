@@ -97,20 +97,9 @@ def test_capture_and_its_reading_agree(compiled_columns: SimpleNamespace, seed: 
         mask, rows, columns = rng.choice([ALL_COLUMNS, ALL_COLUMNS, rng.randrange(256)]), 0, rich.empty_columns()
         for _ in range(2):
             answer, (columns,) = agreed(
-                compiled_columns,
-                "read_capture_block",
-                octets,
-                0,
-                len(octets),
-                count,
-                since,
-                until,
-                mask,
-                rows,
-                columns,
-                columns,
-                rng.choice([2**31 - 1, 9000]),
-            )
+                compiled_columns, "read_capture_block", octets, 0, len(octets), count, since, until, mask, rows,
+                columns, rng.choice([2**31 - 1, 9000]),
+            )  # fmt: skip
             rows += answer[2]
 
 
