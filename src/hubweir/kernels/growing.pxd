@@ -3,7 +3,7 @@
 Out borrows the bytearray's bytes from open_out to close_out. put and its kin make room themselves: the GIL is taken
 only when the room is used up. When memory runs out `failed` is set, nothing more is written, and close_out raises; so
 nobody has to look at `failed` but those who write behind themselves (patch does). room and put stand in C because a
-compiler has to be told to inline the test for room and not the growth: that is half of a row's cost.
+compiler has to be told to inline the test for room and not the growth: that is half of the cost of a row.
 """
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
@@ -13,6 +13,7 @@ from libc.string cimport memmove
 
 cdef extern from *:
     """
+    #include <stdint.h>
     #include <string.h>
     #if defined(__GNUC__)
     #define HUBWEIR_HOT static inline __attribute__((always_inline))

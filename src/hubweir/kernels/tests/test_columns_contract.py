@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,3 +55,13 @@ def test_the_names_of_properties_are_the_same_compiled() -> None:
 )
 def test_limits_are_the_same_compiled(name: str, number: str, expected: int) -> None:
     assert numbers_of_page(page(name))[number] == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "module"), [("pure", "hubweir.kernels.pure_event_columns"), ("compiled", "hubweir.kernels._columns")]
+)
+def test_the_environment_says_which_twins_run(compiled_columns: SimpleNamespace, wanted: str, module: str) -> None:
+    code = "from hubweir import kernels; print(kernels.which(), kernels.event_columns.__module__)"
+    environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent.parent), "HUBWEIR_KERNELS": wanted}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert run.stdout.split() == [wanted, module]
