@@ -125,7 +125,10 @@ def read_capture_block(
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         check_range(start, end, view.len)
-        open_columns(columns, mask, rows, most_bytes, &opened)
+        open_columns(
+            columns, mask, rows, most_bytes, max(<int64_t>0, min(count, end - start)),
+            min(end - start, <int64_t>MOST_ROOM), &opened,
+        )
         try:
             status = read_records(<const uint8_t*>view.buf, &at, end, count, since, until, &opened, counts)
         finally:

@@ -81,8 +81,23 @@ cdef inline int check_map(list buffers, int entries, int64_t rows) except -1:
     return 0
 
 
-cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, int64_t most_bytes, Columns* columns) except -1:
-    """Borrow the buffers of the columns in mask; close_columns gives them back."""
+cdef inline int64_t likely(int buffer, int64_t rows, int64_t size) noexcept:
+    """How many bytes `rows` rows made from `size` bytes will put into a buffer, as far as one can say beforehand."""
+    if buffer == SEQUENCE_NUMBERS or buffer == ENQUEUED_TIMES:
+        return 8 * rows
+    if buffer == BODY_BYTES:
+        return size // 4 * 3
+    if buffer == BODY_OFFSETS or buffer == OFFSET_OFFSETS or buffer == PUBLISHER_OFFSETS:
+        return 4 * rows + 4
+    if buffer == PARTITION_KEY_OFFSETS or buffer == PROPERTIES_OFFSETS or buffer == SYSTEM_OFFSETS:
+        return 4 * rows + 4
+    return 0
+
+
+cdef inline int open_columns(
+    list buffers, int64_t mask, int64_t rows, int64_t most_bytes, int64_t new_rows, int64_t size, Columns* columns
+) except -1:
+    """Borrow the buffers of the columns in mask for new_rows rows from `size` bytes; close_columns gives them back."""
     cdef int index
     cdef object buffer
     if len(buffers) != COLUMN_BUFFERS or mask < 0 or mask > ALL_COLUMNS or rows < 0 or rows > MOST_COLUMN_BYTES:
@@ -117,7 +132,7 @@ cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, int64_t m
     for index in range(COLUMN_BUFFERS):
         if has(columns, column_of(index)):
             try:
-                open_out(<bytearray>buffers[index], 0, &columns.buffers[index])
+                open_out(<bytearray>buffers[index], likely(index, new_rows, size), &columns.buffers[index])
             except BaseException:  # somebody holds a view of it: the ones before it are given back
                 close_first(columns, index)
                 raise

@@ -89,11 +89,13 @@ cdef extern from *:
 
 
 cdef inline int open_out(bytearray owner, int64_t wanted, Out* out) except -1:
-    """Borrow owner; wanted: bytes that will likely be written, 0 when nobody can say."""
+    """Borrow owner. wanted: bytes that will likely be written, 0 when nobody can say; taken for an empty owner only,
+    since one that is appended to again and again has to grow by a share of what it holds.
+    """
     cdef int64_t spare = (<PyByteArrayObject*><PyObject*>owner).ob_alloc - 1
     out.owner = <PyObject*>owner
     out.used = PyByteArray_GET_SIZE(owner)
-    out.capacity = max(out.used + wanted, spare)
+    out.capacity = max(out.used if out.used > 0 else wanted, spare)
     out.failed = False
     if out.capacity > out.used:
         PyByteArray_Resize(owner, out.capacity)
