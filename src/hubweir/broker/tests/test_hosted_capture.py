@@ -9,6 +9,7 @@ import pytest
 from hubweir.broker.capture_places import CaptureQuota
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
+from hubweir.messaging_store.log import Durability
 
 START = "2023/11/14/22"
 MARK = f"store-0/logs/{LOG_ID}/capture"
@@ -209,3 +210,25 @@ def test_damage_in_the_log_is_stepped_over_and_counted() -> None:
         assert 0 < state.uncaptured_events < 100
         assert len(numbers) + state.uncaptured_events == 300
         assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
+def test_numbers_that_a_relaxed_log_skips_make_no_files_and_no_alarm(power_cut: bool) -> None:
+    with CaptureWorld(durability=Durability.RELAXED, description=replace(CAPTURED, interval_s=900)) as world:
+        world.open()
+        world.send(5)
+        world.run_s(10)
+        world.restart(power_cut=power_cut)
+        world.open()
+        world.send(4)
+        world.run_s(5)
+        world.restart(power_cut=power_cut)
+        world.open()
+        world.send(3)
+        world.run_s(910)
+        state = world.state()
+        assert state.uncaptured_events == 0
+        assert state.next_sequence_number > 2 * 32 * 1024 * 1024
+        assert sum(len(file) for file in world.records()) == 12
+        assert len(world.archives()) <= 3
+        world.check()
