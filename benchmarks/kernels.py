@@ -161,7 +161,7 @@ def measure_columns(twin: str) -> None:
     kernels.collect_deliveries(table, 0, count, deliveries)
     records.clear()
     kernels.capture_block(run, 0, 0, 0, big, big, -1, records)
-    block, out = bytes(records), bytearray()
+    block = bytes(records)
     few = 1 << COLUMN_BODY | 1 << COLUMN_SEQUENCE_NUMBER
 
     def empty() -> list[bytearray]:
@@ -179,17 +179,14 @@ def measure_columns(twin: str) -> None:
     )
     order, starts = array("q", bytes(8 * count)), array("q", bytes(8 * 5))
 
-    def again(call: Callable[..., object], *arguments: object) -> Callable[[], object]:
-        def emptied() -> None:
-            out.clear()
-            call(*arguments, out)
+    def into_new(call: Callable[..., object], *arguments: object) -> Callable[[], object]:
+        # Not one that is emptied: that one gives its pages back to the system each time, and asks for them again.
+        return lambda: call(*arguments, bytearray())
 
-        return emptied
-
-    again(kernels.event_batches, *rows, None, 0, count, big, b"")()
-    sent = bytes(out)
+    sent = bytearray()
+    kernels.event_batches(*rows, None, 0, count, big, b"", sent)
     work: list[Work] = [
-        ("capture_block", again(kernels.capture_block, run, 0, 0, 0, big, big, -1), block),
+        ("capture_block", into_new(kernels.capture_block, run, 0, 0, 0, big, big, -1), block),
         (
             "read_capture_block",
             lambda: kernels.read_capture_block(block, 0, len(block), count, -big, big << 20, ALL_COLUMNS, 0, empty()),
@@ -205,7 +202,7 @@ def measure_columns(twin: str) -> None:
             lambda: kernels.event_columns(wire, deliveries, 0, count, 0, -1, few, 0, empty()),
             bytes(columns[BODY_BYTES]),
         ),
-        ("event_batches", again(kernels.event_batches, *rows, None, 0, count, big, b""), sent),
+        ("event_batches", into_new(kernels.event_batches, *rows, None, 0, count, big, b""), bytes(sent)),
         ("rows_digest", lambda: kernels.rows_digest(0, *rows, None, 0, count), rows[0][2]),
         (
             "rows_by_partition",

@@ -20,6 +20,7 @@ class CapturedFile:
         self.intent = intent
         self.next = intent.first
         self.lost: list[tuple[int, int]] = []
+        self.is_short = False  # the log has not all of its numbers
         self.blocks = BlockWriter(sync_marker)
         self.archive: Archive | None = None
         self.size = 0

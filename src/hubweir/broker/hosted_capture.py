@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from hubweir.broker.capture_places import CaptureWorld
 from hubweir.broker.captured_file import CapturedFile
+from hubweir.broker.window_end import find_window_end
 from hubweir.capture.capture import Capture
 from hubweir.capture.capture_mark import CaptureMark, save_mark
 from hubweir.env import Result, Timer
@@ -150,16 +151,15 @@ class HostedCapture:
             self._intend(bounds.next_index, bounds.next_offset)
             return
 
-        def found(end: int | Refused) -> None:
+        def found(end: int | Refused | None) -> None:
             if isinstance(end, Refused):
                 self._fail(end.error)
+            elif end is None:
+                self._end()
             else:
-                # One event at least, or a window smaller than an event would never end.
-                self._intend(max(end, min(self.mark.next_index + 1, bounds.next_index)), size_end)
+                self._intend(end, size_end)
 
-        answer = self._log.find_offset(size_end, found)
-        if isinstance(answer, int):
-            found(answer)
+        find_window_end(self._log, self._capture, found)
 
     def _intend(self, end: int, end_offset: int) -> None:
         """Make the intent durable, under a name that nobody has."""
@@ -219,7 +219,12 @@ class HostedCapture:
     def _write(self, making: CapturedFile, run: Run) -> None:
         """Encode a piece and write it, on a thread."""
         if run.first_index > making.next or not len(run.data):
-            self._lose(making, run.first_index if len(run.data) else making.intent.end)
+            making.is_short = True
+            trimmed = min(self._log.bounds.first_index, run.first_index)
+            if trimmed > making.next:
+                self._lose(making, trimmed)
+            # What is left are numbers that a relaxed log skipped, or that a power cut took from it.
+            making.next = max(making.next, run.first_index if len(run.data) else making.intent.end)
         if making.next >= making.intent.end:
             self._read_on(making)
             return
@@ -233,6 +238,7 @@ class HostedCapture:
     def _lose(self, making: CapturedFile, resume: int) -> None:
         """The log has no events before resume any more."""
         end = min(max(resume, making.next + 1), making.intent.end)
+        making.is_short = True
         making.lost.append((making.next, end))
         making.next = end
 
@@ -242,7 +248,7 @@ class HostedCapture:
 
         def commit() -> bool:
             destination = places.destination(making.intent.destination, making.intent.container)
-            if making.lost and again and destination.exists(making.intent.name):
+            if making.is_short and again and destination.exists(making.intent.name):
                 # It was finished when the log had these events still.
                 making.abandon()
                 return False

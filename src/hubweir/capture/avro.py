@@ -94,7 +94,8 @@ class BlockWriter:
             events, batch_at, record_at, ordinal, _, _, _, _, status = capture_block(
                 view, batch_at, record_at, ordinal, room, _ANY_EVENTS, until, written
             )
-            if len(written) > room and self._block:
+            begins_block = len(written) > room and bool(self._block)
+            if begins_block:
                 out += self.flush()  # the first event of a call is written whatever its size
             self._block += written
             self._count += events
@@ -104,7 +105,7 @@ class BlockWriter:
                 length, count = _LENGTH_COUNT.unpack_from(view, batch_at + AT_LENGTH)
                 self.unsound.append(Unsound(first + ordinal, min(until, first + count)))
                 batch_at, record_at, ordinal = batch_at + length, 0, 0
-            elif batch_at < len(view) and _first_index(view, batch_at) + ordinal < until:
+            elif not begins_block and batch_at < len(view) and _first_index(view, batch_at) + ordinal < until:
                 out += self.flush()  # the next one does not fit
             if len(self._block) >= BLOCK_BYTES:
                 out += self.flush()

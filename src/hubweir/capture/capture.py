@@ -86,6 +86,17 @@ class Capture:
         )
         return gone
 
+    def begin_at(self, index: int, offset: int) -> bool:
+        """The log has nothing between the window's begin and this event: begin here. False when it is the same."""
+        if index <= self.mark.next_index and offset <= self.mark.next_offset:
+            return False
+        self.mark = msgspec.structs.replace(
+            self.mark,
+            next_index=max(index, self.mark.next_index),
+            next_offset=max(offset, self.mark.next_offset),
+        )
+        return True
+
     def may_skip(self, bounds: Bounds) -> bool:
         """Whether the window that has ended makes no file: there are no events, and empty files are not wanted."""
         return self.description.skip_empty_archives and bounds.next_index <= self.mark.next_index

@@ -14,7 +14,7 @@ from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.capture_records cimport Times, open_times, put_record
 from hubweir.kernels.captured_columns cimport read_records
 from hubweir.kernels.columns cimport Columns, close_columns, open_columns
-from hubweir.kernels.columns_contract cimport CAPTURE_DAMAGED, CAPTURE_OK
+from hubweir.kernels.columns_contract cimport CAPTURE_DAMAGED, CAPTURE_OK, MOST_COLUMN_BYTES
 from hubweir.kernels.growing cimport Out, close_out, open_out
 from hubweir.kernels.stored_batch cimport KIND_EVENTS
 
@@ -113,7 +113,7 @@ def capture_block(
 
 def read_capture_block(
     data, int64_t start, int64_t end, int64_t count, int64_t since, int64_t until, int64_t mask, int64_t rows,
-    list columns not None
+    list columns not None, int64_t most_bytes=MOST_COLUMN_BYTES
 ):
     cdef Py_buffer view
     cdef Columns opened
@@ -125,7 +125,10 @@ def read_capture_block(
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         check_range(start, end, view.len)
-        open_columns(columns, mask, rows, 0, &opened)
+        open_columns(
+            columns, mask, rows, most_bytes, max(<int64_t>0, min(count, end - start)),
+            min(end - start, <int64_t>MOST_ROOM), &opened,
+        )
         try:
             status = read_records(<const uint8_t*>view.buf, &at, end, count, since, until, &opened, counts)
         finally:

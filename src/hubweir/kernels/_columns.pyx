@@ -25,6 +25,7 @@ from hubweir.kernels.row_batches cimport Row, Rows, open_row, put_row, sized, ta
 cdef enum:
     MOST_LEASES = 16
     MOST_DIGITS = 9  # more are no partition of any hub
+    MOST_ROOM = 1 << 24  # made for bodies before one is looked at
 
 
 cdef class Lease:
@@ -131,18 +132,22 @@ cdef int check_deliveries(Py_buffer* data, Py_buffer* rows, int64_t first, int64
 
 def event_columns(
     data, deliveries, int64_t first_row, int64_t last_row, int64_t expected, int64_t until, int64_t mask, int64_t rows,
-    list columns not None
+    list columns not None, int64_t most_bytes=MOST_COLUMN_BYTES
 ):
     cdef Lease lease = Lease()
     cdef Py_buffer* view = lease.borrow(data)
     cdef Py_buffer* table = lease.borrow_numbers(deliveries, False)
     cdef Columns opened
-    cdef int64_t row = first_row
+    cdef int64_t row, size = 0
     cdef int64_t[3] span
     cdef int status = COLUMNS_OK
     span[0] = span[1] = span[2] = -1
     check_deliveries(view, table, first_row, last_row)
-    open_columns(columns, mask, rows, 0, &opened)
+    for row in range(first_row, last_row):
+        size += (<int64_t*>table.buf)[row * DELIVERY_WIDTH + D_LENGTH]
+    row = first_row
+    size = min(size, <int64_t>MOST_ROOM)
+    open_columns(columns, mask, rows, most_bytes, last_row - first_row, size, &opened)
     try:
         columns_of(
             <const uint8_t*>view.buf, <int64_t*>table.buf, &row, last_row, expected, until, &opened, span, &status

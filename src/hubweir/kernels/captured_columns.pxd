@@ -102,6 +102,7 @@ cdef inline int64_t walk_map(
     cdef uint64_t left
     cdef Value value
     cdef int name = NO_NAME
+    value.number = value.start = value.end = 0
     while True:
         at = read_long(data, at, end, &count)
         if at == NOWHERE:

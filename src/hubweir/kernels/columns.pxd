@@ -19,6 +19,7 @@ cdef struct Columns:
     Out buffers[COLUMN_BUFFERS]
     int mask
     int64_t rows
+    int64_t most_bytes
 
 
 cdef inline bint has(Columns* columns, int column) noexcept nogil:
@@ -80,8 +81,23 @@ cdef inline int check_map(list buffers, int entries, int64_t rows) except -1:
     return 0
 
 
-cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, int64_t wanted, Columns* columns) except -1:
-    """Borrow the buffers of the columns in mask; close_columns gives them back. wanted: bytes of bodies, likely."""
+cdef inline int64_t likely(int buffer, int64_t rows, int64_t size) noexcept:
+    """How many bytes `rows` rows made from `size` bytes will put into a buffer, as far as one can say beforehand."""
+    if buffer == SEQUENCE_NUMBERS or buffer == ENQUEUED_TIMES:
+        return 8 * rows
+    if buffer == BODY_BYTES:
+        return size // 4 * 3
+    if buffer == BODY_OFFSETS or buffer == OFFSET_OFFSETS or buffer == PUBLISHER_OFFSETS:
+        return 4 * rows + 4
+    if buffer == PARTITION_KEY_OFFSETS or buffer == PROPERTIES_OFFSETS or buffer == SYSTEM_OFFSETS:
+        return 4 * rows + 4
+    return 0
+
+
+cdef inline int open_columns(
+    list buffers, int64_t mask, int64_t rows, int64_t most_bytes, int64_t new_rows, int64_t size, Columns* columns
+) except -1:
+    """Borrow the buffers of the columns in mask for new_rows rows from `size` bytes; close_columns gives them back."""
     cdef int index
     cdef object buffer
     if len(buffers) != COLUMN_BUFFERS or mask < 0 or mask > ALL_COLUMNS or rows < 0 or rows > MOST_COLUMN_BYTES:
@@ -92,7 +108,10 @@ cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, int64_t w
     for buffer in buffers:
         if type(buffer) is not bytearray:
             raise refusal("a buffer of the columns is no bytearray")
+    if most_bytes < 0 or most_bytes > MOST_COLUMN_BYTES:
+        raise refusal(f"{most_bytes} is no limit for a column")
     columns.mask = <int>mask
+    columns.most_bytes = most_bytes
     columns.rows = rows
     if has(columns, COLUMN_BODY):
         check_texts(buffers, BODY_OFFSETS, BODY_BYTES, NO_BUFFER, rows)
@@ -113,7 +132,7 @@ cdef inline int open_columns(list buffers, int64_t mask, int64_t rows, int64_t w
     for index in range(COLUMN_BUFFERS):
         if has(columns, column_of(index)):
             try:
-                open_out(<bytearray>buffers[index], wanted if index == BODY_BYTES else 0, &columns.buffers[index])
+                open_out(<bytearray>buffers[index], likely(index, new_rows, size), &columns.buffers[index])
             except BaseException:  # somebody holds a view of it: the ones before it are given back
                 close_first(columns, index)
                 raise
@@ -137,11 +156,11 @@ cdef inline bint is_full(Columns* columns, int content, int64_t most) noexcept n
 
 
 cdef inline bint has_room(Columns* columns, int64_t size, int64_t rows) noexcept nogil:
-    """Whether rows made from `size` bytes together cannot make a column outgrow its offsets."""
+    """Whether rows made from `size` bytes together cannot make a column outgrow its limit."""
     cdef int64_t most
     if size > MOST_COLUMN_BYTES or rows > MOST_COLUMN_BYTES // MOST_NAMES:
         return False
-    most = MOST_COLUMN_BYTES - MOST_GROWTH * size - MOST_NAMES * rows
+    most = columns.most_bytes - MOST_GROWTH * size - MOST_NAMES * rows
     return not (
         is_full(columns, BODY_BYTES, most) or is_full(columns, OFFSET_BYTES, most)
         or is_full(columns, PUBLISHER_BYTES, most) or is_full(columns, PARTITION_KEY_BYTES, most)

@@ -40,7 +40,7 @@ or no body section: none.
         double, binary is bytes, all else is a string, the text above. Maps are written in blocks of at most 63
         entries.
 
-    read_capture_block(data, start, end, count, since, until, mask, rows, columns)
+    read_capture_block(data, start, end, count, since, until, mask, rows, columns, most_bytes=MOST_COLUMN_BYTES)
             -> (position, records, taken, first, last, status)
         Append the `count` Avro records of data[start:end] to columns, which hold `rows` rows, those only whose
         enqueued time t (ms since 1970) has since <= t < until. Maps may have any legal block form. A null body is an
@@ -50,11 +50,12 @@ or no body section: none.
         left out of the column systemProperties. Long and double values are their text, bytes their base64.
         position: where the first record not read starts. records: how many were read; taken: how many of them became
         rows. first, last: sequence numbers of the first and last row; -1 when none. status: COLUMNS_OK: all, and they
-        end at end; COLUMNS_FULL: the next row may make a column outgrow its 32-bit offsets: go on at position with
+        end at end; COLUMNS_FULL: the next row may make a column outgrow most_bytes: go on at position with
         fresh columns and count - records; COLUMNS_MALFORMED: the record at position is no record, or count records do
         not end at end.
 
-    event_columns(data, deliveries, first_row, last_row, expected, until, mask, rows, columns)
+    event_columns(data, deliveries, first_row, last_row, expected, until, mask, rows, columns,
+            most_bytes=MOST_COLUMN_BYTES)
             -> (row, first, last, gap, status)
         Append delivered events (delivery rows of contract.py, message format 0, with the service's annotations) to
         columns, which hold `rows` rows. expected: the sequence number that the first event should have, -1 for any.
@@ -72,9 +73,12 @@ or no body section: none.
     appends to the buffers of the columns in mask (bit 1 << COLUMN_…) and looks at no others; columns not asked for
     are not even decoded. The same mask for all calls on one list. After a call rows + taken rows are there. Numbers
     have the machine's byte order; offsets are 32-bit and one longer than rows; validity is a bitmap, bit set: there
-    is a value. An empty offsets buffer still means one zero where no row was ever appended. On an error the rows
-    before it stay. So, for pyarrow: `pa.Array.from_buffers(pa.binary(), rows, [None, columns[BODY_OFFSETS],
-    columns[BODY_BYTES]])`; a map is a list of non-null structs of its keys and values.
+    is a value. An empty offsets buffer still means one zero where no row was ever appended. A row is begun only while
+    each column of bytes could take 16 times the row's own bytes and 4096 more without outgrowing most_bytes, which is
+    at most what 32-bit offsets can say. On an error the rows before it stay. So, for pyarrow:
+    `pa.Array.from_buffers(pa.binary(), rows, [None, columns[BODY_OFFSETS], columns[BODY_BYTES]])` with each wrapped by
+    `pa.py_buffer`; a map is a list of non-null structs of its keys and values. A bytearray that Arrow holds cannot
+    grow: columns that were wrapped are not appended to any more (BufferError).
 
     Arrow input of the sink. Variable: (validity or None, 32-bit offsets, bytes, offset), of a string or binary array
     as `array.buffers()` and `array.offset` give them. MapColumn: (validity or None, 32-bit offsets, offset, keys:
@@ -96,8 +100,9 @@ or no body section: none.
     rows_by_partition(keys, ids, first, last, partitions, spread, order, starts) -> (row, status)
         Choose a partition for each row of first to last and write the row numbers to order, grouped by partition,
         in each group as they stood; starts (room for partitions + 1) says where each group starts in order. A row
-        with an id (a decimal number as text) goes there, one with a key to |hash_key| modulo partitions, all others in
-        turn: (spread + row) modulo partitions. keys, ids: Variable or None. An empty key or id is none.
+        with an id (a decimal number as text) goes there, one with a key to the absolute value of hash_key modulo
+        partitions, all others in turn: (spread + row) modulo partitions. keys, ids: Variable or None. An empty key
+        or id is none.
         row: last, or the first row refused. status: ROWS_OK, ROWS_TWO_TARGETS (key and id), ROWS_NO_PARTITION (the id
         is no number below partitions), ROWS_MALFORMED.
 
@@ -134,7 +139,7 @@ ALL_COLUMNS = 0xFF
 ) = range(22)  # fmt: skip
 COLUMN_BUFFERS = 22
 
-# Column bytes and map entries stay below this, so that a row never has to be taken back for its offsets' sake alone.
+# What 32-bit offsets can say.
 MOST_COLUMN_BYTES = 2**31 - 1
 
 Variable = tuple[Readable | None, Readable, Readable, int]

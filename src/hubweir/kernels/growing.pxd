@@ -3,7 +3,7 @@
 Out borrows the bytearray's bytes from open_out to close_out. put and its kin make room themselves: the GIL is taken
 only when the room is used up. When memory runs out `failed` is set, nothing more is written, and close_out raises; so
 nobody has to look at `failed` but those who write behind themselves (patch does). room and put stand in C because a
-compiler has to be told to inline the test for room and not the growth: that is half of a row's cost.
+compiler has to be told to inline the test for room and not the growth: that is half of the cost of a row.
 """
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
@@ -13,6 +13,7 @@ from libc.string cimport memmove
 
 cdef extern from *:
     """
+    #include <stdint.h>
     #include <string.h>
     #if defined(__GNUC__)
     #define HUBWEIR_HOT static inline __attribute__((always_inline))
@@ -88,11 +89,13 @@ cdef extern from *:
 
 
 cdef inline int open_out(bytearray owner, int64_t wanted, Out* out) except -1:
-    """Borrow owner; wanted: bytes that will likely be written, 0 when nobody can say."""
+    """Borrow owner. wanted: bytes that will likely be written, 0 when nobody can say; taken for an empty owner only,
+    since one that is appended to again and again has to grow by a share of what it holds.
+    """
     cdef int64_t spare = (<PyByteArrayObject*><PyObject*>owner).ob_alloc - 1
     out.owner = <PyObject*>owner
     out.used = PyByteArray_GET_SIZE(owner)
-    out.capacity = max(out.used + wanted, spare)
+    out.capacity = max(out.used if out.used > 0 else wanted, spare)
     out.failed = False
     if out.capacity > out.used:
         PyByteArray_Resize(owner, out.capacity)

@@ -72,12 +72,14 @@ Entry = tuple[bytes, bytes]
 class ColumnBuffers:
     """The columns of a mask, appended to row by row; KernelRefusal when they do not hold `rows` rows."""
 
-    def __init__(self, columns: list[bytearray], mask: int, rows: int) -> None:
+    def __init__(self, columns: list[bytearray], mask: int, rows: int, most_bytes: int) -> None:
         if len(columns) != COLUMN_BUFFERS or not 0 <= mask <= ALL_COLUMNS or not 0 <= rows <= MOST_COLUMN_BYTES:
             raise KernelRefusal(f"{len(columns)} buffers, mask {mask} and {rows} rows are no columns")
         if len({id(buffer) for buffer in columns}) != COLUMN_BUFFERS:
             raise KernelRefusal("one buffer stands twice in the columns")
-        self._columns, self._mask = columns, mask
+        if not 0 <= most_bytes <= MOST_COLUMN_BYTES:
+            raise KernelRefusal(f"{most_bytes} is no limit for a column")
+        self._columns, self._mask, self._most_bytes = columns, mask, most_bytes
         self.rows = rows
         for column, (offsets, content, validity) in _TEXTS.items():
             if self.has(column):
@@ -97,8 +99,8 @@ class ColumnBuffers:
         return bool(self._mask >> column & 1)
 
     def has_room(self, size: int) -> bool:
-        """Whether a row made from `size` bytes cannot make a column outgrow its offsets."""
-        most = MOST_COLUMN_BYTES - _MOST_GROWTH * size - _MOST_NAMES
+        """Whether a row made from `size` bytes cannot make a column outgrow its limit."""
+        most = self._most_bytes - _MOST_GROWTH * size - _MOST_NAMES
         wanted = [content for column, (_, content, _) in _TEXTS.items() if self.has(column)]
         for column, (_, keys, values) in _MAPS.items():
             wanted += [keys[1], values[1]] if self.has(column) else []

@@ -18,6 +18,7 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_MALFORMED,
     COLUMNS_OK,
     COLUMNS_UNTIL,
+    MOST_COLUMN_BYTES,
 )
 from hubweir.kernels.contract import DELIVERY_WIDTH
 from hubweir.kernels.pure_batches import Readable, check_rows, signed
@@ -56,12 +57,13 @@ def event_columns(
     mask: int,
     rows: int,
     columns: list[bytearray],
+    most_bytes: int = MOST_COLUMN_BYTES,
 ) -> tuple[int, int, int, int, int]:
     """Append delivered events to columns; see columns_contract.py."""
     view = memoryview(data)
     check_rows(deliveries, DELIVERY_WIDTH, first_row, last_row)
     places = [read_delivery(view, deliveries, row) for row in range(first_row, last_row)]
-    buffers = ColumnBuffers(columns, mask, rows)
+    buffers = ColumnBuffers(columns, mask, rows, most_bytes)
     first = last = gap = -1
     for row, (start, end, message_format) in enumerate(places, first_row):
         try:

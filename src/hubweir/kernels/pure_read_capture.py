@@ -13,6 +13,7 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_FULL,
     COLUMNS_MALFORMED,
     COLUMNS_OK,
+    MOST_COLUMN_BYTES,
 )
 from hubweir.kernels.pure_batches import Readable, check_range
 from hubweir.kernels.pure_capture import BYTES, DOUBLE, LONG, STRING
@@ -40,11 +41,12 @@ def read_capture_block(
     mask: int,
     rows: int,
     columns: list[bytearray],
+    most_bytes: int = MOST_COLUMN_BYTES,
 ) -> tuple[int, int, int, int, int, int]:
     """Append Avro records to columns; see columns_contract.py."""
     view = memoryview(data)
     check_range(start, end, len(view))
-    buffers = ColumnBuffers(columns, mask, rows)
+    buffers = ColumnBuffers(columns, mask, rows, most_bytes)
     at, taken, first, last = start, 0, -1, -1
     for record in range(count):
         cursor = _Cursor(view, at, end)

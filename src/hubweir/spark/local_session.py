@@ -30,6 +30,9 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+# As the root, or Spark tells two lines about a level of its own choice.
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
 # A query that is stopped in mid-batch prints stack traces by these, and nothing is wrong.
 logger.v2.name = org.apache.spark.sql.execution.datasources.v2
 logger.v2.level = off

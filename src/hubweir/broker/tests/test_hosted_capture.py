@@ -6,14 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hubweir.broker.broker import Broker
 from hubweir.broker.capture_places import CaptureQuota
-from hubweir.broker.commands import Answer, CreatePartition, DeletePartition, Done, Refusal
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
-from hubweir.counters import Counters
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
 
 START = "2023/11/14/22"
 MARK = f"store-0/logs/{LOG_ID}/capture"
@@ -55,69 +51,6 @@ def test_window_without_events_makes_an_empty_file_by_setting() -> None:
             world.send(1)
             world.run_s(60)
             world.check()
-
-
-def test_only_events_after_enabling_are_captured() -> None:
-    with CaptureWorld(description=None) as world:
-        world.open()
-        world.send(7)
-        world.run_s(1)
-        assert world.change(CAPTURED) == [Done()]
-        world.send(5)
-        world.run_s(70)
-        world.check(first=7)
-        assert world.state().next_sequence_number == 12
-
-
-def test_enabling_that_was_answered_survives_a_power_cut() -> None:
-    with CaptureWorld(description=None) as world:
-        world.open()
-        world.send(7)
-        world.run_s(1)
-        assert world.change(CAPTURED) == [Done()]
-        world.restart(power_cut=True)
-        world.open()
-        world.send(5)
-        world.run_s(70)
-        world.check(first=7)
-
-
-def test_enabling_that_the_disk_refuses_is_refused() -> None:
-    with CaptureWorld(description=None) as world:
-        world.open()
-        world.env.faults["capture.enabling"] = OSError("the disk is away")
-        [answer] = world.change(CAPTURED)
-        assert isinstance(answer, Refusal) and "disk is away" in answer.text
-        assert not world.state().is_running
-        world.env.faults.clear()
-        assert world.change(CAPTURED) == [Done()]
-
-
-def test_disabling_ends_it_and_enabling_again_starts_afresh() -> None:
-    with CaptureWorld() as world:
-        world.open()
-        world.send(5)
-        world.run_s(70)
-        world.send(4)
-        assert world.change(replace(CAPTURED, enabled=False)) == [Done()]
-        assert not world.files.exists(MARK)
-        world.run_s(200)
-        assert [len(file) for file in world.records()] == [5]
-        world.change(CAPTURED)
-        world.send(3)
-        world.run_s(70)
-        assert [record["SequenceNumber"] for record in world.records()[1]] == [9, 10, 11]
-
-
-def test_disabling_that_a_crash_interrupts_leaves_no_mark_to_go_on_from() -> None:
-    with CaptureWorld() as world:
-        world.open()
-        world.send(5)
-        world.run_s(10)
-        world.restart()
-        world.description = replace(CAPTURED, enabled=False)
-        world.open()
-        assert not world.files.exists(MARK)
 
 
 def test_changed_settings_hold_for_the_open_window() -> None:
@@ -279,51 +212,23 @@ def test_damage_in_the_log_is_stepped_over_and_counted() -> None:
         assert numbers == sorted(set(numbers))
 
 
-def test_a_damaged_mark_begins_again_with_the_oldest_event_and_says_so() -> None:
-    with CaptureWorld() as world:
+@pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
+def test_numbers_that_a_relaxed_log_skips_make_no_files_and_no_alarm(power_cut: bool) -> None:
+    with CaptureWorld(durability=Durability.RELAXED, description=replace(CAPTURED, interval_s=900)) as world:
         world.open()
         world.send(5)
-        world.run_s(61)
-        world.restart()
-        world.files.bytes_of(MARK)[20] ^= 1
+        world.run_s(10)
+        world.restart(power_cut=power_cut)
         world.open()
-        assert world.broker is not None and "is damaged" in world.broker.alarms[0]
-        world.run_s(61)
-        numbers = [record["SequenceNumber"] for file in world.records() for record in file]
-        assert numbers == [0, 1, 2, 3, 4] * 2
-
-
-def test_a_partition_that_is_deleted_takes_its_mark_along() -> None:
-    with CaptureWorld() as world:
-        world.open()
-        world.send(5)
-        world.env.run(60_005)
-        assert world.ask(DeletePartition(LOG_ID), run_ms=1_000) == [Done()]
-        assert not world.files.exists(MARK)
-        world.run_s(200)
-
-
-def test_a_stop_in_the_middle_of_a_file_ends_soon_and_the_next_start_makes_the_file() -> None:
-    with CaptureWorld() as world:
-        world.open()
-        world.send(80)
-        world.env.run(60_030)
-        stopped: list[bool] = []
-        assert world.broker is not None
-        world.broker.stop(lambda: stopped.append(True))
+        world.send(4)
         world.run_s(5)
-        assert stopped == [True]
-        world.restart()
+        world.restart(power_cut=power_cut)
         world.open()
-        world.run_s(61)
+        world.send(3)
+        world.run_s(910)
+        state = world.state()
+        assert state.uncaptured_events == 0
+        assert state.next_sequence_number > 2 * 32 * 1024 * 1024
+        assert sum(len(file) for file in world.records()) == 12
+        assert len(world.archives()) <= 3
         world.check()
-
-
-def test_a_broker_without_places_refuses_capture() -> None:
-    with CaptureWorld() as world:
-        broker = Broker(world.env, MessagingStore.open(world.env, "store-0"), Counters())
-        answers: list[Answer] = []
-        broker.submit(CreatePartition(LOG_ID, "hub", "0", Durability.DURABLE, HOUR_MS, "", CAPTURED), answers.append)
-        world.run_s(1)
-        [answer] = answers
-        assert isinstance(answer, Refusal) and "no place" in answer.text

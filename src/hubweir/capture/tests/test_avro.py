@@ -109,6 +109,12 @@ def test_an_event_larger_than_a_block_has_one_of_its_own(monkeypatch: pytest.Mon
     assert [count for count, _ in sizes] == [1, 1, 2]
 
 
+def test_an_event_that_begins_a_block_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro, "BLOCK_BYTES", 1_000)
+    run = run_of([bytes(400), bytes(500), b"with it in a block"])
+    assert [count for count, _ in block_sizes(file_of([(0, run)], 3))] == [1, 2]
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 900), min_size=1, max_size=60),

@@ -122,6 +122,15 @@ def test_what_retention_took_is_passed_over_at_once() -> None:
     assert capture.mark.lost == ((0, 12),)
 
 
+def test_numbers_that_are_not_there_are_no_part_of_a_window() -> None:
+    capture = started(first_mark(b"s", bounds(5), NOW_MS), bounds(5))
+    assert not capture.begin_at(5, 50)
+    assert capture.begin_at(5, 9_000)
+    assert capture.begin_at(900, 9_000)
+    assert not capture.begin_at(7, 70)
+    assert (capture.mark.next_index, capture.mark.next_offset, capture.mark.uncaptured) == (900, 9_000, 0)
+
+
 def test_a_mark_beyond_the_log_is_taken_back_to_its_end() -> None:
     mark = first_mark(b"s", bounds(50), NOW_MS)
     assert started(mark, bounds(40)).mark.next_index == 40

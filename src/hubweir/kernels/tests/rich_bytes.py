@@ -6,7 +6,7 @@ import struct
 from array import array
 from random import Random
 
-from hubweir.kernels.columns_contract import COLUMN_BUFFERS, MapColumn, Variable
+from hubweir.kernels.columns_contract import COLUMN_BUFFERS, ENQUEUED_TIMES, MapColumn, Variable
 from hubweir.kernels.tests import legal_bytes as legal
 
 TEXTS = [
@@ -183,3 +183,19 @@ def maps(rng: Random, rows: int, *, spoiled: bool = False) -> MapColumn:
         octets, _, validity = spoil(rng, octets, b"", validity)
     keys = texts(rng, offsets[-1], spoiled=spoiled and rng.random() < 0.3)
     return validity, octets, first, (keys if spoiled else (None, *keys[1:])), texts(rng, offsets[-1])
+
+
+def column_texts(columns: list[bytearray], offsets: int) -> list[bytes]:
+    """The values of a column of text; its bytes stand behind its offsets."""
+    ends = array("i", bytes(columns[offsets]))
+    content = bytes(columns[offsets + 1])
+    return [content[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def column_entries(columns: list[bytearray], offsets: int) -> dict[str, str]:
+    keys, values = column_texts(columns, offsets + 1), column_texts(columns, offsets + 3)
+    return {key.decode(): value.decode() for key, value in zip(keys, values, strict=True)}
+
+
+def column_times(columns: list[bytearray]) -> list[int]:
+    return list(array("q", bytes(columns[ENQUEUED_TIMES])))

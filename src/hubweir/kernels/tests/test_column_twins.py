@@ -21,14 +21,17 @@ from hubweir.kernels.columns_contract import (
     CAPTURE_OK,
     COLUMNS_FULL,
     COLUMNS_MALFORMED,
+    COLUMNS_OK,
     ROWS_OK,
 )
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests import rich_bytes as rich
 
 SEEDS = st.integers(0, 2**48)
-MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BIG = 1 << 40
+# The buffers of bytes of each column of text, body, or map.
+TEXT_BYTES = {0: [1], 1: [3], 4: [8], 5: [11], 6: [14, 16], 7: [19, 21]}
 Buffers = list[Any]
 
 
@@ -94,8 +97,9 @@ def test_capture_and_its_reading_agree(compiled_columns: SimpleNamespace, seed: 
         mask, rows, columns = rng.choice([ALL_COLUMNS, ALL_COLUMNS, rng.randrange(256)]), 0, rich.empty_columns()
         for _ in range(2):
             answer, (columns,) = agreed(
-                compiled_columns, "read_capture_block", octets, 0, len(octets), count, since, until, mask, rows, columns
-            )
+                compiled_columns, "read_capture_block", octets, 0, len(octets), count, since, until, mask, rows,
+                columns, rng.choice([2**31 - 1, 9000]),
+            )  # fmt: skip
             rows += answer[2]
 
 
@@ -116,7 +120,18 @@ def test_event_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> N
     for _ in range(3):
         expected, until = rng.choice([-1, 0, 5, 6, 2**40]), rng.choice([-1, -1, 6, 2**50])
         answer, (_, columns) = agreed(
-            compiled_columns, "event_columns", data, rows, row, count, expected, until, mask, held, columns
+            compiled_columns,
+            "event_columns",
+            data,
+            rows,
+            row,
+            count,
+            expected,
+            until,
+            mask,
+            held,
+            columns,
+            rng.choice([2**31 - 1, 9000, 20000]),
         )
         held += answer[0] - row
         row = min(count, answer[0] + (answer[-1] == COLUMNS_MALFORMED))
@@ -198,6 +213,8 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled_columns: Sim
         ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 1, none),
         ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, -1, none),
         ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, none[1:]),
+        ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, none, 2**31),
+        ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, none, -1),
         ("read_capture_block", b"1234", 3, 2, 1, 0, 1, ALL_COLUMNS, 0, none),
         ("read_capture_block", b"1234", 0, 5, 1, 0, 1, ALL_COLUMNS, 0, none),
         ("capture_block", run, len(run) + 1, 0, 0, 1, 1, -1, bytearray(b"x")),
@@ -239,18 +256,20 @@ def test_columns_that_do_not_hold_their_rows_are_refused(compiled_columns: Simpl
     assert again == "refused"
 
 
-def test_a_column_that_is_nearly_full_takes_no_more_rows(compiled_columns: SimpleNamespace) -> None:
+@pytest.mark.parametrize("column", [0, 1, 4, 5, 6, 7])
+def test_a_column_that_is_nearly_full_takes_no_more_rows(column_kernels: SimpleNamespace, column: int) -> None:
     message = rich.message(Random(1), service=True)
-    rows, mask = legal.delivery_row(message, 0, 0), 1 << columns_contract.COLUMN_BODY
-    size = columns_contract.MOST_COLUMN_BYTES - 16 * len(message) - 4096
-    for twin in (pure_columns, compiled_columns):
-        for over, wanted in ((1, (0, COLUMNS_FULL)), (0, (1, 0))):
-            columns = rich.empty_columns()
-            columns[1] = bytearray(size + over)  # untouched pages cost nothing
-            columns[0] += struct.pack("=ii", 0, size + over)
-            answer = twin.event_columns(message, rows, 0, 1, -1, -1, mask, 1, columns)
-            assert (answer[0], answer[-1]) == wanted
-            del columns
+    data, rows = message * 2, legal.delivery_row(message, 0, 0) + legal.delivery_row(message, len(message), 0)
+    mask, wanted, columns = 1 << column, 16 * len(message) + 4096, rich.empty_columns()
+    none = column_kernels.event_columns(data, rows, 0, 2, -1, -1, mask, 0, columns, wanted - 1)
+    assert (none[0], none[-1]) == (0, COLUMNS_FULL)
+    one = column_kernels.event_columns(data, rows, 0, 2, -1, -1, mask, 0, columns, wanted)
+    # The second row has no room as soon as the first one has left anything in the column.
+    held = max(len(columns[buffer]) for buffer in TEXT_BYTES[column])
+    assert (one[0], one[-1]) == ((1, COLUMNS_FULL) if held else (2, COLUMNS_OK))
+    if held:
+        both = column_kernels.event_columns(data, rows, 1, 2, -1, -1, mask, 1, columns, wanted + held)
+        assert (both[0], both[-1]) == (2, COLUMNS_OK)
 
 
 def test_a_buffer_that_somebody_holds_a_view_of_is_left_as_it_was(column_kernels: SimpleNamespace) -> None:

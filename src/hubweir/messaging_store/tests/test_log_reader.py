@@ -42,6 +42,7 @@ def test_damage_ends_a_read_before_it_and_refuses_one_inside(bench, read_message
     damaged = read_run(files, segments, 3, 50, 1 << 20)
     assert isinstance(damaged, ReadDamaged) and (damaged.start, damaged.resume) == (3, 4)
     assert "read on from 4" in str(damaged.error())
+    assert damaged.error().resume_index == 4
 
 
 def test_a_segment_that_ends_too_early_is_damage(bench) -> None:

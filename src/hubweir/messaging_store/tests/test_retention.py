@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.retention import expired_count, remove_segments, trim_limit
+from hubweir.messaging_store.retention import Held, expired_count, remove_segments, trim_limit
 from hubweir.messaging_store.segment import SegmentHeader, create
 from hubweir.messaging_store.segment_files import Segment
 from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
@@ -36,6 +36,16 @@ def test_snapshots_hold_back_what_they_do_not_cover() -> None:
     known = segments(-1, 100, 200, 300)
     assert expired_count(known, 400, oldest_kept_ms=900, trim_limit=20) == (2, False)
     assert trim_limit([]) is None and trim_limit([30]) == 0 and trim_limit([30, 20]) == 20
+
+
+def test_a_reader_that_is_behind_holds_back_what_it_has_not_read_for_a_time() -> None:
+    known = segments(-1, 100, 200, 300)
+
+    def count(keep_from: int, oldest_ms: int) -> int:
+        return expired_count(known, 400, oldest_kept_ms=900, trim_limit=None, held=Held(keep_from, oldest_ms))[0]
+
+    assert [count(keep_from, 0) for keep_from in (0, 9, 10, 29, 30)] == [0, 0, 1, 2, 3]
+    assert [count(0, oldest_ms) for oldest_ms in (100, 101, 201, 301)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("seed", range(15))

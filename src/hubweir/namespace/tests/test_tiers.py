@@ -3,6 +3,7 @@
 import pytest
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.descriptions import DAY_MS, RETENTION_MAX_MS
 from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
 
@@ -40,3 +41,14 @@ def test_retention_of_the_paid_tiers_is_as_published() -> None:
         7 * DAY_MS,
         90 * DAY_MS,
     ]
+
+
+def test_capture_is_sold_from_the_standard_tier_on() -> None:
+    on, off = CaptureDescription(enabled=True), CaptureDescription()
+    for name in ("development", "standard", "premium"):
+        PROFILES[name].check_capture("h", on)
+    for name in ("basic", "official-emulator"):
+        PROFILES[name].check_capture("h", off)
+        PROFILES[name].check_capture("h", None)
+        with pytest.raises(ServiceError, match="no capture"):
+            PROFILES[name].check_capture("h", on)

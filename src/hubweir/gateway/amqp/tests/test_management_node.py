@@ -287,3 +287,17 @@ def test_without_a_tier_reads_are_not_counted(peer: Peer) -> None:
     asker = Asker(peer)
     asker.ask(90)
     assert asker.answers() == [200] * 90
+
+
+def test_capture_of_a_partition_is_read_with_any_right_on_the_hub(world: World, peer: Peer) -> None:
+    state = map_of(ask(peer, "READ", "com.microsoft:capture", partition="2"))
+    assert (state["partition"], state["is_running"], state["next_sequence_number"]) == ("2", False, -1)
+    assert status_of(ask(peer, "READ", "com.microsoft:capture", partition="3"))[0] == 400
+    assert status_of(ask(peer, "READ", "com.microsoft:capture", name="nowhere", partition="0"))[0] == 404
+
+
+def test_capture_without_a_place_is_refused_and_nothing_is_changed(world: World, peer: Peer) -> None:
+    blobs = {"enabled": True, "destination": "EventHubArchive.AzureBlockBlob", "container": "films"}
+    answer = ask(peer, "UPDATE", HUB, body={"capture": blobs})
+    assert status_of(answer)[0] == 400
+    assert world.gateway.management.hub("Hub").capture is None

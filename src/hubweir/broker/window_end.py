@@ -1,0 +1,61 @@
+"""Where a window that is full by size ends: the first event at or behind its last byte, asked of the log.
+
+A relaxed log that was not closed cleanly skips numbers and offsets: nothing is there, and nothing was lost to capture.
+They must not fill windows, so the window's begin is first held against the first batch that the log really has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hubweir.capture.capture import Capture
+from hubweir.errors import CorruptStore
+from hubweir.messaging_store.log import Bounds, Log, Refused, Run
+from hubweir.messaging_store.record import headers_of
+
+
+def find_window_end(log: Log, capture: Capture, on_end: Callable[[int | Refused | None], None]) -> None:
+    """on_end, maybe at once: the index behind the window's last event; None when its begin moved: look again."""
+
+    asked = log.bounds
+
+    def begun(run: Run | Refused) -> None:
+        if isinstance(run, Refused) and not isinstance(run.error, CorruptStore):
+            on_end(run)
+        elif isinstance(run, Run) and _begin_at(run, capture, asked):
+            on_end(None)
+        else:
+            find()
+
+    def find() -> None:
+        size_end = capture.window.size_end(log.bounds.next_offset)
+        if size_end is None:
+            on_end(None)
+            return
+        answer = log.find_offset(size_end, found)
+        if isinstance(answer, int):
+            found(answer)
+
+    def found(end: int | Refused) -> None:
+        if isinstance(end, Refused):
+            on_end(end)
+        else:
+            # One event at least, or a window smaller than an event would never end.
+            on_end(max(end, min(capture.mark.next_index + 1, log.bounds.next_index)))
+
+    answer = log.read(capture.mark.next_index, max_bytes=1, on_done=begun)
+    if isinstance(answer, Run):
+        begun(answer)
+
+
+def _begin_at(run: Run, capture: Capture, asked: Bounds) -> bool:
+    """Move the window's begin to the first event there is, when it lies before it. True when it was moved.
+
+    asked: the log's bounds when it was asked. By now it may have more: an empty run says nothing of that.
+    """
+    first = next((header for header in headers_of(run.data) if header.count), None)
+    if first is None:
+        return run.next_index == asked.next_index and capture.begin_at(asked.next_index, asked.next_offset)
+    if first.first_index < capture.mark.next_index:  # it begins inside a batch: there is no gap
+        return False
+    return capture.begin_at(first.first_index, first.first_offset)
