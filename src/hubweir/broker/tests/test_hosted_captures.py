@@ -121,7 +121,7 @@ def test_a_broker_without_places_refuses_capture() -> None:
     with CaptureWorld() as world:
         broker = Broker(world.env, MessagingStore.open(world.env, "store-0"), Counters())
         answers: list[Answer] = []
-        broker.submit(CreatePartition(LOG_ID, "hub", "0", Durability.DURABLE, HOUR_MS, CAPTURED), answers.append)
+        broker.submit(CreatePartition(LOG_ID, "hub", "0", Durability.DURABLE, HOUR_MS, "", CAPTURED), answers.append)
         world.run_s(1)
         [answer] = answers
         assert isinstance(answer, Refusal) and "no place" in answer.text
