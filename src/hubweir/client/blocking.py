@@ -12,6 +12,7 @@ What the calls mean, and what they raise, is told where the coroutines are: even
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,16 @@ class BlockingSender:
     def send_batch(self, batch: EventBatch) -> None:
         """Publish one batch, as one whole."""
         self._thread.run(self._sender.send_batch(batch))
+
+    def max_message_size(self) -> int:
+        """Bytes that one transfer may carry."""
+        return self._thread.run(self._sender.max_message_size())
+
+    def submit_payload(self, payload: bytes) -> Future[None]:
+        """Put a transfer that is encoded already on its way; result() of the future waits, and raises what it ended
+        with. With several on their way one that had to be sent again may be stored behind later ones.
+        """
+        return self._thread.begin(self._sender.send_payload(payload))
 
     def close(self) -> None:
         """Detach."""

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.loop_thread import LoopThread
 from hubweir.client.numbered_sender import NumberedSender
+from hubweir.errors import ServiceError
 
 
 class BlockingNumberedSender:
@@ -29,6 +30,11 @@ class BlockingNumberedSender:
     def digest(self) -> int:
         """As it came with that event."""
         return self._sender.digest
+
+    @property
+    def error(self) -> ServiceError | None:
+        """Why the link is over; None while it stands."""
+        return self._sender.error
 
     @property
     def max_message_size(self) -> int:

@@ -45,7 +45,14 @@ class ResendingSender:
 
     async def send_batch(self, batch: EventBatch) -> None:
         """Publish one batch, as one whole."""
-        payload = batch.payload()
+        await self.send_payload(batch.payload())
+
+    async def max_message_size(self) -> int:
+        """Bytes that one transfer may carry, as the service told."""
+        return (await self._client.retried(self._attached)).max_message_size
+
+    async def send_payload(self, payload: bytes) -> None:
+        """Publish one transfer that is encoded already: data sections, each with one whole encoded message."""
 
         async def step(connection: Connection) -> None:
             sender = await self._attached(connection)

@@ -36,6 +36,21 @@ def test_send_receive_and_describe_without_a_loop(namespace: RunningNamespace, n
         receiver.close()
 
 
+def test_transfers_that_are_encoded_already_have_a_future_each(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    with client_of(namespace, new_hub()) as client:
+        sender = client.sender(partition_id="0")
+        limit = sender.max_message_size()
+        outcomes = []
+        for body in (b"a", b"b"):
+            batch = sender.batch()
+            assert batch.try_add(body)
+            outcomes.append(sender.submit_payload(batch.payload()))
+        assert [outcome.result(10) for outcome in outcomes] == [None, None]
+        assert client.partition("0").last_sequence_number == 1
+        with pytest.raises(ServiceError, match=f"over the {limit}"):
+            sender.submit_payload(bytes(limit + 1)).result(10)
+
+
 def test_all_partitions_are_asked_at_once(namespace: RunningNamespace, new_hub: NewHub) -> None:
     with client_of(namespace, new_hub(partition_count=3)) as client:
         client.sender(partition_id="1").send([b"a", b"b"])

@@ -25,5 +25,7 @@ def test_a_round_without_a_loop(namespace: RunningNamespace, new_hub: Callable[.
         assert (again.epoch, again.last_number, again.digest) == (1, 5, 4)
         run = client.receiver("0").receive(max_wait_s=5)
         assert run is not None and [bytes(body) for body in run.bodies()][:2] == [b"0", b"1"]
+        assert sender.error is None
         sender.close()
+        assert sender.error is not None
         again.close()
