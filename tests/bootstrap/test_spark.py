@@ -114,6 +114,24 @@ def test_python_gets_spark_when_it_is_asked_for(
     assert finished == [["job.py", "--with", "spark"], ["job.py", "more"]]
 
 
+def test_the_campaign_is_the_kill_test_at_twenty_kills(
+    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "has_java", lambda: True)
+    monkeypatch.setattr(verbs.Environment, "ensure", lambda *_: None)
+    monkeypatch.delenv("HUBWEIR_SPARK_KILLS", raising=False)
+    script = env.root / "tests" / "spark" / "test_exactly_once.py"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    try:
+        assert verbs.campaign(["spark", "-x"], env) == 0
+        assert os.environ["HUBWEIR_SPARK_KILLS"] == "20"
+    finally:
+        os.environ.pop("HUBWEIR_SPARK_KILLS", None)
+    assert [name for name, *_ in installed] == [SPARK]
+    assert finished == [["-m", "pytest", str(script), "--all", "-x"]]
+
+
 @pytest.mark.parametrize("arguments", [["--with"], ["--with", "flink", "job.py"]])
 def test_other_extras_are_refused(env: Environment, finished: list[list[str]], arguments: list[str]) -> None:
     with pytest.raises(verbs.Wrong, match="the one extra is spark"):
