@@ -132,6 +132,20 @@ def test_the_campaign_is_the_kill_test_at_twenty_kills(
     assert finished == [["-m", "pytest", str(script), "--all", "-x"]]
 
 
+def test_only_the_benchmark_of_spark_brings_it(
+    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "has_java", lambda: True)
+    (env.root / "benchmarks").mkdir()
+    for name in ("spine", "spark"):
+        (env.root / f"benchmarks/{name}.py").touch()
+    assert verbs.run("bench", ["spine"], env) == 0
+    assert installed == []
+    assert verbs.run("bench", ["spark", "--only", "read"], env) == 0
+    assert [name for name, *_ in installed] == [SPARK]
+    assert finished[1] == [str(env.root / "benchmarks/spark.py"), "--only", "read"]
+
+
 @pytest.mark.parametrize("arguments", [["--with"], ["--with", "flink", "job.py"]])
 def test_other_extras_are_refused(env: Environment, finished: list[list[str]], arguments: list[str]) -> None:
     with pytest.raises(verbs.Wrong, match="the one extra is spark"):
