@@ -53,7 +53,7 @@ _ANSWERS = {
     "valueschema": "JSON is a view over the events: hubweir.spark.json_view.with_json_value(events, schema)",
 }
 # What Spark itself puts among the options of a source.
-_SPARKS = {"path", "checkpointlocation"}
+_SPARKS = {"path", "queryname", "checkpointlocation"}
 OF_THE_SINK = ("exactlyOnce", "sortBy", "queryId", "batchId")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _warned: set[str] = set()
