@@ -35,8 +35,9 @@ from spark_cases.figures import Figure
 from spark_cases.reading import reading
 from spark_cases.small_batches import small_batches
 from spark_cases.stream_runs import Bench, temporary_folder
+from spark_cases.writing import writing
 
-SECTIONS = {"read": reading, "batch": small_batches, "captured": captured_reading}
+SECTIONS = {"read": reading, "batch": small_batches, "write": writing, "captured": captured_reading}
 NAMES = ("capture", *SECTIONS)
 HUB = "bench"
 # The first is for the JVM and the workers to get ready, the others count.

@@ -50,9 +50,17 @@ def batch_of(key: str) -> bytes:
     return pack_batch([event] * _BATCH_EVENTS, annotations={PARTITION_KEY: key})
 
 
-def create_hub(connection_string: str, hub: str, *, partitions: int = PARTITIONS, is_captured: bool = False) -> None:
-    """An empty hub, without a wait for the disk at each batch: reading is what is measured."""
-    asyncio.run(_create(connection_string, hub, partitions, is_captured))
+def create_hub(
+    connection_string: str,
+    hub: str,
+    *,
+    partitions: int = PARTITIONS,
+    durability: str = "relaxed",
+    is_captured: bool = False,
+) -> None:
+    """An empty hub. durability: relaxed does not wait for the disk, which is right where reading is measured."""
+    capture = {"enabled": True, "interval_s": 900, "size_limit_bytes": CAPTURE_WINDOW_BYTES}
+    asyncio.run(_create(connection_string, hub, partitions, durability, capture if is_captured else None))
 
 
 def fill_hub(connection_string: str, hub: str, events: int, *, partitions: int = PARTITIONS) -> int:
@@ -65,16 +73,13 @@ def wait_captured(connection_string: str, hub: str) -> None:
     asyncio.run(_wait_captured(connection_string, hub))
 
 
-async def _create(connection_string: str, hub: str, partitions: int, is_captured: bool) -> None:
+async def _create(
+    connection_string: str, hub: str, partitions: int, durability: str, capture: dict[str, Any] | None
+) -> None:
     connection = await Connection.open(ConnectionString.parse(connection_string))
-    capture = {"enabled": True, "interval_s": 900, "size_limit_bytes": CAPTURE_WINDOW_BYTES}
     try:
         await Management(connection).create_hub(
-            hub,
-            partition_count=partitions,
-            retention_ms=_DAY_MS,
-            durability="relaxed",
-            capture=capture if is_captured else None,
+            hub, partition_count=partitions, retention_ms=_DAY_MS, durability=durability, capture=capture
         )
     finally:
         await connection.close()
