@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from hubweir.capture.avro import SCHEMA
-from hubweir.spark.options import _OURS
+from hubweir.spark.options import _OURS, OF_THE_SINK
 from tests.spark.live_hub import Hub
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ def test_example_runs(
     own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", code).replace(
         '"orders"', repr(hub.name)
     )
+    hub.namespace.create_event_hub(f"{hub.name}-kitchen", partition_count=2)
+    own = own.replace('"kitchen"', repr(f"{hub.name}-kitchen"))
     for name in ("checkpoint", "lake", "captured"):
         own = own.replace(f'"{name}"', repr(str(tmp_path / name)))
     exec(compile(own, "docs/spark.md", "exec"), {"__name__": "example"})
 
 
 def test_there_are_examples_and_every_option_is_told() -> None:
-    assert len(EXAMPLES) == 2
-    assert [name for name in _OURS if f"`{name}`" not in PAGE] == []
+    assert len(EXAMPLES) == 3
+    assert [name for name in (*_OURS, *OF_THE_SINK) if f"`{name}`" not in PAGE] == []
