@@ -146,6 +146,21 @@ def test_only_the_benchmark_of_spark_brings_it(
     assert finished[1] == [str(env.root / "benchmarks/spark.py"), "--only", "read"]
 
 
+def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
+    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "has_java", lambda: True)
+    command_line = env.root / "src/hubweir/cli/main.py"
+    command_line.parent.mkdir(parents=True)
+    command_line.touch()
+    for rest in (["pipeline", "list"], ["pipeline", "run", "--help"]):
+        assert verbs.run("hubweir", rest, env) == 0
+    assert installed == []
+    assert verbs.run("hubweir", ["pipeline", "run", "to-lake"], env) == 0
+    assert [name for name, *_ in installed] == [SPARK]
+    assert finished[-1] == ["-m", "hubweir", "pipeline", "run", "to-lake"]
+
+
 @pytest.mark.parametrize("arguments", [["--with"], ["--with", "flink", "job.py"]])
 def test_other_extras_are_refused(env: Environment, finished: list[list[str]], arguments: list[str]) -> None:
     with pytest.raises(verbs.Wrong, match="the one extra is spark"):

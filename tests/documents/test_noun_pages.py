@@ -9,7 +9,7 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 # These are run elsewhere, with a server that their connection string names, or line by line.
-ELSEWHERE = {"client.md", "event_processor.md", "http.md", "spark.md", "throughput_unit.md"}
+ELSEWHERE = {"client.md", "event_processor.md", "http.md", "pipelines.md", "spark.md", "throughput_unit.md"}
 
 
 def example(page: Path) -> str:

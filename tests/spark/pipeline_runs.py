@@ -23,7 +23,7 @@ def run_once(spark: SparkSession, pipeline: str, hub: Hub, folder: Path, **table
         "source": hub.options(**tables.pop("source", {})),
         **tables,
     }
-    Run(describe(raw, "test"), told.append, lambda: False).run(spark, once=True)
+    Run(describe(raw, "test"), told.append).run(spark, once=True)
     return told
 
 

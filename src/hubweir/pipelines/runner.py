@@ -32,18 +32,17 @@ SETTINGS = {"spark.sql.adaptive.enabled": "false"}
 
 
 class Run:
-    """One run of a pipeline. tell: takes each progress line. is_over: asked often; true ends the run."""
+    """One run of a pipeline. tell: takes each progress line. events: read so far."""
 
-    def __init__(self, description: Description, tell: Callable[[str], None], is_over: Callable[[], bool]) -> None:
+    def __init__(self, description: Description, tell: Callable[[str], None]) -> None:
         self._description = description
         self._tell = tell
-        self._is_over = is_over
         self._folder = local_folder(description.checkpoint)
         self._batch, self.events, self._events_per_s = -1, 0, 0.0
         self._partitions: dict[str, PartitionStatus] = {}
 
-    def run(self, spark: SparkSession, *, once: bool) -> None:
-        """Until the stream ends or it is over. PipelineFailed with the first line of Spark's error."""
+    def run(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says."""
         job = Job(spark, self._description)
         name = self._description.name
         try:
@@ -54,17 +53,17 @@ class Run:
                 writer = writer.trigger(availableNow=True)
             else:
                 writer = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
-            self._watch(writer.start())
+            self._watch(writer.start(), is_over)
         except Exception as error:
             text = first_line(error)
             self._keep(FAILED, text)
             raise PipelineFailed(f"pipeline {name}: {text}") from error
         self._keep(STOPPED)
 
-    def _watch(self, query: StreamingQuery) -> None:
+    def _watch(self, query: StreamingQuery, is_over: Callable[[], bool]) -> None:
         self._keep(RUNNING)
         try:
-            while not self._is_over():
+            while not is_over():
                 has_ended = query.awaitTermination(_LOOK_S)
                 self._take(query.recentProgress)
                 if has_ended:
@@ -102,14 +101,20 @@ class Run:
 
 
 def run(description: Description, *, master: str, once: bool, tell: Callable[[str], None]) -> int:
-    """Run a pipeline in this process until it ends, or a signal asks for it; how many events it read."""
+    """Run a pipeline in this process until it ends, or a signal asks for it; how many events it read.
+
+    A Spark session that is there already is used, and stays. Only for the main thread, which gets the signals.
+    """
+    from pyspark.sql import SparkSession
+
+    is_own = SparkSession.getActiveSession() is None
     spark = session(master=master, app_name=description.name, settings=SETTINGS)
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    with stop_signals() as is_over:
-        one = Run(description, tell, is_over)
-        try:
-            one.run(spark, once=once)
-        finally:
+    one = Run(description, tell)
+    try:
+        with stop_signals() as is_over:
+            one.run(spark, once=once, is_over=is_over)
+    finally:
+        if is_own:
             spark.stop()
     return one.events
 
