@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 # Links to publishers that a task holds at once.
 _MOST_PUBLISHERS = 64
+# An attach waits for a sync of its log; more than these gain nothing.
+_OPENED_AT_ONCE = 16
 _told: set[str] = set()
 
 
@@ -81,36 +84,33 @@ class TaskWriter:
 
     def put(self, batch: pa.RecordBatch) -> None:
         """Send the rows of a record batch that are not stored yet."""
-        if not self._partition_ids:
-            self._partition_ids = tuple(sorted(self._client.describe().partition_ids, key=int))
         found = targeted_rows(
             batch,
             self._columns,
-            partitions=len(self._partition_ids),
+            partitions=len(self._ids()),
             first_number=self._rows + 1,
             spread=self._work.task,
         )
         if found.publishers:
             self._tell_of_publishers(next(iter(found.publishers)))
-        for place, partition_id in enumerate(self._partition_ids):
-            first, last = found.starts[place], found.starts[place + 1]
-            if first < last:
-                self._partition(partition_id).put(found.rows, found.order, first, last)
+        ranges = [
+            (partition_id, found.starts[place], found.starts[place + 1])
+            for place, partition_id in enumerate(self._partition_ids)
+            if found.starts[place] < found.starts[place + 1]
+        ]
+        self._open([partition_id for partition_id, *_ in ranges])
+        for partition_id, first, last in ranges:
+            self._partitions[partition_id].put(found.rows, found.order, first, last)
         for name, rows in found.publishers.items():
             self._publisher(name).put(found.rows, rows, 0, len(rows))
         self._rows += batch.num_rows
 
     def finish(self) -> Written:
         """After the last row: wait for all of them, and see that a repeat made all that was stored before."""
-        numbered = [each for each in self._partitions.values() if isinstance(each, NumberedTarget)]
-        if self._work.attempt or any(target.stored for target in numbered):
+        if self._numbered and (self._work.attempt or any(target.stored for target in self._numbered_ones())):
             # A repeat for certain. Partitions that it has no rows for may hold some of the first time.
-            numbered += [
-                target
-                for partition_id in self._known_partitions()
-                if partition_id not in self._partitions
-                and isinstance(target := self._partition(partition_id), NumberedTarget)
-            ]
+            self._open(self._ids())
+        numbered = self._numbered_ones()
         for target in numbered:
             target.check_all_came()
         self._unsettled.settle()
@@ -121,27 +121,49 @@ class TaskWriter:
         for target in (*self._partitions.values(), *self._publishers.values()):
             target.close()
 
-    def _known_partitions(self) -> tuple[str, ...]:
-        return self._partition_ids if self._numbered else ()
+    def _ids(self) -> tuple[str, ...]:
+        """The hub's partitions, the same for all rows of the task."""
+        if not self._partition_ids:
+            self._partition_ids = tuple(sorted(self._client.describe().partition_ids, key=int))
+        return self._partition_ids
 
-    def _partition(self, partition_id: str) -> NumberedTarget | ResendingTarget:
-        target = self._partitions.get(partition_id)
-        if target is None:
-            target = self._partitions[partition_id] = self._opened(partition_id)
-        return target
+    def _numbered_ones(self) -> list[NumberedTarget]:
+        return [each for each in self._partitions.values() if isinstance(each, NumberedTarget)]
 
-    def _opened(self, partition_id: str) -> NumberedTarget | ResendingTarget:
+    def _open(self, partition_ids: Sequence[str]) -> None:
+        """Attach to those of the partitions that are not attached to, all at once: each waits for a sync of its log."""
+        fresh = [each for each in partition_ids if each not in self._partitions]
+        if not fresh:
+            return
         if self._numbered:
             try:
-                return NumberedTarget(self._client, self._options, self._work, partition_id, self._unsettled)
+                self._partitions |= zip(fresh, self._numbered_targets(fresh), strict=True)
+                return
             except NoNumbers as error:
                 if self._options.exactly_once is ExactlyOnce.REQUIRE:
                     raise NotExactlyOnce(f"exactlyOnce is require, and that cannot be: {error.text}") from error
-                if any(isinstance(each, NumberedTarget) for each in self._partitions.values()):
+                if self._partitions:
                     raise  # half a task with numbers and half without would be neither
                 self._numbered = False
                 warn_once(f"rows are written at least once, not exactly once: {error.text}")
-        return ResendingTarget(self._client, self._options, self._unsettled, partition_id=partition_id)
+        for each in fresh:
+            self._partitions[each] = ResendingTarget(self._client, self._options, self._unsettled, partition_id=each)
+
+    def _numbered_targets(self, partition_ids: Sequence[str]) -> list[NumberedTarget]:
+        """One for each; the first error when one cannot be, and then none is left open."""
+
+        def opened(partition_id: str) -> NumberedTarget:
+            return NumberedTarget(self._client, self._options, self._work, partition_id, self._unsettled)
+
+        with ThreadPoolExecutor(min(_OPENED_AT_ONCE, len(partition_ids))) as pool:
+            opening = [pool.submit(opened, each) for each in partition_ids]
+        failed = [error for each in opening if (error := each.exception()) is not None]
+        if failed:
+            for each in opening:
+                if each.exception() is None:
+                    each.result().close()
+            raise failed[0]
+        return [each.result() for each in opening]
 
     def _publisher(self, name: str) -> ResendingTarget:
         target = self._publishers.get(name)

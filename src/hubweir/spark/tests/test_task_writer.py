@@ -58,7 +58,9 @@ def test_rows_that_went_to_another_partition_the_first_time_are_missed(
     with pytest.raises(ChangedRepeat, match="made 0 rows, and 10 were stored, in partition 1"):
         write_rows(options, COLUMNS, WORK, both[:1])
     with pytest.raises(ChangedRepeat, match="in partition 1"):
-        write_rows(options, COLUMNS, replace(WORK, attempt=1), [*both[:1]])
+        write_rows(options, COLUMNS, replace(WORK, attempt=1), both[:1])
+    with pytest.raises(ChangedRepeat, match="made 0 rows"):
+        write_rows(options, COLUMNS, replace(WORK, attempt=1), [])
 
 
 def test_without_numbers_a_repeat_is_stored_again(client: BlockingEventHubClient, options: WriteOptions) -> None:
