@@ -8,7 +8,7 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """values: one a round. unit: "rows/s", "events/s", "ms" or "x", a ratio of two values of the same round.
+    """values: one a round. unit: "rows/s", "events/s", "ms", "us" or "x", a ratio of two values of one round.
 
     goal: what the median has to reach, or with is_limit not to pass; None where there is none.
     """
@@ -46,6 +46,8 @@ class Figure:
     def shown(self, value: float) -> str:
         if self.unit == "x":
             return f"{value:.2f}x"
+        if self.unit == "us":
+            return f"{value:.2f} us"
         return f"{value:,.0f} {self.unit}"
 
     def _reaches(self, wanted: float) -> bool:

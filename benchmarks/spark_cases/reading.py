@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spark_cases.events import PARTITIONS, create_hub, fill_hub
 from spark_cases.figures import Figure, ratios
 from spark_cases.sources import OfficialDataSource, RawArrowDataSource, save_batches
-from spark_cases.stream_runs import Bench
+from spark_cases.stream_runs import Bench, Rate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,17 +27,22 @@ def reading(bench: Bench) -> list[Figure]:
     cases = prepared(bench)
     for name in ("raw", "ours"):  # the JVM compiles what it runs: these are not counted
         bench.rate(cases[name]())
-    rates: dict[str, list[float]] = {name: [] for name in cases}
+    found: dict[str, list[Rate]] = {name: [] for name in cases}
     for number in range(bench.rounds):
         print(f"reading: round {number + 1} of {bench.rounds}", flush=True)
         for name, make in cases.items():
-            rates[name].append(bench.rate(make()))
+            found[name].append(bench.rate(make()))
+    rates = {name: [one.rows_per_s for one in each] for name, each in found.items()}
+    cpu = {name: [one.cpu_us for one in each] for name, each in found.items()}
     return [
         Figure("read, nine columns, live hub", tuple(rates["ours"]), "rows/s", 500_000, 1_000_000),
+        Figure("  processor time a row, server included", tuple(cpu["ours"]), "us"),
         Figure("  the same rows out of memory", tuple(rates["raw"]), "rows/s"),
+        Figure("  processor time a row", tuple(cpu["raw"]), "us"),
         Figure("  ours / out of memory", ratios(rates["ours"], rates["raw"]), "x", 0.7, 0.95),
         Figure("  azure-eventhub, tuples", tuple(rates["official"]), "rows/s"),
         Figure("  ours / azure-eventhub", ratios(rates["ours"], rates["official"]), "x", 10, 20),
+        Figure("  azure-eventhub / ours, processor time", ratios(cpu["official"], cpu["ours"]), "x"),
         Figure(f"read, columns={_TWO}", tuple(rates["two"]), "rows/s"),
         Figure("  ours / out of memory", ratios(rates["two"], rates["raw two"]), "x"),
         Figure("  two columns / nine", ratios(rates["two"], rates["ours"]), "x"),

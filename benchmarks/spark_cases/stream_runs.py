@@ -12,11 +12,21 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from spark_cases.processor_time import processor_seconds
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LIMIT_S = 300.0
 _numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """rows a second, from the second batch on; processor time of everything together, microseconds a row."""
+
+    rows_per_s: float
+    cpu_us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +47,22 @@ class Bench:
         chosen = {**self.options, "startingPosition": "earliest", **options}
         return self.spark.readStream.format(name).options(**chosen).load()
 
-    def rate(self, rows: DataFrame, *, sink: str = "noop", **options: str) -> float:
-        """Rows a second of a query over all there is, from the second batch on; RuntimeError when it failed."""
-        with self._query(rows, sink, {"availableNow": True}, options) as query:
+    def rate(self, rows: DataFrame) -> Rate:
+        """Of a query over all there is, into no sink; RuntimeError when it does not end, or has one batch only."""
+        used = processor_seconds()
+        with self._query(rows, {"availableNow": True}) as query:
             if not query.awaitTermination(int(_LIMIT_S)):
                 raise RuntimeError(f"a query did not end within {_LIMIT_S:.0f} s: {query.status}")
-            timed = [one for one in query.recentProgress if one["numInputRows"]][1:]
-        if not timed:
+            timed = [one for one in query.recentProgress if one["numInputRows"]]
+        if len(timed) < 2:
             raise RuntimeError("a query had one batch only, and the first is not counted")
-        return sum(one["numInputRows"] for one in timed) / sum(map(_ms, timed)) * 1000
+        used = processor_seconds() - used
+        counted = sum(one["numInputRows"] for one in timed[1:])
+        return Rate(counted / sum(map(_ms, timed[1:])) * 1000, used / (counted + timed[0]["numInputRows"]) * 1_000_000)
 
     def batch_ms(self, rows: DataFrame, count: int) -> float:
         """The median time of a micro-batch of a query that runs on, over count of them behind the first five."""
-        with self._query(rows, "noop", {"processingTime": "0 seconds"}, {}) as query:
+        with self._query(rows, {"processingTime": "0 seconds"}) as query:
             until_s = time.monotonic() + _LIMIT_S
             while len(timed := [one for one in query.recentProgress if one["numInputRows"]]) < count + 5:
                 if query.exception() is not None or time.monotonic() > until_s:
@@ -58,9 +71,9 @@ class Bench:
         return median(map(_ms, timed[5:]))
 
     @contextmanager
-    def _query(self, rows: DataFrame, sink: str, trigger: dict[str, Any], options: dict[str, str]) -> Iterator[Any]:
+    def _query(self, rows: DataFrame, trigger: dict[str, Any]) -> Iterator[Any]:
         checkpoint = self.folder / f"checkpoint-{next(_numbers)}"
-        writer = rows.writeStream.format(sink).options(**options).option("checkpointLocation", str(checkpoint))
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
         query = writer.trigger(**trigger).start()
         try:
             yield query
