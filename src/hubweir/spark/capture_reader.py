@@ -106,8 +106,11 @@ class CaptureReader(DataSourceReader):
         if isinstance(partition, CapturePartition):
             freeze_garbage()
             place = place_of(self._options.path, self._options.store)
-            for part in partition.parts:
-                yield from _read_part(place, part, self._columns, self._options.times)
+            try:
+                for part in partition.parts:
+                    yield from _read_part(place, part, self._columns, self._options.times)
+            finally:
+                freeze_garbage()
 
 
 def parse_capture_options(given: Mapping[str, str]) -> CaptureOptions:

@@ -43,8 +43,11 @@ def read_ranges(
     """The events of the ranges of one task, range by range. Errors as of RangeReader."""
     freeze_garbage()
     client = client_of(options)
-    for one in ranges:
-        yield from RangeReader(options, client, one, columns).read()
+    try:
+        for one in ranges:
+            yield from RangeReader(options, client, one, columns).read()
+    finally:
+        freeze_garbage()
 
 
 class RangeReader:

@@ -6,15 +6,21 @@ import gc
 import os
 import sys
 
-_frozen: set[int] = set()
+# How many modules were loaded when the collector was told last, and in which process.
+_told: tuple[int, int] | None = None
 
 
 def freeze_garbage() -> None:
-    """Once a process: take what is loaded out of the collector's sight. Spark's worker collects after every task, and
-    looks through pyarrow's and pandas' objects each time: 40 ms before this, nothing afterwards.
+    """Take what is loaded out of the collector's sight; nothing happens when nothing was loaded since the last time.
+
+    Spark's worker collects after every task, and looks through the objects of pyarrow, pandas and all other modules
+    each time: 40 ms before this, nothing afterwards. Some are loaded late, in the middle of the first task: so this is
+    called before a task and after it.
     """
-    if os.getpid() not in _frozen:
-        _frozen.add(os.getpid())
+    global _told
+    now = (os.getpid(), len(sys.modules))
+    if _told != now:
+        _told = now
         gc.collect()
         gc.freeze()
 

@@ -2,22 +2,29 @@ import gc
 import os
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
 
 from hubweir.spark import worker_process
 from hubweir.spark.worker_process import end_quietly, freeze_garbage
 
 
-def test_garbage_is_frozen_once_a_process() -> None:
+def test_garbage_is_frozen_again_only_when_modules_were_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that comes in the middle of a task brings objects that the next collection would look through."""
     try:
         freeze_garbage()
-        assert gc.get_freeze_count() > 0
         frozen = gc.get_freeze_count()
-        kept = [[] for _ in range(1000)]  # type: list[list[int]]
+        assert frozen > 0
+        kept = [[number] for number in range(1000)]
         freeze_garbage()
-        assert gc.get_freeze_count() == frozen and kept
+        assert gc.get_freeze_count() == frozen
+        monkeypatch.setitem(sys.modules, "loaded_late", ModuleType("loaded_late"))
+        freeze_garbage()
+        assert gc.get_freeze_count() >= frozen + len(kept)
     finally:
         gc.unfreeze()
-        worker_process._frozen.clear()
+        worker_process._told = None
 
 
 def test_only_a_process_of_sparks_is_silenced() -> None:
