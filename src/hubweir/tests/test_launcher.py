@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.broker.blob_upload import BadStorage
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
@@ -283,4 +284,25 @@ def test_a_disk_that_refuses_the_first_write_ends_the_start_with_one_line(
         await (await Service.start(settings(tmp_path))).stop()  # nothing stayed locked
 
     monkeypatch.setattr(os, "pwritev", full)
+    run_on("asyncio", scenario())
+
+
+def test_a_storage_account_that_cannot_be_ends_the_start_without_its_key(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with pytest.raises(BadStorage) as refused:
+            await Service.start(settings(tmp_path, capture_storage="AccountKey=geheim"))
+        assert "geheim" not in str(refused.value)
+        # Nothing stays open: the folder can be taken over.
+        await (await Service.start(settings(tmp_path))).stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_capture_folder_that_cannot_be_is_named_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "films").write_text("a file stands where the folder should be")
+
+    async def scenario() -> None:
+        with pytest.raises(DataFolderUnusable, match="films"):
+            await Service.start(settings(tmp_path, capture_folder=str(tmp_path / "films")))
+
     run_on("asyncio", scenario())

@@ -1,0 +1,41 @@
+import gc
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from hubweir.spark import worker_process
+from hubweir.spark.worker_process import end_quietly, freeze_garbage
+
+
+def test_garbage_is_frozen_again_only_when_modules_were_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that comes in the middle of a task brings objects that the next collection would look through."""
+    try:
+        freeze_garbage()
+        frozen = gc.get_freeze_count()
+        assert frozen > 0
+        kept = [[number] for number in range(1000)]
+        freeze_garbage()
+        assert gc.get_freeze_count() == frozen
+        monkeypatch.setitem(sys.modules, "loaded_late", ModuleType("loaded_late"))
+        freeze_garbage()
+        assert gc.get_freeze_count() >= frozen + len(kept)
+    finally:
+        gc.unfreeze()
+        worker_process._told = None
+
+
+def test_only_a_process_of_sparks_is_silenced() -> None:
+    stderr = sys.stderr
+    end_quietly()
+    assert sys.stderr is stderr
+    told = (
+        "import sys; from types import SimpleNamespace as N; from hubweir.spark.worker_process import end_quietly\n"
+        "sys.modules['__main__'].__spec__ = N(name='pyspark.daemon')\n"
+        "print('before', file=sys.stderr); end_quietly(); print('after', file=sys.stderr); 1 / 0"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, env=environment)
+    assert ran.stderr == "before\n" and ran.returncode == 1
