@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from hubweir.amqp.transport.events import SaslInitiated
 from hubweir.auth.claims import GRACE_MS, Claims
 from hubweir.auth.plain import plain_name
+from hubweir.auth.refusal import invalid_audience
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import invalid_audience
 from hubweir.env import Timer
 from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.gateway.amqp.node import Node
