@@ -35,7 +35,7 @@ GRACE_MS = 5_000
 # The two kinds of token that a claim may rest on.
 Token = SharedAccessSignature | JsonWebToken
 # The scope of what SASL proved: the whole namespace.
-_EVERYTHING = Scope("", ())
+EVERYTHING = Scope("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Claims:
         ended = self._drop([claim for claim in self._by_path.values() if claim.expires_at_ms + GRACE_MS <= now_ms])
         if self._grant is not None and self._grant.has_ended(now_ms - GRACE_MS):
             self._grant = None
-            ended.append(_EVERYTHING)
+            ended.append(EVERYTHING)
         return ended
 
     def recheck(
@@ -148,7 +148,7 @@ class Claims:
         if self._grant is not None:
             before, self._grant = self._grant, self._grant.under(find_rule(self._grant.rule.name))
             if self._grant is None or self._grant.rule.rights != before.rule.rights:
-                changed.append(_EVERYTHING)
+                changed.append(EVERYTHING)
         return changed
 
     def _drop(self, claims: list[Claim]) -> list[Scope]:
