@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import EventRun
+from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.errors import LINK_STOLEN
 from hubweir.event_hub.event_position import EventPosition, PositionKind
-
-if TYPE_CHECKING:
-    from hubweir.client.event_hub_client import EventHubClient
 
 
 class ResumingReceiver:
@@ -19,7 +15,8 @@ class ResumingReceiver:
 
     def __init__(
         self,
-        client: EventHubClient,
+        connection: LastingConnection,
+        hub: str,
         partition_id: str,
         *,
         group: str,
@@ -29,15 +26,16 @@ class ResumingReceiver:
     ) -> None:
         self.partition_id = partition_id
         self.position = position
-        self._client = client
-        self._address = address_of(client.hub, group, partition_id)
+        self._connection = connection
+        self._hub = hub
+        self._address = address_of(hub, group, partition_id)
         self._epoch = epoch
         self._credit = credit
         self._receiver: Receiver | None = None
 
     async def open(self) -> None:
         """Attach now, not with the first receive: from here on the latest position is fixed, and an epoch is held."""
-        await self._client.retried(self._attached)
+        await self._connection.retried(self._attached)
 
     async def receive(self, *, max_wait_s: float) -> EventRun | None:
         """The next events, or None when none came in time; waits between tries are not counted.
@@ -52,7 +50,7 @@ class ResumingReceiver:
             self.position = receiver.position
             return run
 
-        return await self._client.retried(step)
+        return await self._connection.retried(step)
 
     @property
     def is_stolen(self) -> bool:
@@ -79,5 +77,5 @@ class ResumingReceiver:
 
     async def _fix_latest(self, connection: Connection) -> None:
         """Turn "what comes from now on" into a number: a second attach must not skip what came in between."""
-        state = await self._client.partition_on(connection, self.partition_id)
+        state = await self._connection.management(connection).partition(self._hub, self.partition_id)
         self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, state.last_sequence_number)
