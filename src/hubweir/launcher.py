@@ -177,7 +177,7 @@ class Service:
         catalog = self._catalog = MessagingStore.open(
             env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
         )
-        opened = open_namespaces(env, catalog, self.namespaces)
+        opened = open_namespaces(env, catalog, self.namespaces, partitions_max=self.settings.partitions_max)
         self._left = opened.left
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)

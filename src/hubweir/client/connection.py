@@ -50,7 +50,6 @@ class Connection:
     def __init__(self, target: ConnectionString, timeout_s: float) -> None:
         self.target = target
         self.timeout_s = timeout_s
-        self.authorization = Authorization(self)
         self.error: ServiceError | None = None
         self._users: dict[Link, LinkUser] = {}
         self._link_numbers = count(1)
@@ -64,6 +63,7 @@ class Connection:
             now_ms=monotonic_ms(),
         )
         self.tasks = Tasks(f"connection to {target.host}")
+        self.authorization = Authorization(self, target, self.tasks, timeout_s=timeout_s)
 
     @classmethod
     async def open(

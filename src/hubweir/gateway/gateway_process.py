@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
+from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import AuthRefused, SharedAccessSignature, is_signature
+from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
 from hubweir.broker.commands import ConfirmReaderClosed, Push, ReaderClosed
 from hubweir.counters import Counters
 from hubweir.env import Env

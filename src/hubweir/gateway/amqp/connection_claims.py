@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.transport.events import SaslInitiated
-from hubweir.auth.claims import GRACE_MS, Claims
+from hubweir.auth.claims import EVERYTHING, GRACE_MS, Claims
 from hubweir.auth.plain import plain_name
+from hubweir.auth.refusal import invalid_audience
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import invalid_audience
 from hubweir.env import Timer
 from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.gateway.amqp.node import Node
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 # MSSBCBS is ANONYMOUS under another name: rights come later, over $cbs.
 WITHOUT_PROOF = ("ANONYMOUS", "MSSBCBS")
+
+# Why a link ends: what stands before what it lacks, and what stands behind. Clients match what begins these texts.
+_EXPIRED = ("ExpiredToken: The token is expired. Put a new one on $cbs in time. ", "")
+_TAKEN_BACK = ("", " The token was taken back by delete-token: put another one on $cbs, and attach again.")
+_CHANGED = (
+    "",
+    " The authorization rule or the key that it rested on was changed or removed: "
+    "put a token that is good now on $cbs, and attach again.",
+)
+_CERTIFICATE_ENDED = ("", " The client's certificate has expired: connect again with one that is valid.")
 
 
 class ConnectionClaims:
@@ -75,7 +85,7 @@ class ConnectionClaims:
         """Forget the token for an audience: links that no other claim covers end now. An unknown one is nothing."""
         with suppress(IllegalPath):
             self._claims.delete(Scope.parse(audience))
-            self._hold_all()
+            self._hold_all(_TAKEN_BACK)
             self._plan_sweep()
 
     def require(self, right: Rights, resource: Scope) -> None:
@@ -100,22 +110,22 @@ class ConnectionClaims:
             self._host.choice.proved(gateway)
         self._host.authorized()
 
-    def hold(self, node: Node) -> bool:
-        """True while the node's link is covered, grace included; else the link is detached."""
+    def hold(self, node: Node, why: tuple[str, str] = _EXPIRED) -> bool:
+        """True while the node's link is covered, grace included; else the link is detached. why: what ended it."""
         if node.right is None or node.scope is None:
             return True
         try:
             self._claims.check(node.right, node.scope, self._authorization.now_ms() - GRACE_MS)
         except ServiceError as refusal:
-            text = f"ExpiredToken: The token is expired. Put a new one on $cbs in time. {refusal.text}"
-            self._host.detach(node, ServiceError(UNAUTHORIZED, text))
+            before, behind = why
+            self._host.detach(node, ServiceError(UNAUTHORIZED, f"{before}{refusal.text}{behind}"))
             return False
         return True
 
     def recheck(self) -> None:
         """Rules or keys changed: links whose claim is gone end now."""
         if self._authorization.recheck(self._claims):
-            self._hold_all()
+            self._hold_all(_CHANGED)
 
     def close(self) -> None:
         """The connection is over."""
@@ -133,10 +143,11 @@ class ConnectionClaims:
     def _sweep(self) -> None:
         """Detach the links whose claims have ended."""
         self._timer = None
-        if self._claims.expired(self._authorization.now_ms()):
-            self._hold_all()
+        ended = self._claims.expired(self._authorization.now_ms())
+        if ended:
+            self._hold_all(_CERTIFICATE_ENDED if ended == [EVERYTHING] else _EXPIRED)
         self._plan_sweep()
 
-    def _hold_all(self) -> None:
+    def _hold_all(self, why: tuple[str, str]) -> None:
         for node in self._host.nodes:
-            self.hold(node)
+            self.hold(node, why)
