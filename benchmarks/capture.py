@@ -63,7 +63,7 @@ class Bench:
         self.env = SystemEnv(files)
         self.counters = Counters()
         store = MessagingStore.open(self.env, "store-0")
-        places = CapturePlaces("bench", files, "capture")
+        places = CapturePlaces(files, "capture")
         self.broker = Broker(self.env, store, self.counters, capture_places=places)
         self.broker.start()
 
@@ -87,7 +87,7 @@ async def play(options: argparse.Namespace, *, is_captured: bool) -> Round:
         durability = Durability.DURABLE if options.durable else Durability.RELAXED
         ids = [bench.env.new_id() for _ in range(options.partitions)]
         for number, log_id in enumerate(ids):
-            await bench.ask(CreatePartition(log_id, "hub", str(number), durability, 86_400_000, capture))
+            await bench.ask(CreatePartition(log_id, "hub", str(number), durability, 86_400_000, capture=capture))
         batch, begun = one_batch(options.size), time.perf_counter()
         rate = options.rate / len(ids)
         stored = sum(await asyncio.gather(*(store(bench, log_id, batch, options.seconds, rate) for log_id in ids)))

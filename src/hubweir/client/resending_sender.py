@@ -46,7 +46,7 @@ class ResendingSender:
 
     async def max_message_size(self) -> int:
         """Bytes that one transfer may carry, as the service told."""
-        return (await self._client.retried(self._attached)).max_message_size
+        return (await self._connection.retried(self._attached)).max_message_size
 
     async def send_payload(self, payload: bytes) -> None:
         """Publish one transfer that is encoded already: data sections, each with one whole encoded message."""
