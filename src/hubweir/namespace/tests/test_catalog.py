@@ -54,6 +54,7 @@ HISTORY: list[Operation] = [
     SetGroups("1" * 32, ("$Default", "g", "h"), GroupDetails("h", 9)),
     SetGroups("1" * 32, ("$Default", "g", "h"), GroupDetails("g", 7, 10, "mine")),
     ChangeHub("1" * 32, 7_200_000, Durability.RELAXED, capture=CaptureDescription(enabled=True, container="films")),
+    SetGroups("1" * 32, ("$Default", "g")),
     SetRevoked("1" * 32, ("p",)),
     SetRules("1" * 32, (RULE,)),
     IntendCreate("2" * 32, EventHubDescription("other", 1), (Placement("c" * 32, 0),)),
