@@ -3,7 +3,7 @@
 import pytest
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
-from hubweir.namespace.descriptions import DAY_MS, RETENTION_MAX_MS
+from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, RETENTION_MAX_MS
 from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
 
 
@@ -40,3 +40,27 @@ def test_retention_of_the_paid_tiers_is_as_published() -> None:
         7 * DAY_MS,
         90 * DAY_MS,
     ]
+
+
+def test_a_refusal_names_the_hub_both_figures_and_what_to_do() -> None:
+    basic = PROFILES["basic"]
+    for over, text in (
+        (
+            lambda: basic.check_hub_count(11),
+            "The namespace would have 11 event hubs; the quota of profile 'basic' is 10.",
+        ),
+        (
+            lambda: basic.check_group_count("h", 2),
+            "Event hub 'h' would have 2 consumer groups, $Default included; the quota of profile 'basic' is 1.",
+        ),
+        (
+            lambda: basic.check_retention("h", 2 * DAY_MS),
+            "Event hub 'h' would keep events for 2 days; the quota of profile 'basic' is 1 day.",
+        ),
+        (lambda: basic.check_retention("h", 25 * HOUR_MS), "for 25 hours; "),
+        (lambda: basic.check_retention("h", DAY_MS + 1), "for 86400001 ms; "),
+    ):
+        with pytest.raises(ServiceError) as refused:
+            over()
+        assert text in refused.value.text
+        assert refused.value.text.endswith("under another profile (serve --profile, Sku in a Config.json).")
