@@ -6,12 +6,13 @@ peer means. Nodes and handlers of requests know their gateway alone, so nothing 
 
 from __future__ import annotations
 
+from typing import Protocol
+
+from hubweir.broker.commands import Owner
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.event_hub import HubRouter
-from hubweir.gateway.amqp.connection_host import ConnectionHost
-from hubweir.gateway.amqp.management_rate import ManagementRate
 from hubweir.gateway.append_queue import AppendQueue
 from hubweir.gateway.authorization import Authorization
 from hubweir.gateway.brokers import Brokers
@@ -19,6 +20,7 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.management import Management
+from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings
@@ -27,6 +29,20 @@ from hubweir.namespace.event_hub_entry import EventHubEntry
 from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
+
+
+class GatewayConnection(Protocol):
+    """A connection, for the namespace whose own it is."""
+
+    @property
+    def owner(self) -> Owner:
+        """Which connection of the process it is."""
+
+    def catalog_changed(self) -> None:
+        """Rules, keys or descriptions changed: links that may not stand any more end now."""
+
+    def hub_removed(self, hub: str, error: ServiceError) -> None:
+        """A hub is gone: links that would send to it end, so that clients look for it again. (Readers have ended.)"""
 
 
 class Gateway:
@@ -74,7 +90,7 @@ class Gateway:
         self.management_rate = ManagementRate(settings.management_reads_per_second, now_ms=env.monotonic_ms())
         self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}
-        self._connections: dict[int, ConnectionHost] = {}
+        self._connections: dict[int, GatewayConnection] = {}
         namespace.on_change(self._catalog_changed)
         if settings.issuer is not None:
             settings.issuer.on_change(self._catalog_changed)
@@ -85,13 +101,13 @@ class Gateway:
         """How many connections are this namespace's."""
         return len(self._connections)
 
-    def connection_came(self, host: ConnectionHost) -> None:
+    def connection_came(self, connection: GatewayConnection) -> None:
         """A connection is this namespace's from now on."""
-        self._connections[host.owner.connection] = host
+        self._connections[connection.owner.connection] = connection
 
-    def connection_left(self, host: ConnectionHost) -> None:
+    def connection_left(self, connection: GatewayConnection) -> None:
         """A connection is over, or another namespace's."""
-        self._connections.pop(host.owner.connection, None)
+        self._connections.pop(connection.owner.connection, None)
 
     def router(self, hub: str) -> HubRouter:
         """The routing half of a hub, one for all links of this process, so that turns are shared."""
@@ -104,8 +120,8 @@ class Gateway:
     def _catalog_changed(self) -> None:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
         self.units.catalog_changed()
-        for host in list(self._connections.values()):
-            host.catalog_changed()
+        for connection in list(self._connections.values()):
+            connection.catalog_changed()
 
     def _forget_hub(self, entry: EventHubEntry) -> None:
         """A hub was removed: what is held of its partitions goes too."""
@@ -113,8 +129,8 @@ class Gateway:
         for placement in entry.placements:
             self.append_queue.forget(placement.log_id)
         gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entry.name)))
-        for host in list(self._connections.values()):
-            host.hub_removed(entry.name, gone)
+        for connection in list(self._connections.values()):
+            connection.hub_removed(entry.name, gone)
 
     def describe(self, text: str) -> str:
         """The text of an error that the engine makes, with the reference that people quote."""

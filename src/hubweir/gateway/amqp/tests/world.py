@@ -23,6 +23,7 @@ from hubweir.broker.broker import Broker
 from hubweir.broker.commands import Answer, Command, Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
+from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
@@ -94,6 +95,7 @@ class World:
         self.gateway = Gateway(
             self.env, self.namespace, Brokers([self.gate]), settings or GatewaySettings(), counters=self.counters
         )
+        self.connections = Connections(self.gateway.process)
         self.problems = self.wait(self.gateway.keeper.start)
         if not ids:
             for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):
@@ -156,7 +158,7 @@ class Peer:
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
         self.endpoint = self.side.endpoint
-        self.server, self.host = world.gateway.process.new_connection("a test")
+        self.server, self.host = world.connections.new("a test")
         self.reading_paused = False
         self.transport_full = False
         self.is_cut = False
