@@ -1,13 +1,15 @@
 """The gateway of one namespace: its catalog, rules, units and quotas at work, for the connections that are its own.
 
-The launcher builds one for each namespace, on one GatewayProcess, which has what they share and says which of them a
-peer means. Nodes and handlers of requests know their gateway alone, so nothing of one namespace reaches another.
+The launcher builds one for each namespace, on one process (gateway_process.py), which has what they share and says
+which of them a peer means. Nodes and handlers of requests know their gateway alone, so nothing of one namespace reaches
+another.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands import Owner
 from hubweir.counters import Counters
 from hubweir.env import Env
@@ -16,9 +18,10 @@ from hubweir.event_hub.event_hub import HubRouter
 from hubweir.gateway.append_queue import AppendQueue
 from hubweir.gateway.authorization import Authorization
 from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
-from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.management import Management
 from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.namespace_units import NamespaceUnits
@@ -45,26 +48,32 @@ class GatewayConnection(Protocol):
         """A hub is gone: links that would send to it end, so that clients look for it again. (Readers have ended.)"""
 
 
-class Gateway:
-    """See the module's text. process: None makes one, with this namespace alone; counters are for that one."""
+class SharedProcess(Protocol):
+    """What a gateway shares with the others of its process, and how they tell whose a token is."""
 
-    def __init__(
-        self,
-        env: Env,
-        namespace: Namespace,
-        brokers: Brokers,
-        settings: GatewaySettings,
-        *,
-        counters: Counters | None = None,
-        process: GatewayProcess | None = None,
-    ) -> None:
-        if process is None:
-            process = GatewayProcess(env, brokers, budget_bytes=settings.process_budget_bytes, counters=counters)
+    env: Env
+    brokers: Brokers
+    counters: Counters
+    process_id: int
+    budget: ProcessBudget
+    held_runs: HeldRuns
+
+    def add(self, gateway: Gateway) -> None:
+        """One namespace more."""
+
+    def of_signature(self, name: str, scope: Scope) -> Gateway:
+        """The namespace that a token belongs to, good or not. name: of its rule; scope: what it was made for."""
+
+
+class Gateway:
+    """See the module's text. Adds itself to its process."""
+
+    def __init__(self, process: SharedProcess, namespace: Namespace, settings: GatewaySettings) -> None:
+        env, brokers = process.env, process.brokers
         self.env = env
         self.namespace = namespace
         self.brokers = brokers
         self.settings = settings
-        self.process = process
         self.counters = process.counters
         self.process_id = process.process_id
         self.process_budget = process.budget

@@ -10,8 +10,6 @@ Shared are the brokers, counters, and budgets of bytes; the connections too (amq
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
@@ -19,12 +17,10 @@ from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
+from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
-
-if TYPE_CHECKING:  # a gateway is made with its process
-    from hubweir.gateway.gateway import Gateway
 
 # Of rules that hold for a whole namespace.
 _EVERYWHERE = Scope("", ())

@@ -27,7 +27,7 @@ class Two:
         self.world = World(hubs={"hub": 1}, settings=GatewaySettings(namespace="plain", hosts=HOSTS["plain"]))
         self.plain = self.world.gateway
         self.large: Gateway = further_namespace(self.world, "large", HOSTS["large"], key="large key", **settings)
-        self.process = self.plain.process
+        self.process = self.world.process
 
 
 @pytest.fixture
