@@ -82,7 +82,7 @@ async def start_gateway(
     EmulatorFileError: entities that it refuses.
     """
     await _take_settings(namespace, wanted)
-    gateway = Gateway(process.env, namespace, process.brokers, values, process=process)
+    gateway = Gateway(process, namespace, values)
     for problem in await answer_of(gateway.keeper.start):
         logger.error("not served: %s", problem.text)
     held, maximum = wanted.throughput_units, wanted.maximum_throughput_units

@@ -30,7 +30,7 @@ class LinkCarrier(Protocol):
 
     @property
     def session(self) -> Session:
-        """The session that all links of the connection share. ServiceError when the connection is over."""
+        """A session with room for another link, and its answers. ServiceError when the connection is over."""
 
     def name_link(self, kind: str) -> str:
         """A link name that no other link of the connection has."""
