@@ -87,7 +87,8 @@ async def play(options: argparse.Namespace, *, is_captured: bool) -> Round:
         durability = Durability.DURABLE if options.durable else Durability.RELAXED
         ids = [bench.env.new_id() for _ in range(options.partitions)]
         for number, log_id in enumerate(ids):
-            await bench.ask(CreatePartition(log_id, "hub", str(number), durability, 86_400_000, capture=capture))
+            wanted = CreatePartition(log_id, "hub", str(number), durability, 86_400_000, "bench", capture)
+            await bench.ask(wanted)
         batch, begun = one_batch(options.size), time.perf_counter()
         rate = options.rate / len(ids)
         stored = sum(await asyncio.gather(*(store(bench, log_id, batch, options.seconds, rate) for log_id in ids)))

@@ -10,7 +10,9 @@ from bootstrap import spark
 from bootstrap.environment import COMPILED, DEMO, SEE_LOG, TEST, Environment, NotReady
 from bootstrap.steps import say
 
-VERBS = ("demo", "test", "bench", "serve", "hubweir", "python", "conformance", "data")
+# Benchmarks that want Spark as well.
+NEED_SPARK = ("spark",)
+VERBS = ("demo", "test", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data")
 
 
 class Wrong(Exception):
@@ -41,9 +43,13 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         folder = present(env, "tests/conformance", "its tests")
         env.ensure(TEST)
         return finish(env, ["-m", "pytest", folder, "--write-table", *rest])
+    if verb == "campaign":
+        return campaign(rest, env)
     if verb == "bench":
         script = benchmark(env, rest[:1])
         env.ensure(DEMO)
+        if rest[0] in NEED_SPARK:
+            spark.ensure(env)
         tell_kernels(env)
         return finish(env, [script, *rest[1:]])
     if verb == "demo":
@@ -104,6 +110,18 @@ def test(rest: list[str], env: Environment) -> int:
             return 1
         print(f"── pytest{' --all' if whole else ''}", flush=True)
     return finish(env, ["-m", "pytest", *(["--all"] if whole else []), *chosen])
+
+
+def campaign(rest: list[str], env: Environment) -> int:
+    """Kill a writing Spark job 20 times, or as often as HUBWEIR_SPARK_KILLS says, and count what is stored."""
+    if rest[:1] != ["spark"]:
+        raise Wrong("campaign spark: that is the one campaign")
+    script = present(env, "tests/spark/test_exactly_once.py", "its tests")
+    env.ensure(TEST)
+    tell_kernels(env)
+    spark.ensure(env)
+    os.environ.setdefault("HUBWEIR_SPARK_KILLS", "20")
+    return finish(env, ["-m", "pytest", script, "--all", *rest[1:]])
 
 
 def benchmark(env: Environment, name: Sequence[str]) -> str:

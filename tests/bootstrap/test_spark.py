@@ -114,6 +114,38 @@ def test_python_gets_spark_when_it_is_asked_for(
     assert finished == [["job.py", "--with", "spark"], ["job.py", "more"]]
 
 
+def test_the_campaign_is_the_kill_test_at_twenty_kills(
+    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "has_java", lambda: True)
+    monkeypatch.setattr(verbs.Environment, "ensure", lambda *_: None)
+    monkeypatch.delenv("HUBWEIR_SPARK_KILLS", raising=False)
+    script = env.root / "tests" / "spark" / "test_exactly_once.py"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    try:
+        assert verbs.campaign(["spark", "-x"], env) == 0
+        assert os.environ["HUBWEIR_SPARK_KILLS"] == "20"
+    finally:
+        os.environ.pop("HUBWEIR_SPARK_KILLS", None)
+    assert [name for name, *_ in installed] == [SPARK]
+    assert finished == [["-m", "pytest", str(script), "--all", "-x"]]
+
+
+def test_only_the_benchmark_of_spark_brings_it(
+    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "has_java", lambda: True)
+    (env.root / "benchmarks").mkdir()
+    for name in ("spine", "spark"):
+        (env.root / f"benchmarks/{name}.py").touch()
+    assert verbs.run("bench", ["spine"], env) == 0
+    assert installed == []
+    assert verbs.run("bench", ["spark", "--only", "read"], env) == 0
+    assert [name for name, *_ in installed] == [SPARK]
+    assert finished[1] == [str(env.root / "benchmarks/spark.py"), "--only", "read"]
+
+
 @pytest.mark.parametrize("arguments", [["--with"], ["--with", "flink", "job.py"]])
 def test_other_extras_are_refused(env: Environment, finished: list[list[str]], arguments: list[str]) -> None:
     with pytest.raises(verbs.Wrong, match="the one extra is spark"):

@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
         (["bench", "spine"], "no benchmark 'spine'; there are: none yet"),
         (["bench"], "bench NAME; there are: none yet"),
         (["data", "trains"], "data flights"),
+        (["campaign"], "campaign spark"),
+        (["campaign", "spark"], "does not have its tests"),
     ],
 )
 def test_a_call_that_cannot_work_says_why(

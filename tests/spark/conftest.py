@@ -85,6 +85,24 @@ def hub(namespace: RunningNamespace, request: pytest.FixtureRequest) -> Iterator
 
 
 @pytest.fixture
+def hubs(namespace: RunningNamespace) -> Iterator[Callable[[int], list[Hub]]]:
+    """hubs(2) makes two more hubs of two partitions, such as for results."""
+    made: list[Hub] = []
+
+    def make(wanted: int) -> list[Hub]:
+        for _ in range(wanted):
+            name = f"hub-{next(_NUMBERS)}"
+            namespace.create_event_hub(name, partition_count=2)
+            client = BlockingEventHubClient.from_connection_string(namespace.connection_string(), name)
+            made.append(Hub(namespace, name, client))
+        return made[-wanted:]
+
+    yield make
+    for each in made:
+        each.client.close()
+
+
+@pytest.fixture
 def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., StreamingQuery]]:
     """stream(events, trigger={"availableNow": True}) runs a stream into the files of tmp_path / "rows"; see rows_of."""
     queries: list[StreamingQuery] = []

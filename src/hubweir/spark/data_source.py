@@ -1,13 +1,11 @@
-"""`format("eventhubs")`: what PySpark calls first, and which reader it gets.
+"""`format("eventhubs")`: what PySpark calls first, and which reader or writer it gets.
 
-Classes here are pickled by name, so workers need the hubweir package. The sink stands beside it in time; until then
-writing is refused in plain words.
+Classes here are pickled by name, so workers need the hubweir package.
 """
 
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from typing import NoReturn
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
@@ -16,7 +14,10 @@ from hubweir.spark.batch_reader import EventHubReader
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_schema import check_schema, chosen_columns, spark_schema
 from hubweir.spark.options import OptionTexts, parse_options
+from hubweir.spark.sink_columns import SinkColumns, sink_columns
 from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.write_options import parse_write_options
+from hubweir.spark.writer import EventHubStreamWriter, EventHubWriter
 
 NAME = "eventhubs"
 
@@ -43,11 +44,20 @@ class EventHubsDataSource(DataSource):
     def streamReader(self, schema: StructType) -> EventHubStreamReader:
         return EventHubStreamReader(parse_options(self._given, is_stream=True), columns_of(schema))
 
-    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
-        raise _no_sink()
+    def writer(self, schema: StructType, overwrite: bool) -> EventHubWriter:
+        if overwrite:
+            raise IllegalOption("events of an event hub cannot be overwritten: write with .mode('append')")
+        return EventHubWriter(parse_write_options(self._given), self._written(schema))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
-        raise _no_sink()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> EventHubStreamWriter:
+        """overwrite: of output mode complete; all rows of each batch are sent then, as new events."""
+        return EventHubStreamWriter(parse_write_options(self._given), self._written(schema))
+
+    def _written(self, schema: StructType) -> SinkColumns:
+        found = sink_columns([(each.name, each.dataType.simpleString()) for each in schema.fields])
+        for name in parse_write_options(self._given).sort_by:
+            found.place(name)
+        return found
 
 
 def columns_of(schema: StructType) -> tuple[str, ...]:
@@ -58,9 +68,3 @@ def columns_of(schema: StructType) -> tuple[str, ...]:
             f"the schema says NOT NULL of {fixed[0]}: leave that out, every column of events may be null"
         )
     return check_schema([(each.name, each.dataType.simpleString()) for each in schema.fields])
-
-
-def _no_sink() -> IllegalOption:
-    return IllegalOption(
-        f'format("{NAME}") is a source only in this version: write with hubweir.client.blocking in foreachPartition'
-    )

@@ -19,3 +19,15 @@ class DataLoss(HubweirError):
 
 class IllegalCapture(HubweirError):
     """A captured file that cannot be read, or a place that holds none."""
+
+
+class IllegalRow(HubweirError):
+    """A row that cannot be written as an event; the text names it, counted from 1 in its task, and the limit."""
+
+
+class ChangedRepeat(HubweirError):
+    """A batch was repeated with other rows than the first time: going on would lose some, or store some twice."""
+
+
+class NotExactlyOnce(HubweirError):
+    """`exactlyOnce` is `require`, and this write cannot promise it; the text says why."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from typing import Protocol
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.retry import RetryPolicy
-from hubweir.spark.options import ReadOptions
 
 # A worker serves the tasks of several queries; each has one hub. The least used one is closed.
 _KEPT = 8
@@ -21,7 +21,23 @@ _clients: OrderedDict[_Key, BlockingEventHubClient] = OrderedDict()
 _RETRY = RetryPolicy(attempts=6, first_s=0.2, longest_s=5.0)
 
 
-def client_of(options: ReadOptions) -> BlockingEventHubClient:
+class HubOptions(Protocol):
+    """What names a hub, of a source or of a sink."""
+
+    @property
+    def connection_string(self) -> str: ...
+
+    @property
+    def event_hub(self) -> str: ...
+
+    @property
+    def ca_file(self) -> str | None: ...
+
+    @property
+    def operation_timeout_s(self) -> float: ...
+
+
+def client_of(options: HubOptions) -> BlockingEventHubClient:
     """This process's client of the options' hub. ServiceError comes from its calls, not from here."""
     process = os.getpid()
     for key in [key for key in _clients if key[0] != process]:

@@ -53,8 +53,8 @@ _ANSWERS = {
     "valueschema": "JSON is a view over the events: hubweir.spark.json_view.with_json_value(events, schema)",
 }
 # What Spark itself puts among the options of a source.
-_SPARKS = {"path", "checkpointlocation", "batchid", "queryid"}
-_OF_THE_SINK = {"exactlyonce", "sortby"}
+_SPARKS = {"path", "queryname", "checkpointlocation"}
+OF_THE_SINK = ("exactlyOnce", "sortBy", "queryId", "batchId")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _warned: set[str] = set()
 
@@ -158,14 +158,14 @@ def parse_options(given: Mapping[str, str], *, is_stream: bool) -> ReadOptions:
 
 def check_names(texts: OptionTexts) -> None:
     """IllegalOption for a name that nothing here knows; one warning for those that are ignored."""
-    known = {name.lower() for name in _OURS} | _SPARKS | _OF_THE_SINK
+    known = {name.lower() for name in (*_OURS, *OF_THE_SINK)} | _SPARKS
     ignored = {name.lower(): name for name in _IGNORED}
     for name in texts.texts:
         if name in _ANSWERS or name.startswith("kafka."):
             answer = _ANSWERS.get(name, "this is not Kafka's source: connectionString and eventHub say where to read")
             raise IllegalOption(f"option {name} is not taken here: {answer}")
         if name not in known and name not in ignored:
-            raise IllegalOption(f"option {name} is not known: there are {', '.join(_OURS)}")
+            raise IllegalOption(f"option {name} is not known: there are {', '.join((*_OURS, *OF_THE_SINK))}")
     fresh = sorted(ignored[name] for name in texts.texts if name in ignored and name not in _warned)
     if fresh:
         _warned.update(name.lower() for name in fresh)

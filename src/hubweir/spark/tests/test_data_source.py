@@ -8,6 +8,7 @@ from hubweir.spark.batch_reader import EventHubReader
 from hubweir.spark.data_source import EventHubsDataSource, columns_of
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.writer import EventHubStreamWriter, EventHubWriter
 
 OptionsOf = Callable[..., dict[str, str]]
 BODIES = StructType([StructField("body", BinaryType()), StructField("sequenceNumber", LongType())])
@@ -38,7 +39,13 @@ def test_schema_names_the_columns() -> None:
         columns_of(StructType([StructField("body", StringType())]))
 
 
-def test_writing_is_refused_in_plain_words(options_of: OptionsOf) -> None:
-    for write in (source(options_of("orders")).writer, source(options_of("orders")).streamWriter):
-        with pytest.raises(IllegalOption, match="source only"):
-            write(BODIES, False)
+def test_writers_are_made_from_options_without_a_connection(options_of: OptionsOf) -> None:
+    made = source(options_of("nowhere", sortBy="sequenceNumber"))
+    assert isinstance(made.writer(BODIES, False), EventHubWriter)
+    assert isinstance(made.streamWriter(BODIES, True), EventHubStreamWriter)  # output mode complete
+    with pytest.raises(IllegalOption, match="cannot be overwritten: write with .mode"):
+        made.writer(BODIES, True)
+    with pytest.raises(IllegalOption, match="no column 'nothing'"):
+        source(options_of("nowhere", sortBy="nothing")).writer(BODIES, False)
+    with pytest.raises(IllegalOption, match="no column body"):
+        made.streamWriter(StructType([StructField("value", StringType())]), False)

@@ -1,0 +1,134 @@
+"""hubweir pipeline list | show | run | status: streams of Spark over event hubs. Only `run` loads PySpark."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from hubweir.cli.render import table
+from hubweir.cli.session import DEVELOPMENT
+from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.retry import RetryPolicy
+from hubweir.errors import ServiceError
+from hubweir.pipelines.catalog import CATALOG
+from hubweir.pipelines.description import CHECKPOINTS, Description, describe, read_file, with_settings
+from hubweir.pipelines.fields import Field
+from hubweir.pipelines.run_status import PartitionStatus, RunStatus, known_checkpoints, read_status
+
+INSTALL = (
+    "a pipeline runs on PySpark, which is not installed: pip install hubweir[spark]; "
+    "in a checkout: ./run python --with spark -m hubweir pipeline …"
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+connection_string = click.option(
+    "--connection-string",
+    envvar="HUBWEIR_CONNECTION_STRING",
+    default=DEVELOPMENT,
+    show_default="the development namespace on this machine",
+    help="Where the namespace is and what key to use, when the description does not say it.",
+)
+
+
+@click.group()
+def pipeline() -> None:
+    """Run ready-made streams of Spark over event hubs."""
+
+
+@pipeline.command("list")
+def list_() -> None:
+    """List the pipelines that come with hubweir."""
+    table(("pipeline", "what it does"), [(entry.name, entry.summary) for entry in CATALOG.values()])
+
+
+@pipeline.command()
+@click.argument("name", type=click.Choice(list(CATALOG)))
+def show(name: str) -> None:
+    """Show what a pipeline takes, as a description to fill in."""
+    entry = CATALOG[name]
+    click.echo(f"# {entry.name}: {entry.summary}\n# program: {entry.program}\n")
+    click.echo(f'pipeline = "{entry.name}"\nname = "{entry.name}"\ncheckpoint = "{CHECKPOINTS}/{entry.name}"')
+    click.echo(f'trigger = "{entry.trigger_s:g}s"  # or "once"\n')
+    click.echo('[source]  # options of format("eventhubs"): docs/spark.md\neventHub = "…"')
+    for title, fields in (("parameters", entry.parameters), ("sink", entry.sink)):
+        if fields:
+            click.echo(f"\n[{title}]")
+            for each in fields:
+                click.echo(_line(each))
+
+
+def _line(field: Field) -> str:
+    comment = f"{field.meaning}; {field.allowed}"
+    if field.default is None:
+        return f"{field.name} = …  # must be given: {comment}"
+    value = json.dumps(f"{field.default:g}s" if isinstance(field.default, float) else field.default)
+    return f"{field.name} = {value}  # {comment}"
+
+
+@pipeline.command()
+@click.argument("name")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Such as source.eventHub=orders.")
+@click.option("--master", default="local[*]", show_default=True, help="Spark's master, such as spark://host:7077.")
+@click.option("--once", is_flag=True, help="Read what there is now, then end.")
+@connection_string
+def run(name: str, settings: tuple[str, ...], master: str, once: bool, connection_string: str) -> None:
+    """Run a pipeline by its NAME, or by a FILE.toml that describes it, until Ctrl-C or SIGTERM."""
+    if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
+        raise click.ClickException(INSTALL)
+    description = _description(name, settings, connection_string)
+    from hubweir.pipelines.runner import run as run_pipeline
+
+    events = run_pipeline(description, master=master, once=once, tell=lambda line: click.echo(line, err=True))
+    click.echo(f"{description.name}: {events:,} events")
+
+
+def _description(name: str, settings: tuple[str, ...], text: str) -> Description:
+    if name.endswith(".toml"):
+        return describe(with_settings(read_file(Path(name)), settings), name, connection_string=text)
+    return describe(with_settings({"pipeline": name}, settings), "--set", connection_string=text)
+
+
+@pipeline.command()
+@click.option("--checkpoint", type=click.Path(path_type=Path), help=f"Of one pipeline; without: all in {CHECKPOINTS}.")
+@as_json
+@connection_string
+def status(checkpoint: Path | None, as_json: bool, connection_string: str) -> None:
+    """Show what pipelines did last, and how far each partition is behind its hub."""
+    folders = [checkpoint] if checkpoint is not None else list(known_checkpoints(Path(CHECKPOINTS)))
+    found = [_now(read_status(folder), connection_string) for folder in folders]
+    if as_json:
+        click.echo(json.dumps([{**asdict(each), "as_of": as_of} for each, as_of in found], indent=2))
+        return
+    if not found:
+        click.echo(f"no pipeline has run here: there is none in {CHECKPOINTS}; --checkpoint DIR names another place")
+    for each, as_of in found:
+        click.echo(
+            f"{each.name} ({each.pipeline}): {each.state}, batch {each.batch}, {each.events_per_s:,.0f} events/s, "
+            f"behind {each.behind:,} {as_of}"
+        )
+        if each.failure:
+            click.echo(f"  {each.failure}", err=True)
+        rows = [(key, str(one.next), str(one.behind)) for key, one in each.partitions.items()]
+        table(("partition", "next", "behind"), rows)
+
+
+def _now(status: RunStatus, connection_string: str) -> tuple[RunStatus, str]:
+    """The status with what the hub holds now, when its namespace answers; else as the last batch saw it."""
+    retry = RetryPolicy(attempts=1, first_s=0.1, longest_s=0.1)
+    try:
+        with BlockingEventHubClient.from_connection_string(
+            connection_string, status.event_hub, retry=retry, timeout_s=5.0
+        ) as client:
+            ids = client.describe().partition_ids
+            highs = {one.partition_id: one.last_sequence_number + 1 for one in client.partitions(ids)}
+    except (ServiceError, OSError):
+        return status, "when it last looked"
+    partitions = {
+        key: PartitionStatus(at, max(0, highs[key] - at))
+        for key in ids
+        for at in [status.partitions[key].next if key in status.partitions else 0]
+    }
+    return replace(status, partitions=partitions), "now"

@@ -1,0 +1,88 @@
+"""hubweir pipeline: what can be listed, checked and told without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hubweir.cli import pipeline as module
+from hubweir.cli.pipeline import pipeline
+from hubweir.pipelines.catalog import CATALOG
+from hubweir.pipelines.run_status import STOPPED, PartitionStatus, RunStatus, write_status
+from hubweir.testing.running_namespace import running_namespace
+
+NOWHERE = "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=r;SharedAccessKey=k;UseDevelopmentEmulator=true"
+
+
+def test_all_are_listed() -> None:
+    said = CliRunner().invoke(pipeline, ["list"])
+    assert said.exit_code == 0 and all(name in said.output for name in CATALOG)
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_what_is_shown_is_a_description_to_fill_in(name: str) -> None:
+    said = CliRunner().invoke(pipeline, ["show", name])
+    shown = tomllib.loads(said.output.replace("= …", '= "…"'))
+    assert shown["pipeline"] == name
+    assert set(shown["sink"]) == {field.name for field in CATALOG[name].sink}
+
+
+def test_listing_loads_neither_spark_nor_arrow() -> None:
+    code = (
+        "import sys; from hubweir.cli.main import hubweir; hubweir(['pipeline', 'list'], standalone_mode=False); "
+        "print(sorted({'pyspark', 'pyarrow', 'pandas'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.splitlines()[-1] == "[]"
+
+
+def test_without_spark_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    said = CliRunner().invoke(pipeline, ["run", "to-lake"])
+    assert said.exit_code == 1
+    assert "pip install hubweir[spark]" in said.output and "./run python --with spark -m hubweir" in said.output
+
+
+def test_a_description_that_is_wrong_ends_before_spark_starts(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "orders.toml"
+    file.write_text('pipeline = "to-lake"\n[source]\neventHub = "orders"\n')
+    said = CliRunner().invoke(pipeline, ["run", str(file), "--set", "trigger=once"])
+    assert str(said.exception) == (
+        f"{file}: sink.path is missing: folder of the table; allowed: text that is not empty"
+    )
+
+
+def test_status_tells_what_the_last_batch_saw_when_the_namespace_does_not_answer(tmp_path: Path) -> None:
+    partitions = {"0": PartitionStatus(70, 5), "1": PartitionStatus(9, 0)}
+    write_status(tmp_path / "orders", RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, 3, 79, 12.0, partitions))
+    said = CliRunner().invoke(
+        pipeline, ["status", "--checkpoint", str(tmp_path / "orders"), "--connection-string", NOWHERE]
+    )
+    assert "orders (to-lake): stopped, batch 3, 12 events/s, behind 5 when it last looked" in said.output
+    assert ["0", "70", "5"] in [line.split() for line in said.output.splitlines()]
+
+
+def test_status_asks_the_hub_how_far_it_is_now(tmp_path: Path) -> None:
+    with running_namespace() as namespace:
+        namespace.create_event_hub("hub", partition_count=2)
+        text = namespace.connection_string()
+        with module.BlockingEventHubClient.from_connection_string(text, "hub") as client:
+            client.sender(partition_id="1").send([b"x"] * 30)
+        status = RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, 3, 9, 1.0, {"1": PartitionStatus(9, 0)})
+        write_status(tmp_path / "orders", status)
+        said = CliRunner().invoke(
+            pipeline, ["status", "--checkpoint", str(tmp_path / "orders"), "--connection-string", text]
+        )
+    assert "behind 21 now" in said.output
+    assert [line.split() for line in said.output.splitlines()[-2:]] == [["0", "0", "0"], ["1", "9", "21"]]
+
+
+def test_no_pipelines_are_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "no pipeline has run here" in CliRunner().invoke(pipeline, ["status"]).output

@@ -1,0 +1,64 @@
+"""Capture on Spark: the broker's names, header and records, made by tasks. For hubs that one machine cannot follow.
+
+The trigger is the window: a micro-batch makes one file of each partition that had events, more where a file is full
+(`sizeLimit`). A window without events makes none. The broker's window ends as soon as it is full; here that is seen
+when the trigger comes, and a file ends with the block that fills it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import DataStreamWriter
+
+from hubweir.namespace.capture_description import check_archive_name_format
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.pipelines.capture_blocks import NAME, CaptureBlocksDataSource
+from hubweir.pipelines.capture_files import FILES, CaptureNotes, FileNames, write_blocks
+from hubweir.pipelines.errors import IllegalDescription
+from hubweir.pipelines.job import Job, local_folder
+
+
+def start(job: Job) -> DataStreamWriter:
+    """See the module's text."""
+    job.spark.dataSource.register(CaptureBlocksDataSource)
+    names = file_names(job)
+    notes = CaptureNotes(job.notes())
+
+    def capture(blocks: DataFrame, batch: int) -> None:
+        note = notes.begin(batch, lambda: int(time.time() * 1000))
+        of_batch = replace(names, second=note.second)
+
+        def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return write_blocks(batches, of_batch)
+
+        made = blocks.mapInArrow(write, FILES).collect()
+        notes.finish(note, max((row.second for row in made), default=note.second))
+
+    return job.source(NAME).writeStream.foreachBatch(capture)
+
+
+def file_names(job: Job) -> FileNames:
+    """What the names of this pipeline's files share. IllegalDescription when they cannot be."""
+    options = job.options
+    folder = local_folder(job.sink("path"))
+    if folder is None:
+        raise IllegalDescription(f"sink.path {job.sink('path')} is no folder; allowed: one that all machines see")
+    check_archive_name_format(options.event_hub, job.text("archiveNameFormat"))
+    namespace = job.text("namespace") or first_label(ConnectionString.parse(options.connection_string).host)
+    size = round(job.number("sizeLimit"))
+    return FileNames(str(folder.absolute()), job.text("archiveNameFormat"), namespace, options.event_hub, size, 0)
+
+
+def first_label(host: str) -> str:
+    """The namespace that a host's name begins with; of an address, which has none, all of it with dashes."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host.partition(".")[0]
+    return host.replace(".", "-").replace(":", "-")

@@ -1,0 +1,84 @@
+"""Which captured files hold which sequence numbers of a partition: what a replay needs to know before it reads.
+
+A file's first event is read; how many it has is the sum of its blocks' counts, which stand before them. So a file costs
+a few small reads and is not decoded. Files of one partition follow each other; where one begins behind the end of the
+one before, the events in between are in no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hubweir.capture.avro import SYNC_SIZE
+from hubweir.spark.captured_file import HEADER_BYTES, read_header
+from hubweir.spark.captured_places import BlobPlace, CapturedName, LocalPlace, name_pattern, parse_name, place_of
+from hubweir.spark.errors import IllegalCapture
+
+# An Avro long has at most ten bytes; the count of a block is followed by its size.
+_LONG_BYTES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFile:
+    """A captured file with events: sequence numbers start up to, not including, end, when it has no gap. Travels."""
+
+    path: str
+    size_bytes: int
+    partition_id: str
+    start: int
+    end: int
+
+
+def read_history(path: str, name_format: str, store: Mapping[str, str]) -> dict[str, list[HistoryFile]]:
+    """The files with events below a place, by partition, in the order of their events.
+
+    IllegalCapture when two files hold the same events, or one cannot be read.
+    """
+    place, pattern = place_of(path, store), name_pattern(name_format)
+    names = [parse_name(pattern, place.prefix, found, size) for found, size in place.files()]
+    return in_order(one for name in names if (one := history_file(place, name)) is not None)
+
+
+def in_order(files: Iterable[HistoryFile]) -> dict[str, list[HistoryFile]]:
+    """The files by partition, by their numbers. IllegalCapture when two hold the same events."""
+    found: dict[str, list[HistoryFile]] = {}
+    for file in sorted(files, key=lambda each: (int(each.partition_id), each.start)):
+        before = found.setdefault(file.partition_id, [])
+        if before and before[-1].end > file.start:
+            raise IllegalCapture(
+                f"{before[-1].path} and {file.path} both have event {file.start} of partition {file.partition_id}: is "
+                "this place the capture of one event hub? Name its folder alone"
+            )
+        before.append(file)
+    return found
+
+
+def history_file(place: LocalPlace | BlobPlace, name: CapturedName) -> HistoryFile | None:
+    """What one file holds; None when it has no event. IllegalCapture when it is damaged."""
+    header = read_header(place.read(name.path, 0, min(name.size_bytes, HEADER_BYTES)), name.path)
+    at, events, first = header.size, 0, -1
+    while at < name.size_bytes:
+        start = place.read(name.path, at, min(name.size_bytes, at + 3 * _LONG_BYTES))
+        count, behind_count = avro_long(start, 0)
+        size, behind_size = avro_long(start, behind_count)
+        if count < 1 or size < 1 or header.is_deflated:
+            raise IllegalCapture(f"{name.path} cannot be replayed: it is damaged at byte {at}, or compressed")
+        if first < 0:
+            # A record begins with its sequence number.
+            first, _ = avro_long(start, behind_size)
+        at, events = at + behind_size + size + SYNC_SIZE, events + count
+    if at != name.size_bytes:
+        raise IllegalCapture(f"{name.path} is cut off: move it away; the hub may have its events")
+    return HistoryFile(name.path, name.size_bytes, name.partition_id, first, first + events) if events else None
+
+
+def avro_long(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag number, and where it ends. IllegalCapture when the bytes end before it does."""
+    value = shift = 0
+    for place in range(at, min(len(data), at + _LONG_BYTES)):
+        value |= (data[place] & 0x7F) << shift
+        shift += 7
+        if data[place] < 0x80:
+            return (value >> 1) ^ -(value & 1), place + 1
+    raise IllegalCapture("a captured file is cut off or damaged: a number does not end")

@@ -1,0 +1,101 @@
+"""The small files of an hour that is over become one.
+
+A reader of plain Parquet sees whatever files a folder holds, and many files cannot be swapped at once. So a new folder
+is made beside the hour's, whole, and two renames put it in its place: a reader may miss the hour for a moment, and
+never sees an event twice. After a crash `recover` ends what was begun:
+
+| there is | then |
+|---|---|
+| `.hour=07.new`, and the hour | it may not be whole: it is removed |
+| `.hour=07.new` and `.hour=07.old`, no hour | the new one takes the place |
+| `.hour=07.old`, and the hour | the old one is removed |
+
+Only files of micro-batches that are over are joined: a batch that is repeated writes its own files again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from hubweir.pipelines.durable_file import sync
+from hubweir.pipelines.lake_files import DATE, HOUR, SUFFIX
+
+HOUR_MS = 3_600_000
+_FOLDER = re.compile(rf"{DATE}=(\d{{4}}-\d\d-\d\d)/{HOUR}=(\d\d)")
+_OF_BATCH = re.compile(r"-(\d{10})-\d{5}\.parquet$")
+_JOINED = "joined-"
+
+
+def file_name(query: str, batch: int, task: int) -> str:
+    """The name of what one task wrote of one micro-batch; the same when it runs again."""
+    return f"events-{query[:8]}-{batch:010}-{task:05}{SUFFIX}"
+
+
+def recover(table: Path) -> None:
+    """End, or undo, what a compaction that was killed has left."""
+    for left in [*table.glob(f"{DATE}=*/.{HOUR}=??.new"), *table.glob(f"{DATE}=*/.{HOUR}=??.old")]:
+        hour = left.with_name(left.name[1:].rpartition(".")[0])
+        if hour.exists():
+            shutil.rmtree(left)
+        elif left.suffix == ".new":
+            left.rename(hour)
+            sync(hour.parent)
+        elif not left.with_suffix(".new").exists():
+            left.rename(hour)
+
+
+def compact(table: Path, *, before_batch: int, now_ms: int, after_ms: int) -> int:
+    """Join the files of every hour that ended at least after_ms ago; how many files were joined into others.
+
+    before_batch: files of this micro-batch and later ones stay as they are.
+    """
+    joined = 0
+    for folder in closed_hours(table, now_ms - after_ms):
+        files = sorted(folder.glob(f"[!.]*{SUFFIX}"))
+        wanted = [file for file in files if _is_over(file, before_batch)]
+        if len(wanted) > 1:
+            _join(folder, wanted, [file for file in files if file not in wanted])
+            joined += len(wanted)
+    return joined
+
+
+def closed_hours(table: Path, ended_ms: int) -> Iterator[Path]:
+    """The folders of hours that ended then or before."""
+    for folder in sorted(table.glob(f"{DATE}=*/{HOUR}=??")):
+        found = _FOLDER.fullmatch(folder.relative_to(table).as_posix())
+        if found is not None:
+            start = datetime.fromisoformat(found[1]).replace(hour=int(found[2]), tzinfo=UTC)
+            if start.timestamp() * 1000 + HOUR_MS <= ended_ms:
+                yield folder
+
+
+def _is_over(file: Path, before_batch: int) -> bool:
+    found = _OF_BATCH.search(file.name)
+    return file.name.startswith(_JOINED) or (found is not None and int(found[1]) < before_batch)
+
+
+def _join(folder: Path, files: list[Path], others: list[Path]) -> None:
+    fresh = folder.with_name(f".{folder.name}.new")
+    old = folder.with_name(f".{folder.name}.old")
+    fresh.mkdir()
+    target = fresh / f"{_JOINED}{max(file.name for file in files).removeprefix(_JOINED)}"
+    with pq.ParquetWriter(target, pq.read_schema(files[0]), compression="zstd") as writer:
+        for file in files:
+            with pq.ParquetFile(file) as opened:
+                for group in range(opened.num_row_groups):
+                    writer.write_table(opened.read_row_group(group))
+    sync(target)
+    for other in others:
+        os.link(other, fresh / other.name)
+    sync(fresh)
+    folder.rename(old)
+    fresh.rename(folder)
+    sync(folder.parent)
+    shutil.rmtree(old)

@@ -1,0 +1,46 @@
+"""Replay: the captured history of a hub, then what the hub holds behind it, and on. Into another hub, or a table.
+
+Where history ends is looked up at the first start and noted in the checkpoint, so files that are captured meanwhile
+change nothing: each event is read once, from a file or from the hub. What neither has any more stops the pipeline, or
+is counted and left out (`failOnDataLoss`). In another hub an event goes where its partition key sends it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql.streaming import DataStreamWriter
+
+from hubweir.pipelines.captured_history import read_history
+from hubweir.pipelines.durable_file import publish
+from hubweir.pipelines.errors import IllegalDescription
+from hubweir.pipelines.job import Job
+from hubweir.pipelines.replay_source import NAME, ReplayDataSource
+from hubweir.pipelines.sinks import hub_options
+from hubweir.pipelines.to_lake import into_lake
+
+
+def start(job: Job) -> DataStreamWriter:
+    """See the module's text."""
+    if bool(job.sink("eventHub")) is bool(job.sink("path")):
+        raise IllegalDescription(f"pipeline {job.description.name}: sink takes one of eventHub and path")
+    job.spark.dataSource.register(ReplayDataSource)
+    place = {"captured": job.text("captured"), "archiveNameFormat": job.text("archiveNameFormat")}
+    events = job.source(NAME, **place, historyEnd=json.dumps(history_end(job)))
+    if job.sink("path"):
+        return into_lake(job, events, None)
+    kept = events.select("body", "partitionKey", "properties")
+    return kept.writeStream.format("eventhubs").options(**hub_options(job))
+
+
+def history_end(job: Job) -> dict[str, int]:
+    """The number behind the last captured event of each partition, as it was at the first start."""
+    note = job.notes() / "history.json"
+    if note.exists():
+        return {key: int(end) for key, end in json.loads(note.read_text()).items()}
+    files = read_history(job.text("captured"), job.text("archiveNameFormat"), {})
+    ends = {key: found[-1].end for key, found in files.items()}
+    unfinished = note.with_name(".history.new")
+    unfinished.write_text(json.dumps(ends))
+    publish(unfinished, note)
+    return ends

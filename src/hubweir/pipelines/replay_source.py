@@ -1,0 +1,164 @@
+"""`format("hubweir-replay")`: an event hub as a stream that begins in its captured files.
+
+An offset is the next sequence number of every partition, as of format("eventhubs"): below the number where history
+ends a partition is read from files, from there on from the hub. While one is in history, a micro-batch is whole files
+of those that are, at least one each; then the hub's stream goes on. So restarts, limits and checks are the hub
+source's.
+
+Options besides the hub's: `captured` (the place), `archiveNameFormat`, `store.…`, and `historyEnd`, JSON of the number
+behind the last captured event of each partition. It is an option because it must stay as it was at the first start.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, MutableMapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
+from pyspark.sql.types import StructType
+
+from hubweir.pipelines.captured_history import HistoryFile, read_history
+from hubweir.spark.captured_file import EventTimes, read_blocks, read_header
+from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
+from hubweir.spark.data_source import columns_of
+from hubweir.spark.event_range import report_loss
+from hubweir.spark.event_schema import chosen_columns, spark_schema
+from hubweir.spark.hub_connection import freeze_garbage
+from hubweir.spark.offsets import Offset, batch_range, end_offset, initial_offset, plain
+from hubweir.spark.options import ReadOptions, parse_options
+from hubweir.spark.stream_reader import EventHubStreamReader
+
+NAME = "hubweir-replay"
+_OWN = ("captured", "archivenameformat", "historyend")
+_STORE = "store."
+
+
+class ReplayDataSource(DataSource):
+    """One hub and its captured files."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._given = options
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        columns = self._given.get("columns")
+        return spark_schema() if columns is None else spark_schema(chosen_columns(columns))
+
+    def streamReader(self, schema: StructType) -> ReplayReader:
+        store = {key[len(_STORE) :]: text for key, text in self._given.items() if key.lower().startswith(_STORE)}
+        hub = {k: v for k, v in self._given.items() if k.lower() not in _OWN and not k.lower().startswith(_STORE)}
+        place = History(self._given["captured"], self._given.get("archiveNameFormat") or DEFAULT_FORMAT, store)
+        ends = {key: int(end) for key, end in json.loads(self._given["historyEnd"]).items()}
+        return ReplayReader(parse_options(hub, is_stream=True), columns_of(schema), place, ends)
+
+
+class History:
+    """Captured files, found when they are first asked for. It travels to tasks without them."""
+
+    def __init__(self, path: str, name_format: str, store: dict[str, str]) -> None:
+        self.path, self.name_format, self.store = path, name_format, store
+        self._files: dict[str, list[HistoryFile]] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_files": None}
+
+    def of(self, partition_id: str) -> list[HistoryFile]:
+        """The files of a partition."""
+        if self._files is None:
+            self._files = read_history(self.path, self.name_format, self.store)
+        return self._files.get(partition_id, [])
+
+
+class HistoryPartition(InputPartition):
+    """What one task reads of history: the events of start to end, exclusive, in these files."""
+
+    def __init__(self, files: tuple[HistoryFile, ...], start: int, end: int) -> None:
+        super().__init__(None)
+        self.files, self.start, self.end = files, start, end
+
+
+class ReplayReader(EventHubStreamReader):
+    """See the module's text."""
+
+    def __init__(
+        self, options: ReadOptions, columns: tuple[str, ...], history: History, history_end: dict[str, int]
+    ) -> None:
+        super().__init__(options, columns)
+        self._history, self._history_end = history, history_end
+
+    def initialOffset(self) -> Offset:
+        """Where the oldest file of each partition begins; without one, where startingPosition says."""
+        if self._first is None:
+            starts = plain(super().initialOffset())
+            for key in starts:
+                if files := self._history.of(key):
+                    starts[key] = files[0].start
+            self._first = initial_offset(starts)
+        return self._first
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        begin = plain(start)
+        in_history = [key for key, number in begin.items() if number < self._history_end.get(key, 0)]
+        if not in_history:
+            return super().latestOffset(start, limit)
+        self._highs(self._hub.bounds())
+        most = limit.max_rows // len(in_history) if isinstance(limit, ReadMaxRows) else 2**63
+        return end_offset(start, {**begin, **{key: self._files_end(key, begin[key], most) for key in in_history}})
+
+    def _files_end(self, partition_id: str, start: int, most: int) -> int:
+        """Where the last file ends that begins within `most` events, and is in history; at least one file."""
+        last = self._history_end[partition_id]
+        ends = [file.end for file in self._history.of(partition_id) if start < file.end <= last]
+        return ends[max(0, bisect_right(ends, start + most) - 1)] if ends else last
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The tasks of a batch: a task a partition for what is history, the hub's for the rest."""
+        begin, upto = batch_range(start, end)
+        found: list[InputPartition] = []
+        for key in sorted(upto, key=int):
+            edge = min(upto[key], self._history_end.get(key, 0))
+            if begin.get(key, 0) < edge:
+                files = tuple(f for f in self._history.of(key) if f.end > begin.get(key, 0) and f.start < edge)
+                found.append(HistoryPartition(files, begin.get(key, 0), edge))
+        live = {key: max(begin.get(key, 0), min(upto[key], self._history_end.get(key, 0))) for key in upto}
+        return [*found, *super().partitions(live, upto)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, HistoryPartition):
+            return self._read_files(partition)
+        return super().read(partition)
+
+    def _read_files(self, task: HistoryPartition) -> Iterator[pa.RecordBatch]:
+        """The events of a task, held against its range: what no file has is data loss."""
+        freeze_garbage()
+        place = place_of(self._history.path, self._history.store)
+        names = self._columns if "sequenceNumber" in self._columns else (*self._columns, "sequenceNumber")
+        key = task.files[0].partition_id if task.files else "?"
+        expected = task.start
+        for file in task.files:
+            data = place.read(file.path, 0, file.size_bytes)
+            header = read_header(data, file.path)
+            for batch in read_blocks(
+                data, header.size, header, name=file.path, partition_id=key, columns=names, times=EventTimes()
+            ):
+                numbers = batch.column("sequenceNumber")
+                batch = batch.filter(pc.and_(pc.greater_equal(numbers, task.start), pc.less(numbers, task.end)))
+                if batch.num_rows:
+                    first, last = batch.column("sequenceNumber")[0].as_py(), batch.column("sequenceNumber")[-1].as_py()
+                    if first != expected or last - first + 1 != batch.num_rows:
+                        self._lost(key, expected, last + 1 - batch.num_rows)
+                    expected = last + 1
+                    yield batch.select(list(self._columns))
+        if expected < task.end:
+            self._lost(key, expected, task.end)
+
+    def _lost(self, partition_id: str, start: int, end: int) -> None:
+        report_loss(self._options, partition_id, start, max(end, start + 1), "no captured file has them")

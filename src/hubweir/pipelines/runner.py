@@ -1,0 +1,136 @@
+"""Running a pipeline: a session, its query on its checkpoint, a progress line, a status file, and a clean stop.
+
+SIGTERM and Ctrl-C stop the query between two calls of Spark: a micro-batch that is under way is given up, and repeated
+with the same events by the next run. So a stop loses nothing and doubles nothing, as little as a kill does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hubweir.pipelines.description import Description
+from hubweir.pipelines.errors import PipelineFailed
+from hubweir.pipelines.job import Job, local_folder
+from hubweir.pipelines.program import load_program
+from hubweir.pipelines.run_status import FAILED, RUNNING, STOPPED, PartitionStatus, RunStatus, progress_of, write_status
+from hubweir.spark import session
+from hubweir.spark.options import parse_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+_LOOK_S = 0.5
+# Of a repeated batch the tasks must be the same, or a sink cannot tell its rows: docs/spark.md.
+SETTINGS = {"spark.sql.adaptive.enabled": "false"}
+
+
+class Run:
+    """One run of a pipeline. tell: takes each progress line. is_over: asked often; true ends the run."""
+
+    def __init__(self, description: Description, tell: Callable[[str], None], is_over: Callable[[], bool]) -> None:
+        self._description = description
+        self._tell = tell
+        self._is_over = is_over
+        self._folder = local_folder(description.checkpoint)
+        self._batch, self.events, self._events_per_s = -1, 0, 0.0
+        self._partitions: dict[str, PartitionStatus] = {}
+
+    def run(self, spark: SparkSession, *, once: bool) -> None:
+        """Until the stream ends or it is over. PipelineFailed with the first line of Spark's error."""
+        job = Job(spark, self._description)
+        name = self._description.name
+        try:
+            writer = load_program(self._description.program)(job).queryName(name)
+            writer = writer.option("checkpointLocation", self._description.checkpoint)
+            interval_s = self._description.trigger_s
+            if once or interval_s is None:
+                writer = writer.trigger(availableNow=True)
+            else:
+                writer = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
+            self._watch(writer.start())
+        except Exception as error:
+            text = first_line(error)
+            self._keep(FAILED, text)
+            raise PipelineFailed(f"pipeline {name}: {text}") from error
+        self._keep(STOPPED)
+
+    def _watch(self, query: StreamingQuery) -> None:
+        self._keep(RUNNING)
+        try:
+            while not self._is_over():
+                has_ended = query.awaitTermination(_LOOK_S)
+                self._take(query.recentProgress)
+                if has_ended:
+                    return
+        finally:
+            query.stop()
+
+    def _take(self, entries: list[Any]) -> None:
+        """Tell of every micro-batch that is over and was not told of yet."""
+        for entry in entries:
+            if entry["batchId"] <= self._batch or "addBatch" not in entry["durationMs"]:
+                continue
+            progress = progress_of(entry)
+            self._batch, self._partitions = progress.batch, progress.partitions
+            self.events += progress.events
+            self._events_per_s = progress.events_per_s
+            self._keep(RUNNING)
+            behind = sum(each.behind for each in progress.partitions.values())
+            self._tell(
+                f"{self._description.name}: batch {progress.batch}, {progress.events:,} events, "
+                f"{progress.events_per_s:,.0f}/s, behind {behind:,}, {self.events:,} in all"
+            )
+
+    def _keep(self, state: str, failure: str = "") -> None:
+        """Write the status file, where the checkpoint is a folder of this machine."""
+        if self._folder is None:
+            return
+        its = self._description
+        hub = parse_options(its.source, is_stream=True).event_hub
+        status = RunStatus(
+            its.name, its.pipeline, hub, state, os.getpid(), int(time.time() * 1000), self._batch, self.events,
+            round(self._events_per_s, 1), self._partitions, failure,
+        )  # fmt: skip
+        write_status(self._folder, status)
+
+
+def run(description: Description, *, master: str, once: bool, tell: Callable[[str], None]) -> int:
+    """Run a pipeline in this process until it ends, or a signal asks for it; how many events it read."""
+    spark = session(master=master, app_name=description.name, settings=SETTINGS)
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    with stop_signals() as is_over:
+        one = Run(description, tell, is_over)
+        try:
+            one.run(spark, once=once)
+        finally:
+            spark.stop()
+    return one.events
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """While inside, SIGTERM and SIGINT are remembered; the function tells whether one came."""
+    came: list[int] = []
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda got, _: came.append(got)) for number in signals}
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def first_line(error: Exception) -> str:
+    """What of an error a person wants: the last line of the Python traceback that Spark's text holds, or the first."""
+    lines = [line.strip() for line in str(error).partition("\n===")[0].splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[A-Za-z_][\w.]*\.[A-Za-z_]\w*: ", line)]
+    own = [line.partition(": ")[2] for line in errors if line.startswith("hubweir.")]
+    found = (own or errors or lines[:1] or [type(error).__name__])[-1]
+    return re.sub(r"\s*(SQLSTATE: \w+\s*)+$", "", found)

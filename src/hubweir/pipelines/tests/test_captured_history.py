@@ -1,0 +1,64 @@
+"""Which captured files hold which events, without decoding them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hubweir.capture.avro import header, long
+from hubweir.namespace.capture_description import ARCHIVE_NAME_FORMAT
+from hubweir.pipelines.captured_history import HistoryFile, avro_long, in_order, read_history
+from hubweir.spark.errors import IllegalCapture
+
+SYNC = bytes(range(16))
+
+
+def write(folder: Path, partition: str, minute: int, numbers: list[list[int]]) -> Path:
+    """A file with a block for each list of sequence numbers."""
+    path = folder / f"ns/orders/{partition}/2026/01/31/12/{minute:02}/00.avro"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = header(SYNC)
+    for block in numbers:
+        records = b"".join(long(number) + long(1) + b"9" + b"\0" * 4 for number in block)
+        data += long(len(block)) + long(len(records)) + records + SYNC
+    path.write_bytes(data)
+    return path
+
+
+def history(folder: Path) -> dict[str, list[tuple[int, int]]]:
+    found = read_history(str(folder), ARCHIVE_NAME_FORMAT, {})
+    return {key: [(file.start, file.end) for file in files] for key, files in found.items()}
+
+
+def test_files_are_in_the_order_of_their_events_and_empty_ones_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "0", 5, [[300, 301], [302]])
+    write(tmp_path, "0", 6, [])
+    write(tmp_path, "0", 7, [[303]])
+    write(tmp_path, "1", 5, [[0]])
+    assert history(tmp_path) == {"0": [(300, 303), (303, 304)], "1": [(0, 1)]}
+
+
+def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "0", 5, [[1, 2], [3]])
+    whole = path.read_bytes()
+    for size in (len(whole) - 1, len(whole) - 20):
+        path.write_bytes(whole[:size])
+        with pytest.raises(IllegalCapture, match="cut off"):
+            history(tmp_path)
+
+
+def test_two_files_with_the_same_events_are_an_error() -> None:
+    def file(path: str, start: int, end: int) -> HistoryFile:
+        return HistoryFile(path, 9, "0", start, end)
+
+    assert len(in_order([file("b", 5, 9), file("a", 0, 5)])["0"]) == 2
+    with pytest.raises(IllegalCapture, match="a and b both have event 4 of partition 0"):
+        in_order([file("b", 4, 9), file("a", 0, 5)])
+
+
+def test_numbers_are_read_as_avro_writes_them() -> None:
+    for value in (0, 1, 63, 64, 2**31, 2**62):
+        assert avro_long(b"?" + long(value), 1) == (value, 1 + len(long(value)))
+    with pytest.raises(IllegalCapture):
+        avro_long(b"\x80", 0)

@@ -1,0 +1,83 @@
+"""Joining the files of an hour that is over: every row once, whatever a kill leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from hubweir.pipelines.lake_compaction import compact, file_name, recover
+
+HOUR_ENDS_MS = 1_769_846_400_000  # 2026-01-31T08:00:00Z
+QUERY = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
+def table_of(folder: Path, batches: int) -> Path:
+    """Batches 0 … of ten rows each in the hour from 7 o'clock."""
+    hour = folder / "date=2026-01-31" / "hour=07"
+    hour.mkdir(parents=True)
+    for batch in range(batches):
+        numbers = list(range(10 * batch, 10 * batch + 10))
+        pq.write_table(pa.table({"n": numbers}), hour / file_name(QUERY, batch, 0))
+    return hour
+
+
+def numbers(folder: Path) -> list[int]:
+    return sorted(ds.dataset(folder, format="parquet", partitioning="hive").to_table()["n"].to_pylist())
+
+
+def test_files_of_batches_that_are_over_become_one_and_later_ones_stay(tmp_path: Path) -> None:
+    hour = table_of(tmp_path, 4)
+    assert compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    assert len(list(hour.iterdir())) == 2 and file_name(QUERY, 3, 0) in os.listdir(hour)
+    assert numbers(tmp_path) == list(range(40))
+    assert compact(tmp_path, before_batch=4, now_ms=HOUR_ENDS_MS, after_ms=0) == 2
+    assert len(list(hour.iterdir())) == 1 and numbers(tmp_path) == list(range(40))
+    assert compact(tmp_path, before_batch=9, now_ms=HOUR_ENDS_MS, after_ms=0) == 0
+
+
+def test_an_hour_that_is_not_over_long_enough_stays(tmp_path: Path) -> None:
+    hour = table_of(tmp_path, 3)
+    assert compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS + 59_999, after_ms=60_000) == 0
+    assert len(list(hour.iterdir())) == 3
+    assert compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS + 60_000, after_ms=60_000) == 3
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("calls", range(4))
+def test_a_kill_between_two_steps_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    """Killed before the step number `calls` of: link, rename, rename, remove."""
+    table_of(tmp_path, 3)
+    done = 0
+
+    def step(function: Callable[..., object]) -> Callable[..., object]:
+        def run(*arguments: object, **more: object) -> object:
+            nonlocal done
+            if done == calls:
+                raise Killed
+            done += 1
+            return function(*arguments, **more)
+
+        return run
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", step(os.link))
+        patched.setattr(Path, "rename", step(Path.rename))
+        patched.setattr("hubweir.pipelines.lake_compaction.shutil.rmtree", step(lambda path: None))
+        with pytest.raises(Killed):
+            compact(tmp_path, before_batch=2, now_ms=HOUR_ENDS_MS, after_ms=0)
+    recover(tmp_path)
+    assert numbers(tmp_path) == list(range(30))
+    assert not list(tmp_path.glob("date=*/.hour*"))
+    compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0)
+    assert numbers(tmp_path) == list(range(30)) and len(list(tmp_path.glob("date=*/hour=*/*"))) == 1

@@ -1,0 +1,36 @@
+"""To the lake: a hub into a table of Parquet files, or of Delta, by the date and hour at which events were enqueued.
+
+With a schema the table has the columns of the JSON, and of an event that does not parse nulls in them; `body` stays
+beside them. Without one it has the source's columns. Each event is in the table once, over killed processes too.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.streaming import DataStreamWriter
+
+from hubweir.pipelines.job import Job
+from hubweir.pipelines.lake_sink import NAME, LakeDataSource
+from hubweir.spark.json_view import with_json_value
+
+
+def start(job: Job) -> DataStreamWriter:
+    """See the module's text."""
+    events = job.events()
+    if schema := job.text("schema"):
+        parsed = with_json_value(events, schema)
+        own = [name for name in parsed.select("value.*").columns if name not in events.columns]
+        events = parsed.select(*events.columns, *(f.col(f"value.{name}") for name in own))
+    compact_after_s = job.sink_number("compactAfter") if job.flag("compact") else None
+    return into_lake(job, events, compact_after_s)
+
+
+def into_lake(job: Job, events: DataFrame, compact_after_s: float | None) -> DataStreamWriter:
+    """A stream into the table that the sink names."""
+    job.spark.dataSource.register(LakeDataSource)
+    options = {"path": job.sink("path"), "tableFormat": job.sink("format")}
+    if compact_after_s is not None:
+        options["compactAfterMs"] = str(round(compact_after_s * 1000))
+    placed = events.withColumns({"date": f.date_format("enqueuedTime", "yyyy-MM-dd"), "hour": f.hour("enqueuedTime")})
+    return placed.writeStream.format(NAME).options(**options)

@@ -1,0 +1,70 @@
+"""One address, written without numbers: at least once. A batch whose outcome nobody knows is sent again."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from concurrent.futures import Future
+from contextlib import suppress
+
+from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.errors import ServiceError
+from hubweir.kernels.columns_contract import Variable
+from hubweir.spark.encoded_batches import encoded_batches
+from hubweir.spark.patience import Patience
+from hubweir.spark.row_targets import EventRows
+from hubweir.spark.unsettled import Unsettled
+from hubweir.spark.write_options import WriteOptions
+
+
+class ResendingTarget:
+    """A partition or a publisher's address of the hub."""
+
+    def __init__(
+        self,
+        client: BlockingEventHubClient,
+        options: WriteOptions,
+        unsettled: Unsettled,
+        *,
+        partition_id: str | None = None,
+        publisher: str | None = None,
+    ) -> None:
+        """Attaches. ServiceError as Patience says."""
+        where = f"partition {partition_id}" if publisher is None else f"publisher '{publisher}'"
+        self._has_keys = publisher is None  # a publisher's name is its events' key
+        self._patience = Patience(f"{where} of event hub '{options.event_hub}'", options.operation_timeout_s)
+        self._unsettled = unsettled
+        self._sent: deque[tuple[bytes, Future[None]]] = deque()
+        self._sender = client.sender(partition_id=partition_id, publisher=publisher)
+        self._max_bytes = self._attach()
+
+    def put(self, rows: EventRows, order: array[int], first: int, last: int) -> None:
+        """Send the rows order[first:last]. IllegalRow; else as settle_first."""
+        keys: Variable | None = rows.keys if self._has_keys else None
+        for payload, _, _ in encoded_batches(rows, keys, order, first, last, self._max_bytes):
+            self._sent.append((payload, self._sender.submit_payload(payload)))
+            self._unsettled.add(self, len(payload))
+
+    def settle_first(self) -> None:
+        """See Target. ServiceError when no try helps."""
+        payload, outcome = self._sent.popleft()
+        while True:
+            try:
+                outcome.result()
+            except ServiceError as error:
+                self._patience.rest(error)
+                outcome = self._sender.submit_payload(payload)
+            else:
+                self._patience.succeeded()
+                return
+
+    def close(self) -> None:
+        with suppress(ServiceError):  # it is over anyway
+            self._sender.close()
+
+    def _attach(self) -> int:
+        while True:
+            try:
+                return self._sender.max_message_size()
+            except ServiceError as error:
+                self._patience.rest(error)

@@ -1,0 +1,157 @@
+"""Where each row of a record batch goes: to a partition, chosen by the hub's own hash, or under a publisher's address.
+
+The writer chooses, not the gateway: a repeated batch has to send the same rows to the same partitions. Rows without any
+target go to all partitions in turn, by their number in the task, however Spark cuts a task's rows into record batches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hubweir.kernels import rows_by_partition
+from hubweir.kernels.columns_contract import (
+    ROWS_NO_PARTITION,
+    ROWS_OK,
+    ROWS_TWO_TARGETS,
+    MapColumn,
+    Variable,
+)
+from hubweir.spark.errors import IllegalRow
+from hubweir.spark.sink_columns import SinkColumns, body_column, map_column, text_column, variable
+
+
+@dataclass(frozen=True, slots=True)
+class EventRows:
+    """Rows as the kernels take them. first_number: of row 0 among the rows of the task, from 1; for errors."""
+
+    count: int
+    body: Variable
+    keys: Variable | None
+    properties: MapColumn | None
+    first_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetedRows:
+    """order: row numbers, those of partition n at starts[n] to starts[n + 1]. publishers: rows of each, in order."""
+
+    rows: EventRows
+    order: array[int]
+    starts: array[int]
+    publishers: dict[str, array[int]]
+
+
+def targeted_rows(
+    batch: pa.RecordBatch, columns: SinkColumns, *, partitions: int, first_number: int, spread: int
+) -> TargetedRows:
+    """The rows of a record batch by where they go. first_number: see EventRows. spread: which
+    partition the first row of the task goes to when it has no target.
+
+    IllegalRow when a row has two targets, or a partition that the hub does not have.
+    """
+    keys, ids = _text(batch, columns.partition_key), _text(batch, columns.partition_id)
+    publishers = _text(batch, columns.publisher)
+    by_publisher: dict[str, array[int]] = {}
+    if publishers is not None:
+        _check_publishers(publishers, keys, ids, first_number)
+        by_publisher = _rows_of_publishers(publishers)
+    if columns.partition is not None:
+        ids = _otherwise(ids, keys, _text(batch, columns.partition))
+    rows = EventRows(
+        batch.num_rows,
+        variable(body_column(batch.column(columns.body))),
+        None if keys is None or keys.null_count == len(keys) else variable(keys),
+        None if columns.properties is None else map_column(batch.column(columns.properties)),
+        first_number,
+    )
+    order, starts = _zeros(batch.num_rows), _zeros(partitions + 1)
+    row, status = rows_by_partition(
+        rows.keys,
+        None if ids is None or ids.null_count == len(ids) else variable(ids),
+        0,
+        batch.num_rows,
+        partitions,
+        (spread + first_number - 1) % partitions,
+        order,
+        starts,
+    )
+    if status != ROWS_OK:
+        raise IllegalRow(f"row {first_number + row} of the task {_refused(status, ids, row, partitions)}")
+    if by_publisher:
+        order, starts = _without(order, starts, {row for rows in by_publisher.values() for row in rows})
+    return TargetedRows(rows, order, starts, by_publisher)
+
+
+def _text(batch: pa.RecordBatch, place: int | None) -> pa.Array | None:
+    return None if place is None else text_column(batch.column(place))
+
+
+def _zeros(count: int) -> array[int]:
+    return array("q", bytes(8 * count))
+
+
+def _given(found: pa.Array) -> pa.Array:
+    """Which rows have a value that is not empty."""
+    return pc.fill_null(pc.not_equal(found, ""), False)
+
+
+def _otherwise(ids: pa.Array | None, keys: pa.Array | None, partition: pa.Array) -> pa.Array:
+    """Ids where they are given; else, for rows without a key, the partition."""
+    if keys is not None and keys.null_count < len(keys):
+        partition = pc.if_else(_given(keys), pa.scalar(None, pa.string()), partition)
+    if ids is not None and ids.null_count < len(ids):
+        partition = pc.if_else(_given(ids), ids, partition)
+    return partition
+
+
+def _check_publishers(publishers: pa.Array, keys: pa.Array | None, ids: pa.Array | None, first_number: int) -> None:
+    if publishers.null_count == len(publishers):
+        return
+    published = _given(publishers)
+    for other, wrong in (
+        (ids, None if ids is None else _given(ids)),
+        (keys, None if keys is None else pc.and_(_given(keys), pc.fill_null(pc.not_equal(keys, publishers), False))),
+    ):
+        if other is None or wrong is None:
+            continue
+        both = pc.and_(published, wrong)
+        if pc.any(both).as_py():
+            name = "partitionId" if other is ids else "partitionKey"
+            raise IllegalRow(
+                f"row {first_number + pc.index(both, True).as_py()} of the task has a publisher and a {name}: a row "
+                "has one target"
+            )
+
+
+def _rows_of_publishers(publishers: pa.Array) -> dict[str, array[int]]:
+    if publishers.null_count == len(publishers):
+        return {}
+    coded = publishers.dictionary_encode()
+    found: dict[str, array[int]] = {}
+    for code, name in enumerate(coded.dictionary.to_pylist()):
+        if name:
+            rows = pc.indices_nonzero(pc.fill_null(pc.equal(coded.indices, code), False)).cast(pa.int64())
+            found[name] = array("q", rows.buffers()[1].to_pybytes()[: 8 * len(rows)])
+    return found
+
+
+def _without(order: array[int], starts: array[int], gone: set[int]) -> tuple[array[int], array[int]]:
+    """The rows that no publisher has."""
+    kept, edges = array("q"), array("q", [0])
+    for start, end in zip(starts, starts[1:], strict=False):
+        kept.extend(row for row in order[start:end] if row not in gone)
+        edges.append(len(kept))
+    return kept, edges
+
+
+def _refused(status: int, ids: pa.Array | None, row: int, partitions: int) -> str:
+    if status == ROWS_TWO_TARGETS:
+        return "has a partitionId and a partitionKey: a row has one target"
+    if status == ROWS_NO_PARTITION:
+        given = "" if ids is None else str(ids[row].as_py())[:64]
+        return f"names partition '{given}', and the event hub has 0 to {partitions - 1}"
+    return "came damaged from Spark: its Arrow buffers contradict each other"

@@ -1,0 +1,164 @@
+"""One task's rows into an event hub. Runs in a task and knows nothing of Spark.
+
+Each partition has a target of its own: numbered, so that a repeat of the task stores nothing twice, or resending, which
+stores at least once. Publishers are always the latter: their addresses take no numbers. All targets share one bound of
+what is on its way. Nothing here looks at a row: batches are cut, encoded and digested by the kernels.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.spark.errors import NotExactlyOnce
+from hubweir.spark.hub_connection import client_of, freeze_garbage
+from hubweir.spark.numbered_target import NoNumbers, NumberedTarget
+from hubweir.spark.producer_ids import Work
+from hubweir.spark.resending_target import ResendingTarget
+from hubweir.spark.row_targets import targeted_rows
+from hubweir.spark.sink_columns import SinkColumns
+from hubweir.spark.sorted_rows import sorted_rows
+from hubweir.spark.unsettled import Unsettled
+from hubweir.spark.write_options import ExactlyOnce, WriteOptions
+
+logger = logging.getLogger(__name__)
+
+# Links to publishers that a task holds at once.
+_MOST_PUBLISHERS = 64
+_told: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """rows: of the task. skipped: how many of them an earlier attempt had stored."""
+
+    rows: int
+    skipped: int
+
+
+def write_rows(options: WriteOptions, columns: SinkColumns, work: Work, batches: Iterable[pa.RecordBatch]) -> Written:
+    """Store the rows of one task; returns when all are as durable as the hub's mode says.
+
+    IllegalRow, ChangedRepeat, NotExactlyOnce, ServiceError: then some may be stored, and a repeat goes on behind them.
+    """
+    freeze_garbage()
+    writer = TaskWriter(options, columns, work, client_of(options))
+    try:
+        for batch in sorted_rows(batches, columns, options.sort_by) if options.sort_by else batches:
+            if batch.num_rows:
+                writer.put(batch)
+        return writer.finish()
+    finally:
+        writer.close()
+
+
+def warn_once(text: str) -> None:
+    """Once in each process that runs tasks."""
+    if text not in _told:
+        _told.add(text)
+        logger.warning(text)
+
+
+class TaskWriter:
+    """See the module's text."""
+
+    def __init__(self, options: WriteOptions, columns: SinkColumns, work: Work, client: BlockingEventHubClient) -> None:
+        self._options = options
+        self._columns = columns
+        self._work = work
+        self._client = client
+        self._unsettled = Unsettled()
+        self._partition_ids: tuple[str, ...] = ()
+        self._partitions: dict[str, NumberedTarget | ResendingTarget] = {}
+        self._publishers: OrderedDict[str, ResendingTarget] = OrderedDict()
+        self._numbered = options.exactly_once is not ExactlyOnce.OFF
+        self._rows = 0
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Send the rows of a record batch that are not stored yet."""
+        if not self._partition_ids:
+            self._partition_ids = tuple(sorted(self._client.describe().partition_ids, key=int))
+        found = targeted_rows(
+            batch,
+            self._columns,
+            partitions=len(self._partition_ids),
+            first_number=self._rows + 1,
+            spread=self._work.task,
+        )
+        if found.publishers:
+            self._tell_of_publishers(next(iter(found.publishers)))
+        for place, partition_id in enumerate(self._partition_ids):
+            first, last = found.starts[place], found.starts[place + 1]
+            if first < last:
+                self._partition(partition_id).put(found.rows, found.order, first, last)
+        for name, rows in found.publishers.items():
+            self._publisher(name).put(found.rows, rows, 0, len(rows))
+        self._rows += batch.num_rows
+
+    def finish(self) -> Written:
+        """After the last row: wait for all of them, and see that a repeat made all that was stored before."""
+        numbered = [each for each in self._partitions.values() if isinstance(each, NumberedTarget)]
+        if self._work.attempt or any(target.stored for target in numbered):
+            # A repeat for certain. Partitions that it has no rows for may hold some of the first time.
+            numbered += [
+                target
+                for partition_id in self._known_partitions()
+                if partition_id not in self._partitions
+                and isinstance(target := self._partition(partition_id), NumberedTarget)
+            ]
+        for target in numbered:
+            target.check_all_came()
+        self._unsettled.settle()
+        return Written(self._rows, sum(target.skipped for target in numbered))
+
+    def close(self) -> None:
+        """Detach all."""
+        for target in (*self._partitions.values(), *self._publishers.values()):
+            target.close()
+
+    def _known_partitions(self) -> tuple[str, ...]:
+        return self._partition_ids if self._numbered else ()
+
+    def _partition(self, partition_id: str) -> NumberedTarget | ResendingTarget:
+        target = self._partitions.get(partition_id)
+        if target is None:
+            target = self._partitions[partition_id] = self._opened(partition_id)
+        return target
+
+    def _opened(self, partition_id: str) -> NumberedTarget | ResendingTarget:
+        if self._numbered:
+            try:
+                return NumberedTarget(self._client, self._options, self._work, partition_id, self._unsettled)
+            except NoNumbers as error:
+                if self._options.exactly_once is ExactlyOnce.REQUIRE:
+                    raise NotExactlyOnce(f"exactlyOnce is require, and that cannot be: {error.text}") from error
+                if any(isinstance(each, NumberedTarget) for each in self._partitions.values()):
+                    raise  # half a task with numbers and half without would be neither
+                self._numbered = False
+                warn_once(f"rows are written at least once, not exactly once: {error.text}")
+        return ResendingTarget(self._client, self._options, self._unsettled, partition_id=partition_id)
+
+    def _publisher(self, name: str) -> ResendingTarget:
+        target = self._publishers.get(name)
+        if target is None:
+            if len(self._publishers) >= _MOST_PUBLISHERS:
+                self._unsettled.settle()
+                self._publishers.popitem(last=False)[1].close()
+            target = ResendingTarget(self._client, self._options, self._unsettled, publisher=name)
+            self._publishers[name] = target
+        self._publishers.move_to_end(name)
+        return target
+
+    def _tell_of_publishers(self, name: str) -> None:
+        if self._options.exactly_once is ExactlyOnce.REQUIRE:
+            raise NotExactlyOnce(
+                f"exactlyOnce is require, and a row has the publisher '{name[:64]}': publishers' addresses take no "
+                "numbered events; send these rows by partitionKey, or in a write of their own with auto"
+            )
+        if self._options.exactly_once is ExactlyOnce.AUTO:
+            warn_once("rows with a publisher are written at least once: publishers' addresses take no numbered events")

@@ -1,0 +1,34 @@
+import logging
+
+import pytest
+
+from hubweir.client.sender import OutcomeUnknown
+from hubweir.errors import ARGUMENT_ERROR, CONNECTION_FORCED, SERVER_BUSY, ServiceError
+from hubweir.spark import patience
+from hubweir.spark.patience import Patience
+
+
+def test_what_no_try_can_help_is_raised_at_once() -> None:
+    with pytest.raises(ServiceError, match="no good"):
+        Patience("it", 60.0).rest(ServiceError(ARGUMENT_ERROR, "no good"))
+
+
+def test_a_service_that_is_away_is_tried_until_the_limit() -> None:
+    away = ServiceError(CONNECTION_FORCED, "away")
+    patient = Patience("it", 0.0)
+    patient.rest(away)
+    with pytest.raises(ServiceError, match="away"):
+        patient.rest(away)
+    patient.succeeded()
+    patient.rest(OutcomeUnknown(ServiceError(ARGUMENT_ERROR, "the link ended")))
+
+
+def test_a_busy_service_is_waited_for_and_told_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(patience, "_TOLD_EVERY_S", 0.0)
+    patient, busy = Patience("partition 3", 0.0), ServiceError(SERVER_BUSY, "too much")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            patient.rest(busy)
+    assert len(caplog.messages) == 3 and "partition 3 takes nothing" in caplog.text and "too much" in caplog.text

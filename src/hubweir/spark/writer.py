@@ -1,0 +1,105 @@
+"""`df.write.format("eventhubs")` and `writeStream`: what Spark calls, and how a task knows what it repeats.
+
+A stream's work is named by its query and batch id, which stand in its checkpoint: a batch that is run again after a
+crash is known by them. A batch write inside foreachBatch is told them by the options queryId and batchId; any other
+has a name made once on the driver, so that the attempts of its tasks are known as such, and a new job is new work.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from hubweir.spark.errors import NotExactlyOnce
+from hubweir.spark.producer_ids import Work
+from hubweir.spark.sink_columns import SinkColumns
+from hubweir.spark.task_writer import warn_once, write_rows
+from hubweir.spark.write_options import ExactlyOnce, WriteOptions
+
+# Local properties of a task, as Spark sets them.
+_QUERY, _BATCH, _ADAPTIVE = "sql.streaming.queryId", "streaming.sql.batchId", "spark.sql.adaptive.enabled"
+
+
+@dataclass
+class TaskWritten(WriterCommitMessage):
+    """What a task tells the driver. See task_writer.Written."""
+
+    rows: int
+    skipped: int
+
+
+class EventHubWriter(DataSourceArrowWriter):
+    """A batch write."""
+
+    def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
+        self._options = options
+        self._columns = columns
+        self._name = uuid.uuid4().hex
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        """In a task: store its rows. Errors as of write_rows, and NotExactlyOnce before anything is sent."""
+        context = _context()
+        options = self._options
+        in_stream = context.getLocalProperty(_QUERY) is not None
+        if options.query_id is not None:
+            _check_adaptive(options, context, otherwise="false" if in_stream else "true")
+        elif in_stream and options.exactly_once is not ExactlyOnce.OFF:
+            text = (
+                "a write inside foreachBatch has to say what it repeats: "
+                ".option('queryId', 'a name of its own').option('batchId', batch_id)"
+            )
+            if options.exactly_once is ExactlyOnce.REQUIRE:
+                raise NotExactlyOnce(f"exactlyOnce is require, and {text}")
+            warn_once(f"rows of a repeated batch are written again: {text}")
+            # A name of each batch's own would leave a producer in the hub for each.
+            options = replace(options, exactly_once=ExactlyOnce.OFF)
+        work = Work(
+            options.query_id or self._name, options.batch_id or 0, context.partitionId(), context.attemptNumber()
+        )
+        done = write_rows(options, self._columns, work, iterator)
+        return TaskWritten(done.rows, done.skipped)
+
+
+class EventHubStreamWriter(DataSourceStreamArrowWriter):
+    """The batches of a stream."""
+
+    def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
+        self._options = options
+        self._columns = columns
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        """In a task: store its rows that are not stored yet. Errors as of write_rows."""
+        context = _context()
+        query, batch = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
+        if query is None or batch is None:
+            raise NotExactlyOnce("Spark did not say which batch of which query this is: use Spark 4.2 or newer")
+        work = Work(query, int(batch), context.partitionId(), context.attemptNumber())
+        done = write_rows(self._options, self._columns, work, iterator)
+        return TaskWritten(done.rows, done.skipped)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing is left to do: what a task returned from is stored."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """What tasks stored stays; the repeat goes on behind it."""
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise NotExactlyOnce("rows are written by Spark's tasks only")
+    return context
+
+
+def _check_adaptive(options: WriteOptions, context: TaskContext, *, otherwise: str) -> None:
+    """Adaptive execution may cut a repeated batch into other tasks. otherwise: its setting when the task has none."""
+    if options.exactly_once is ExactlyOnce.REQUIRE and (context.getLocalProperty(_ADAPTIVE) or otherwise) == "true":
+        raise NotExactlyOnce(
+            f"exactlyOnce is require, and adaptive execution may give a repeated batch other tasks: set {_ADAPTIVE} "
+            "to false"
+        )
