@@ -1,6 +1,6 @@
 """What capture costs: events a second that a broker stores, without capture and with it, and that capture writes.
 
-    ./run bench capture [--seconds 8] [--rounds 3] [--partitions 4] [--size 200] [--durable]
+    ./run bench capture [--seconds 8] [--rounds 3] [--partitions 4] [--size 200] [--rate 0] [--durable]
 
 A broker on this disk, appends as a gateway makes them, captured to a local folder in windows of 32 MiB. Rounds
 without and with capture take turns, because a shared machine changes from minute to minute; the best of each counts.
@@ -90,7 +90,8 @@ async def play(options: argparse.Namespace, *, is_captured: bool) -> Round:
             wanted = CreatePartition(log_id, "hub", str(number), durability, 86_400_000, "bench", capture)
             await bench.ask(wanted)
         batch, begun = one_batch(options.size), time.perf_counter()
-        stored = sum(await asyncio.gather(*(store(bench, log_id, batch, options.seconds) for log_id in ids)))
+        rate = options.rate / len(ids)
+        stored = sum(await asyncio.gather(*(store(bench, log_id, batch, options.seconds, rate) for log_id in ids)))
         seconds = time.perf_counter() - begun
         captured = bench.counters.get("capture.events")
         catching_up = await catch_up(bench, ids) if is_captured else 0.0
@@ -98,10 +99,13 @@ async def play(options: argparse.Namespace, *, is_captured: bool) -> Round:
     return Round(stored / seconds, captured / seconds, catching_up)
 
 
-async def store(bench: Bench, log_id: str, batch: bytes, seconds: float) -> int:
-    """Append to a partition for so long, a few at a time; how many events."""
-    end, stored = time.perf_counter() + seconds, 0
-    while time.perf_counter() < end:
+async def store(bench: Bench, log_id: str, batch: bytes, seconds: float, rate: float) -> int:
+    """Append to a partition for so long, a few at a time, no faster than rate (0: as it goes); how many events."""
+    begun, stored = time.perf_counter(), 0
+    while (passed := time.perf_counter() - begun) < seconds:
+        if rate and stored > rate * passed:
+            await asyncio.sleep(stored / rate - passed)
+            continue
         await asyncio.gather(*(bench.ask(AppendEvents(log_id, 0, bytearray(batch))) for _ in range(IN_FLIGHT)))
         stored += IN_FLIGHT * BATCH_EVENTS
     return stored
@@ -127,6 +131,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--size", type=int, default=200, help="bytes of a body")
+    parser.add_argument("--rate", type=float, default=0, help="events a second offered; 0: as many as it stores")
     parser.add_argument("--durable", action="store_true", help="appends are answered when they are synced")
     options = parser.parse_args()
     sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -33,8 +33,9 @@ from types import SimpleNamespace
 
 from hubweir.auth import authorization_rule
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, Secret, find_rule, new_key, sign
+from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import AuthRefused, SharedAccessSignature, verify
+from hubweir.auth.shared_access_signature import SharedAccessSignature, verify
 
 MEASUREMENTS = 100_000
 SHOWS_AT_T = 4.5

@@ -42,6 +42,7 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.tls import CertificateFiles, server_context
 from hubweir.env import Files, FolderLock
 from hubweir.errors import HubweirError, NewerFormat
+from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
@@ -85,6 +86,7 @@ class Service:
         self._far: BrokerServer | None = None
         self._near: SocketBroker | None = None
         self._process: GatewayProcess | None = None
+        self._amqp: Connections | None = None
         self._issuer: IssuerKeys | None = None
         self._left: tuple[str, ...] = ()
         self._http: HttpDriver | None = None
@@ -177,7 +179,7 @@ class Service:
         catalog = self._catalog = MessagingStore.open(
             env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
         )
-        opened = open_namespaces(env, catalog, self.namespaces)
+        opened = open_namespaces(env, catalog, self.namespaces, partitions_max=self.settings.partitions_max)
         self._left = opened.left
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
@@ -196,13 +198,18 @@ class Service:
         )
         account = storage_account(settings)
         account_name = "" if account is None else account.name
+        amqp = self._amqp = Connections(process)
         for namespace, wanted in zip(opened.namespaces, self.namespaces, strict=True):
             values = gateway_settings(settings, wanted, hosts[wanted.name], self._issuer, account_name)
             await start_gateway(process, namespace, wanted, values)
+
+        def new_connection(peer: str, host: str = "") -> AmqpDriver:
+            return self._connections.new_driver(*amqp.new(peer, host))
+
         application = Application(process, lambda: self.ready)
-        self._http = HttpDriver(application, amqp=self._new_connection, head_time_ms=settings.http_head_ms)
+        self._http = HttpDriver(application, amqp=new_connection, head_time_ms=settings.http_head_ms)
         self._switch = PortSwitch(
-            amqp=self._new_connection,
+            amqp=new_connection,
             http=self._http.new_protocol,
             tls=tls,
             first_bytes_ms=settings.first_bytes_ms,
@@ -243,20 +250,17 @@ class Service:
             self.certificate = development_certificate(Path(settings.data) / TLS_FOLDER, names, now)
         return self.certificate
 
-    def _new_connection(self, peer: str, host: str = "") -> AmqpDriver:
-        return self._connections.new_driver(*self.process.new_connection(peer, host))
-
     async def _close_everything(self, *, grace_ms: int) -> None:
         self.ready = False
         if self._switch is not None:
             self._switch.stop_listening()
         if self._issuer is not None:
             self._issuer.stop()
-        process = self._process
-        if process is not None:
+        process, amqp = self._process, self._amqp
+        if process is not None and amqp is not None:
             await self._connections.end(
                 is_settled=lambda: process.budget.used == 0,
-                say_goodbye=lambda: process.close_all(lambda: None),
+                say_goodbye=lambda: amqp.close_all(lambda: None),
                 grace_ms=grace_ms,
                 close_ms=CLOSE_MS,
             )
@@ -267,7 +271,7 @@ class Service:
                 await done(partial(_stop_units, gateway))
         if self._switch is not None:
             await self._switch.close()
-        self._process = self._http = self._switch = None
+        self._process = self._amqp = self._http = self._switch = None
         if self._near is not None:
             self._near.close()
         if self._far is not None:

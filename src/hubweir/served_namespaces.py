@@ -30,7 +30,7 @@ from hubweir.gateway.settings import GatewaySettings
 from hubweir.messaging_store.log import Log
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.catalog_log import CatalogLog
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, NamespaceDescription
+from hubweir.namespace.descriptions import PARTITIONS_MAX, AuthorizationRuleDescription, NamespaceDescription
 from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
@@ -49,8 +49,12 @@ class OpenedNamespaces:
     left: tuple[str, ...]
 
 
-def open_namespaces(env: Env, catalogs: MessagingStore, wanted: Sequence[NamespaceSettings]) -> OpenedNamespaces:
+def open_namespaces(
+    env: Env, catalogs: MessagingStore, wanted: Sequence[NamespaceSettings], *, partitions_max: int = PARTITIONS_MAX
+) -> OpenedNamespaces:
     """Open the catalog of every wanted namespace; see the module's text. Blocks while logs are read.
+
+    partitions_max: of a hub that is made from now on.
 
     After a crash in between: catalogs without a name, which the next start takes.
     """
@@ -64,7 +68,8 @@ def open_namespaces(env: Env, catalogs: MessagingStore, wanted: Sequence[Namespa
     namespaces = []
     for each in wanted:
         log = named.pop(fold(each.name), None) or (nameless.pop() if nameless else catalogs.create_log(env.new_id()))
-        namespaces.append(Namespace(log, env, profile=PROFILES[each.profile], host=each.name))
+        profile = PROFILES[each.profile]
+        namespaces.append(Namespace(log, env, profile=profile, host=each.name, partitions_max=partitions_max))
     return OpenedNamespaces(tuple(namespaces), tuple(sorted(named)))
 
 
@@ -77,7 +82,7 @@ async def start_gateway(
     EmulatorFileError: entities that it refuses.
     """
     await _take_settings(namespace, wanted)
-    gateway = Gateway(process.env, namespace, process.brokers, values, process=process)
+    gateway = Gateway(process, namespace, values)
     for problem in await answer_of(gateway.keeper.start):
         logger.error("not served: %s", problem.text)
     held, maximum = wanted.throughput_units, wanted.maximum_throughput_units

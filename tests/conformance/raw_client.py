@@ -2,6 +2,8 @@
 
 It has no state machine: a test says each step. What comes is kept as bytes too, so that encodings can be held against
 what clients read. Every wait has a limit.
+
+Long because one client has to write and show every kind of frame.
 """
 
 from __future__ import annotations

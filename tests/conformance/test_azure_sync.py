@@ -1,4 +1,7 @@
-"""The official Python client, blocking, over plain TCP and TLS."""
+"""The official Python client, blocking, over plain TCP and TLS.
+
+Long because all that the blocking client can do is tried here, in the order of its own pages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The opening, frames, links and windows, as a scripted client sees them."""
+"""The opening, frames, links and windows, as a scripted client sees them.
+
+Long because every step of a connection is tried with the same scripted client, one contract line a test.
+"""
 
 from __future__ import annotations
 

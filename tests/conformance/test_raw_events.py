@@ -1,4 +1,7 @@
-"""Events in and out, and the management node, as a scripted client sees them."""
+"""Events in and out, and the management node, as a scripted client sees them.
+
+Long because every line of the contract about events has a test, on one filled hub.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from hubweir.auth.authorization_rule import AuthorizationRule
+from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import AuthRefused, SharedAccessSignature, make_token, verify
+from hubweir.auth.shared_access_signature import SharedAccessSignature, make_token, verify
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 

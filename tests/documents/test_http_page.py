@@ -7,7 +7,8 @@ import pytest
 
 from hubweir.drivers import http_driver, websocket_driver
 from hubweir.gateway.http import custom_properties, entities, event_json, strict_xml
-from hubweir.gateway.http.router import ROUTES, Route
+from hubweir.gateway.http.route import Route
+from hubweir.gateway.http.router import ROUTES
 from hubweir.namespace import strict_json
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/http.md").read_text()

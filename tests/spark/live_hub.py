@@ -9,7 +9,8 @@ from typing import Any
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.testing.running_namespace import RunningNamespace
 
-WAIT_S = 60.0
+# The first batch of a session takes seconds, and a minute on a machine that is busy otherwise.
+WAIT_S = 120.0
 
 
 class Hub:

@@ -20,6 +20,8 @@ from tests.spark.live_hub import Hub
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.timeout(300)
+
 JVM = (
     "body binary, partition string, offset string, sequenceNumber long, enqueuedTime timestamp, publisher string, "
     "partitionKey string, properties map<string,string>, systemProperties map<string,string>"

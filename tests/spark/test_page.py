@@ -18,6 +18,8 @@ from tests.spark.live_hub import Hub
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.timeout(300)
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 # As the page prints it, in two pieces.

@@ -2,7 +2,9 @@
 
 Start with shared_access_signature.py, how a token is made and checked; then resource_scope.py, what a token covers,
 and claims.py, what one connection has proved so far. authorization_rule.py holds the named keys. json_web_token.py is
-the second kind of token, with its keys in json_web_key.py and their file in issuer_keys.py. What SASL proves is in
-plain.py and external.py. Time is passed in; nothing here tells a caller more than the service's own texts do. The page
-is docs/shared_access_signature.md.
+the second kind of token, with its keys in json_web_key.py and their file in issuer_keys.py. Both kinds prove a
+verified_token.py, or are refused in the words of refusal.py. What SASL proves is in plain.py and external.py. Time is
+passed in; nothing here tells a caller more than the service's own texts do.
+
+The page is docs/shared_access_signature.md.
 """

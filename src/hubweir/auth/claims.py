@@ -20,14 +20,10 @@ from dataclasses import dataclass, replace
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights
 from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.json_web_token import JsonWebToken
+from hubweir.auth.refusal import AuthRefused, Refusal, invalid_audience
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import (
-    AuthRefused,
-    Refusal,
-    SharedAccessSignature,
-    VerifiedToken,
-    invalid_audience,
-)
+from hubweir.auth.shared_access_signature import SharedAccessSignature
+from hubweir.auth.verified_token import VerifiedToken
 from hubweir.errors import RESOURCE_LIMIT, UNAUTHORIZED, ServiceError
 from hubweir.namespace.error_text import timestamp, unauthorized
 from hubweir.namespace.rights import right_name
@@ -36,8 +32,10 @@ from hubweir.namespace.rights import right_name
 CLAIMS_LIMIT = 4_096
 # Links outlive their claim by this much, so that a renewal in flight is not too late; new attaches do not.
 GRACE_MS = 5_000
+# The two kinds of token that a claim may rest on.
+Token = SharedAccessSignature | JsonWebToken
 # The scope of what SASL proved: the whole namespace.
-_EVERYTHING = Scope("", ())
+EVERYTHING = Scope("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Claim:
     audience: Scope
     rights: Rights
     expires_at_ms: int
-    token: SharedAccessSignature | JsonWebToken
+    token: Token
 
 
 class Claims:
@@ -65,7 +63,7 @@ class Claims:
         """True while this connection has proved nothing."""
         return not self._by_path and self._grant is None
 
-    def put(self, audience: Scope, verified: VerifiedToken) -> None:
+    def put(self, audience: Scope, verified: VerifiedToken[Token]) -> None:
         """Take a verified token for an audience.
 
         Raises AuthRefused INVALID_AUDIENCE when the token does not cover it, ServiceError RESOURCE_LIMIT when this
@@ -121,12 +119,12 @@ class Claims:
         ended = self._drop([claim for claim in self._by_path.values() if claim.expires_at_ms + GRACE_MS <= now_ms])
         if self._grant is not None and self._grant.has_ended(now_ms - GRACE_MS):
             self._grant = None
-            ended.append(_EVERYTHING)
+            ended.append(EVERYTHING)
         return ended
 
     def recheck(
         self,
-        verify_again: Callable[[SharedAccessSignature | JsonWebToken], VerifiedToken],
+        verify_again: Callable[[Token], VerifiedToken[Token]],
         find_rule: Callable[[str], AuthorizationRule | None],
     ) -> list[Scope]:
         """After rules or keys changed: take every claim anew, and return the audiences that lost or changed rights.
@@ -150,7 +148,7 @@ class Claims:
         if self._grant is not None:
             before, self._grant = self._grant, self._grant.under(find_rule(self._grant.rule.name))
             if self._grant is None or self._grant.rule.rights != before.rule.rights:
-                changed.append(_EVERYTHING)
+                changed.append(EVERYTHING)
         return changed
 
     def _drop(self, claims: list[Claim]) -> list[Scope]:

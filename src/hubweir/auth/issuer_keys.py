@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 
 from hubweir.auth.json_web_key import BadKeys
 from hubweir.auth.json_web_token import JsonWebToken, TokenIssuer
-from hubweir.auth.shared_access_signature import VerifiedToken
+from hubweir.auth.verified_token import VerifiedToken
 from hubweir.env import Env, Result, Timer
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,9 @@ class IssuerKeys:
         self._timer: Timer | None = None
         self._is_followed = False
 
-    def verify(self, token: JsonWebToken, now_s: int, *, hosts: Container[str] | None = None) -> VerifiedToken:
+    def verify(
+        self, token: JsonWebToken, now_s: int, *, hosts: Container[str] | None = None
+    ) -> VerifiedToken[JsonWebToken]:
         """What a token proves by today's keys; see TokenIssuer.verify."""
         return self.current.verify(token, now_s, hosts=hosts)
 

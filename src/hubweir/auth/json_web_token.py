@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 
 from hubweir.auth.base64url import IllegalBase64, base64url
 from hubweir.auth.json_web_key import ES256, RS256, VerificationKey, read_keys
+from hubweir.auth.refusal import AuthRefused, Refusal, expired, invalid_signature, malformed
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import EXPIRY_LIMIT_S, AuthRefused, Refusal, VerifiedToken
+from hubweir.auth.verified_token import EXPIRY_LIMIT_S, VerifiedToken
 from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.strict_json import IllegalJson, read_object
@@ -57,21 +58,21 @@ class JsonWebToken:
     def parse(cls, text: str) -> JsonWebToken:
         """Read a token. Raises AuthRefused MALFORMED."""
         if len(text) > TOKEN_LIMIT:
-            raise _malformed(f"it is longer than {TOKEN_LIMIT} bytes")
+            raise malformed(f"it is longer than {TOKEN_LIMIT} bytes")
         parts = text.split(".", 3)
         if len(parts) != 3:
-            raise _malformed("it is neither a shared access signature nor a JSON Web Token")
+            raise malformed("it is neither a shared access signature nor a JSON Web Token")
         try:
             header, signature = read_object(base64url(parts[0])), base64url(parts[2])
         except (IllegalBase64, IllegalJson) as error:
-            raise _malformed(f"its header or signature: {error}") from None
+            raise malformed(f"its header or signature: {error}") from None
         algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
         if algorithm not in (RS256, ES256):
-            raise _malformed(f"its algorithm is not one of {RS256}, {ES256}")
+            raise malformed(f"its algorithm is not one of {RS256}, {ES256}")
         if not isinstance(kind, str) or kind.upper() not in _TYPES:
-            raise _malformed("its typ is not JWT")
+            raise malformed("its typ is not JWT")
         if "crit" in header or not (key_id is None or isinstance(key_id, str)):
-            raise _malformed("its header has a crit, or a kid that is no text")
+            raise malformed("its header has a crit, or a kid that is no text")
         return cls(str(algorithm), key_id, parts[1], f"{parts[0]}.{parts[1]}".encode("ascii", "replace"), signature)
 
 
@@ -88,14 +89,16 @@ class TokenIssuer:
         """keys: what the file of keys holds. Raises BadKeys."""
         return cls(issuer, audience, read_keys(keys))
 
-    def verify(self, token: JsonWebToken, now_s: int, *, hosts: Container[str] | None = None) -> VerifiedToken:
+    def verify(
+        self, token: JsonWebToken, now_s: int, *, hosts: Container[str] | None = None
+    ) -> VerifiedToken[JsonWebToken]:
         """What a token proves. now_s, hosts: as for shared_access_signature.verify. Raises AuthRefused."""
         if not any(key.verifies(token.signed, token.signature) for key in self._keys_for(token)):
-            raise AuthRefused(Refusal.INVALID_SIGNATURE, "The token has an invalid signature.")
+            raise invalid_signature()
         try:
             claims = read_object(base64url(token.claims))
         except (IllegalBase64, IllegalJson) as error:
-            raise _malformed(f"its claims: {error}") from None
+            raise malformed(f"its claims: {error}") from None
         if claims.get("iss") != self.issuer:
             raise AuthRefused(Refusal.INVALID_ISSUER, "The token is of another issuer than the one that is trusted.")
         if not self._is_for_us(claims.get("aud")):
@@ -105,8 +108,7 @@ class TokenIssuer:
             text = f"The token is good from {timestamp(starts_s * 1000)}Z on."
             raise AuthRefused(Refusal.NOT_YET_VALID, text)
         if ends_s <= now_s:
-            text = f"The token is expired. Expiration time: {timestamp(ends_s * 1000)}Z. Put a new one."
-            raise AuthRefused(Refusal.EXPIRED, text)
+            raise expired(ends_s * 1000)
         return VerifiedToken(_EVERYWHERE, _rights(claims.get("roles")), ends_s * 1000, "", token, hosts)
 
     def _keys_for(self, token: JsonWebToken) -> tuple[VerificationKey, ...]:
@@ -129,19 +131,15 @@ def _time(claims: dict[str, object], name: str, default: int | None) -> int:
     """A time in whole seconds since 1970; one without default must be there."""
     value = claims.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= EXPIRY_LIMIT_S:
-        raise _malformed(f"its {name} is no time in whole seconds since 1970")
+        raise malformed(f"its {name} is no time in whole seconds since 1970")
     return value
 
 
 def _rights(roles: object) -> Rights:
     """What roles give together; a role that is not known gives nothing."""
     if roles is not None and not (isinstance(roles, list) and all(isinstance(role, str) for role in roles)):
-        raise _malformed("its roles are no list of texts")
+        raise malformed("its roles are no list of texts")
     rights = Rights.NONE
     for role in roles or ():
         rights |= ROLES.get(role, Rights.NONE)
     return rights
-
-
-def _malformed(why: str) -> AuthRefused:
-    return AuthRefused(Refusal.MALFORMED, f"The token cannot be read: {why}.")

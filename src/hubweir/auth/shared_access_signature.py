@@ -16,45 +16,19 @@ import binascii
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hubweir.auth.authorization_rule import AuthorizationRule, Rights, RuleFinder, Secret, sign, signature_matches
+from hubweir.auth.authorization_rule import AuthorizationRule, RuleFinder, Secret, sign, signature_matches
+from hubweir.auth.refusal import expired, invalid_audience, invalid_signature, malformed
 from hubweir.auth.resource_scope import Scope
-from hubweir.errors import AUTH_FAILED, ServiceError
-from hubweir.namespace.error_text import timestamp
+from hubweir.auth.verified_token import EXPIRY_LIMIT_S, VerifiedToken
 from hubweir.namespace.resource_path import IllegalPath, fold, percent_decode
-
-if TYPE_CHECKING:
-    from hubweir.auth.json_web_token import JsonWebToken
 
 SCHEME = "SharedAccessSignature"
 TOKEN_LIMIT = 4096
-# 9999-12-31T23:59:59Z, the last second most calendars have. Milliseconds in place of seconds fall over it.
-EXPIRY_LIMIT_S = 253_402_300_799
 _EXPIRY_DIGITS = 12
 _FIELDS = frozenset(("sr", "sig", "se", "skn"))
 _SIGNATURE_BYTES = 32
-
-
-class Refusal(Enum):
-    """Why a token is refused. The value starts the text that clients match."""
-
-    MALFORMED = "MalformedToken"
-    EXPIRED = "ExpiredToken"
-    INVALID_SIGNATURE = "InvalidSignature"
-    INVALID_AUDIENCE = "InvalidAudience"
-    INVALID_ISSUER = "InvalidIssuer"  # this and the next: of JSON Web Tokens only
-    NOT_YET_VALID = "NotYetValidToken"
-
-
-class AuthRefused(ServiceError):
-    """A token that is not taken: condition AUTH_FAILED, and the kind of refusal."""
-
-    def __init__(self, kind: Refusal, text: str) -> None:
-        super().__init__(AUTH_FAILED, f"{kind.value}: {text}")
-        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +53,11 @@ class SharedAccessSignature:
             signature = _signature(percent_decode(fields["sig"]))
             scope = Scope.of_signed(fields["sr"], bare_hosts)
         except IllegalPath as error:
-            raise _malformed(f"a field is not what it must be: {error}") from None
+            raise malformed(f"a field is not what it must be: {error}") from None
         if not rule_name or not rule_name.isprintable():
-            raise _malformed("skn names no rule")
+            raise malformed("skn names no rule")
         signed = f"{fields['sr']}\n{fields['se']}".encode("ascii")
         return cls(scope, _expiry(fields["se"]), rule_name, signed, signature)
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedToken:
-    """What a good token proves: rights on everything that scope covers, until expires_at_ms.
-
-    rule_name: "" where no rule signed it. token: as it was read, to be verified again when rules change.
-    """
-
-    scope: Scope
-    rights: Rights
-    expires_at_ms: int
-    rule_name: str
-    token: SharedAccessSignature | JsonWebToken
-    hosts: Container[str] | None = None
-
-    def covers(self, audience: Scope) -> bool:
-        """True when the audience lies on this namespace and under the token's own resource."""
-        return audience.is_on(self.hosts) and self.scope.covers(audience)
 
 
 def is_signature(text: str) -> bool:
@@ -120,7 +75,7 @@ def make_token(resource_uri: str, key_name: str, key: Secret | str, expires_at_s
 
 def verify(
     token: SharedAccessSignature, find_rule: RuleFinder, now_s: int, *, hosts: Container[str] | None = None
-) -> VerifiedToken:
+) -> VerifiedToken[SharedAccessSignature]:
     """Check signature, then expiry, then host: in this order, so that only who holds the key learns more.
 
     find_rule: see authorization_rule.RuleFinder. now_s: wall time in seconds that never runs back (high_water_time).
@@ -128,20 +83,13 @@ def verify(
     """
     rule = _rule_of(token, find_rule)
     if not signature_matches(rule, token.signed, token.signature) or rule is None:
-        raise AuthRefused(Refusal.INVALID_SIGNATURE, "The token has an invalid signature.")
+        raise invalid_signature()
     expires_at_ms = token.expires_at_s * 1000
     if token.expires_at_s <= now_s:
-        raise AuthRefused(
-            Refusal.EXPIRED, f"The token is expired. Expiration time: {timestamp(expires_at_ms)}Z. Put a new one."
-        )
+        raise expired(expires_at_ms)
     if not token.scope.is_on(hosts):
         raise invalid_audience(token.scope)
     return VerifiedToken(token.scope, rule.rights, expires_at_ms, rule.name, token, hosts)
-
-
-def invalid_audience(audience: Scope) -> AuthRefused:
-    """A token that is good, but not for this resource."""
-    return AuthRefused(Refusal.INVALID_AUDIENCE, f"The token does not cover the audience '{audience.uri}'.")
 
 
 def _rule_of(token: SharedAccessSignature, find_rule: RuleFinder) -> AuthorizationRule | None:
@@ -157,30 +105,30 @@ def _rule_of(token: SharedAccessSignature, find_rule: RuleFinder) -> Authorizati
 
 def _fields(text: str) -> dict[str, str]:
     if len(text) > TOKEN_LIMIT:
-        raise _malformed(f"it is longer than {TOKEN_LIMIT} bytes")
+        raise malformed(f"it is longer than {TOKEN_LIMIT} bytes")
     if not (text.isascii() and text.isprintable()):
-        raise _malformed("it has characters that no token has")
+        raise malformed("it has characters that no token has")
     scheme, _, rest = text.partition(" ")
     if fold(scheme) != fold(SCHEME):
-        raise _malformed(f"it does not start with '{SCHEME} '")
+        raise malformed(f"it does not start with '{SCHEME} '")
     fields: dict[str, str] = {}
     for piece in rest.split("&", len(_FIELDS)):
         name, equals, value = piece.partition("=")
         name = fold(name)
         if not equals or name not in _FIELDS or name in fields:
-            raise _malformed("it must have the fields sr, sig, se, skn, each once")
+            raise malformed("it must have the fields sr, sig, se, skn, each once")
         fields[name] = value
     if len(fields) < len(_FIELDS):
-        raise _malformed("it must have the fields sr, sig, se, skn, each once")
+        raise malformed("it must have the fields sr, sig, se, skn, each once")
     return fields
 
 
 def _expiry(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _EXPIRY_DIGITS) or (text[0] == "0" and text != "0"):
-        raise _malformed("se is no time in seconds since 1970")
+        raise malformed("se is no time in seconds since 1970")
     seconds = int(text)
     if seconds > EXPIRY_LIMIT_S:
-        raise _malformed("se is later than the year 9999")
+        raise malformed("se is later than the year 9999")
     return seconds
 
 
@@ -189,11 +137,7 @@ def _signature(text: str) -> bytes:
     try:
         signature = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):
-        raise _malformed("sig is no base64") from None
+        raise malformed("sig is no base64") from None
     if len(signature) != _SIGNATURE_BYTES or base64.b64encode(signature).decode("ascii") != text:
-        raise _malformed("sig is not the base64 of an HMAC-SHA256")
+        raise malformed("sig is not the base64 of an HMAC-SHA256")
     return signature
-
-
-def _malformed(why: str) -> AuthRefused:
-    return AuthRefused(Refusal.MALFORMED, f"The token cannot be read: {why}.")

@@ -1,7 +1,7 @@
 """Capture of one partition, as decisions: when a window ends, what its file holds and is called, how the mark moves.
 
 Nothing here waits, reads or writes. Whoever runs it keeps this order, so that a kill at any point loses no event and
-puts none into two finished files:
+puts none into two finished files (promise P20):
 
 1. `intend` gives a mark with the intent (first, end, name, destination): it is made durable;
 2. the file is written under another name, synced, renamed, its folder synced (a blob: one committed put);

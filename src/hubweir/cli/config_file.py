@@ -17,7 +17,7 @@ from hubweir.cli.session import Target, takes_target
 from hubweir.config.effective_document import effective_document
 from hubweir.config.emulator_entities import EmulatorConfig
 from hubweir.config.emulator_file import read_emulator_files
-from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE, FileLimits
+from hubweir.config.emulator_limits import file_limits
 from hubweir.config.problems import EmulatorFileError, Problem
 from hubweir.config.settings import Settings
 from hubweir.config.sources import load
@@ -31,6 +31,9 @@ takes_profile = click.option(
     show_default=True,
     help="official-emulator holds the files to that emulator's limits.",
 )
+takes_more_partitions = click.option(
+    "--allow-more-partitions", "more", is_flag=True, help="As of serve: event hubs may have more than 32 partitions."
+)
 strictly = click.option("--strict-config", "strict", is_flag=True, help="A member that nothing reads is an error.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
@@ -43,12 +46,13 @@ def config_file() -> None:
 @config_file.command()
 @takes_files
 @takes_profile
+@takes_more_partitions
 @strictly
 @as_json
-def validate(files: tuple[Path, ...], profile: str, strict: bool, as_json: bool) -> None:
+def validate(files: tuple[Path, ...], profile: str, more: bool, strict: bool, as_json: bool) -> None:
     """Check files, or folders of them, as one configuration. Exit code 1, and every error with its place."""
     try:
-        found = read_emulator_files(files, limits=_limits(profile), strict=strict)
+        found = read_emulator_files(files, limits=file_limits(profile, allow_more_partitions=more), strict=strict)
         problems, left_out = found.warnings, 0
     except EmulatorFileError as error:
         found, problems, left_out = None, error.problems, error.left_out
@@ -82,7 +86,8 @@ def show(config: Path | None, **flags: object) -> None:
     document: dict[str, object] = {"Settings": _settings(settings)}
     if settings.emulator_config:
         paths = [Path(path) for path in settings.emulator_config]
-        limits = replace(_limits(settings.profile), throughput_units_max=settings.max_throughput_units)
+        limits = file_limits(settings.profile, allow_more_partitions=settings.allow_more_partitions)
+        limits = replace(limits, throughput_units_max=settings.max_throughput_units)
         found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
         for warning in found.warnings:
             click.echo(str(warning), err=True)
@@ -102,14 +107,15 @@ def export(target: Target, with_keys: bool) -> None:
 @config_file.command()
 @takes_files
 @takes_profile
+@takes_more_partitions
 @takes_target
-def diff(target: Target, files: tuple[Path, ...], profile: str) -> None:
+def diff(target: Target, files: tuple[Path, ...], profile: str, more: bool) -> None:
     """Compare files with the namespace as it is. Exit code 1 when they differ, one line for each difference.
 
     `+` is in the files only, `-` in the namespace only, `~` in both with other values; what the files do not say is
     no difference. Keys are not compared.
     """
-    found = read_emulator_files(files, limits=_limits(profile))
+    found = read_emulator_files(files, limits=file_limits(profile, allow_more_partitions=more))
     live = target.run(lambda connection: live_document(connection, with_keys=False))
     lines = differences(found, live)
     for line in lines:
@@ -117,10 +123,6 @@ def diff(target: Target, files: tuple[Path, ...], profile: str) -> None:
     if lines:
         sys.exit(1)
     click.echo("no differences")
-
-
-def _limits(profile: str) -> FileLimits:
-    return OFFICIAL_EMULATOR if profile == "official-emulator" else SERVICE
 
 
 def _problem(problem: Problem) -> dict[str, object]:

@@ -62,7 +62,12 @@ event_hub.add_command(rules_of_hubs())
 @event_hub.command()
 @takes_name("HUB")
 @click.option(
-    "--partitions", "--partition-count", "partitions", default=4, show_default=True, help="1 to 32; for ever."
+    "--partitions",
+    "--partition-count",
+    "partitions",
+    default=4,
+    show_default=True,
+    help="1 to 32; for ever.",
 )
 @click.option("--retention", type=Duration(), help="How long events are kept, such as 2d.  [default: 24h]")
 @takes_settings_of_a_hub

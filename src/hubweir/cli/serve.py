@@ -18,7 +18,7 @@ import click
 from hubweir import kernels
 from hubweir.config.emulator_entities import Root
 from hubweir.config.emulator_file import read_emulator_files
-from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
+from hubweir.config.emulator_limits import file_limits
 from hubweir.config.emulator_variables import companions_in
 from hubweir.config.namespace_settings import NamespaceSettings, namespaces_of
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
@@ -134,7 +134,7 @@ def configured(
         )
     if not settings.emulator_config:
         return settings, namespaces_of(settings)
-    limits = OFFICIAL_EMULATOR if settings.profile == "official-emulator" else SERVICE
+    limits = file_limits(settings.profile, allow_more_partitions=settings.allow_more_partitions)
     limits = replace(limits, throughput_units_max=settings.max_throughput_units)
     paths = [Path(path) for path in settings.emulator_config]
     found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)

@@ -52,7 +52,7 @@ def verify(log: str | None, data: Path, as_json: bool) -> None:
         ]
         click.echo(json.dumps({"logs": len(logs), "verified_bytes": progress.read, "findings": wrong}, indent=2))
     else:
-        sound = "everything is sound" if not found else f"{len(found)} findings"
+        sound = "everything is sound" if not found else f"{len(found)} finding{'' if len(found) == 1 else 's'}"
         click.echo(f"{len(logs)} logs, {progress.read} bytes of batches verified: {sound}")
     if found:
         sys.exit(1)

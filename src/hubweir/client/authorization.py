@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.types.values import Timestamp
 from hubweir.auth.shared_access_signature import make_token
+from hubweir.client.link_user import LinkCarrier
 from hubweir.client.request_link import RequestLink
+from hubweir.drivers.tasks import Tasks
 from hubweir.errors import ARGUMENT_ERROR, INTERNAL_ERROR, NOT_FOUND, UNAUTHORIZED, ServiceError
-
-if TYPE_CHECKING:
-    from hubweir.client.connection import Connection
-    from hubweir.namespace.connection_string import ConnectionString
+from hubweir.namespace.connection_string import ConnectionString
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +30,13 @@ _ACCEPTED = (200, 202)
 
 
 class Authorization:
-    """The tokens of one connection."""
+    """The tokens of one connection. tasks: the connection's, where tokens are put again until it ends."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: LinkCarrier, target: ConnectionString, tasks: Tasks, *, timeout_s: float) -> None:
         self._connection = connection
+        self._target = target
+        self._tasks = tasks
+        self._timeout_s = timeout_s
         self._audiences: dict[str, None] = {}
         self._cbs: RequestLink | None = None
         self._mutex = asyncio.Lock()
@@ -45,14 +46,14 @@ class Authorization:
 
         ServiceError UNAUTHORIZED when the token is refused, NOT_FOUND when the hub does not exist.
         """
-        audience = f"sb://{self._connection.target.host}/{path}"
+        audience = f"sb://{self._target.host}/{path}"
         async with self._mutex:
             if audience in self._audiences:
                 return
             await self._put(audience)
             self._audiences[audience] = None
             if len(self._audiences) == 1:
-                self._connection.tasks.start(self._refresh(), name="token refresh")
+                self._tasks.start(self._refresh(), name="token refresh")
 
     async def _refresh(self) -> None:
         """Put every token again, for ever; after a failure soon again, since the old tokens still hold a while."""
@@ -71,7 +72,7 @@ class Authorization:
     async def _put(self, audience: str) -> None:
         if self._cbs is None or self._cbs.error is not None:  # a service detaches a link that was idle for long
             self._cbs = RequestLink(self._connection, "$cbs")
-            await self._cbs.ready(self._connection.timeout_s)
+            await self._cbs.ready(self._timeout_s)
         ends_s = int(time.time()) + TOKEN_LIFETIME_S
         request = Message(
             application_properties={
@@ -80,9 +81,9 @@ class Authorization:
                 "name": audience,
                 "expiration": Timestamp(ends_s * 1000),
             },
-            body=ValueBody(token_for(self._connection.target, audience, ends_s)),
+            body=ValueBody(token_for(self._target, audience, ends_s)),
         )
-        answer = await self._cbs.call(request, timeout_s=self._connection.timeout_s)
+        answer = await self._cbs.call(request, timeout_s=self._timeout_s)
         status, text = status_of(answer)
         if status not in _ACCEPTED:
             condition = {401: UNAUTHORIZED, 404: NOT_FOUND}.get(status, INTERNAL_ERROR)

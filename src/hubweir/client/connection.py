@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import uuid
+from collections import Counter
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from hubweir.namespace.connection_string import ConnectionString
 
 DEFAULT_TIMEOUT_S = 30.0
+# Half of what the service takes: there a link that we ended counts until its end is answered.
+LINKS_PER_SESSION = 128
 # A server drops us after twice this without a byte from us; heartbeats keep that from happening.
 _IDLE_TIMEOUT_MS = 60_000
 
@@ -50,20 +53,20 @@ class Connection:
     def __init__(self, target: ConnectionString, timeout_s: float) -> None:
         self.target = target
         self.timeout_s = timeout_s
-        self.authorization = Authorization(self)
         self.error: ServiceError | None = None
         self._users: dict[Link, LinkUser] = {}
         self._link_numbers = count(1)
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver: AmqpDriver | None = None
-        self._session: Session | None = None
+        self._sessions: list[Session] = []
         self._endpoint = Endpoint(
             Role.CLIENT,
             EndpointSettings(container_id=uuid.uuid4().hex, hostname=target.host, idle_timeout_ms=_IDLE_TIMEOUT_MS),
             now_ms=monotonic_ms(),
         )
         self.tasks = Tasks(f"connection to {target.host}")
+        self.authorization = Authorization(self, target, self.tasks, timeout_s=timeout_s)
 
     @classmethod
     async def open(
@@ -102,12 +105,15 @@ class Connection:
 
     @property
     def session(self) -> Session:
-        """The session that all links of this connection share."""
+        """A session with room for another link, and its answers. ServiceError when the connection is over."""
         if self.error is not None:
             raise self.error
-        if self._session is None:
-            self._session = self._endpoint.begin_session()
-        return self._session
+        links = Counter(link.session for link in self._users)
+        found = next((each for each in self._sessions if links[each] < LINKS_PER_SESSION), None)
+        if found is None:
+            found = self._endpoint.begin_session()
+            self._sessions.append(found)
+        return found
 
     def register(self, link: Link, user: LinkUser) -> None:
         """Events about link go to user from now on. Sends the attach at the end of this turn."""

@@ -5,21 +5,20 @@
         receiver = client.receiver("0")
         run = await receiver.receive(max_wait_s=5)
 
-All of them share one connection, which is opened when first needed and again after it ended. An error that a retry
-can cure (`condition.retriable`) is met with a wait and another try, as often as the RetryPolicy says; then it is
-raised. Links of one connection, without any of this, are Connection, Sender and Receiver.
+All of them share one connection, which is opened when first needed and again after it ended (lasting_connection.py).
+An error that a retry can cure is met with a wait and another try, as often as the RetryPolicy says; then it is raised.
+Links of one connection, without any of this, are Connection, Sender and Receiver.
 """
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from random import Random
 from typing import TypeVar
 
 from hubweir.client.connection import DEFAULT_TIMEOUT_S, Connection
+from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.management import HubInfo, Management, PartitionState
 from hubweir.client.numbered_sender import NumberedSender
 from hubweir.client.receiver import DEFAULT_CREDIT
@@ -27,7 +26,7 @@ from hubweir.client.resending_sender import ResendingSender
 from hubweir.client.resuming_receiver import ResumingReceiver
 from hubweir.client.retry import RetryPolicy
 from hubweir.drivers.tls import client_context
-from hubweir.errors import ARGUMENT_ERROR, ILLEGAL_STATE, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition
 from hubweir.namespace.connection_string import ConnectionString
 
@@ -52,13 +51,9 @@ class EventHubClient:
         self.target = target
         self.hub = hub
         self.retry = retry or RetryPolicy()
-        self.timeout_s = timeout_s
-        self._tls = tls
-        self._random = Random()
-        self._connection: Connection | None = None
-        self._management: Management | None = None
-        self._mutex = asyncio.Lock()
-        self._closed = False
+        self._connection = LastingConnection(
+            target, f"this client of '{hub}'", tls=tls, retry=self.retry, timeout_s=timeout_s
+        )
 
     @classmethod
     def from_connection_string(
@@ -101,11 +96,11 @@ class EventHubClient:
             address += f"/Partitions/{partition_id}"
         elif publisher is not None:
             address += f"/Publishers/{publisher}"
-        return ResendingSender(self, address, resend_unknown=resend_unknown)
+        return ResendingSender(self._connection, address, resend_unknown=resend_unknown)
 
     async def numbered_sender(self, partition_id: str, *, producer_id: int, round: int) -> NumberedSender:
         """A link of a sink that resumes, on the connection of now; it ends with that. See numbered_sender.py."""
-        return await self.retried(
+        return await self._connection.retried(
             lambda connection: NumberedSender.open(
                 connection, self.hub, partition_id, producer_id=producer_id, round=round
             )
@@ -125,7 +120,14 @@ class EventHubClient:
         events are wanted in all, None for no end; no more than these are ever under way.
         """
         return ResumingReceiver(
-            self, partition_id, group=group, position=position, epoch=epoch, credit=credit, limit=limit
+            self._connection,
+            self.hub,
+            partition_id,
+            group=group,
+            position=position,
+            epoch=epoch,
+            credit=credit,
+            limit=limit,
         )
 
     async def describe(self) -> HubInfo:
@@ -140,43 +142,13 @@ class EventHubClient:
         """What several partitions hold now, in about the time that one takes; errors as of `partition`."""
         return await self._managed(lambda management: management.partitions(self.hub, partition_ids))
 
-    async def partition_on(self, connection: Connection, partition_id: str) -> PartitionState:
-        """The same, asked once over this connection."""
-        return await self._management_on(connection).partition(self.hub, partition_id)
-
     async def connection(self) -> Connection:
         """The connection of now, opened when there is none or it ended. One try; ServiceError when it fails."""
-        async with self._mutex:
-            if self._closed:
-                raise ServiceError(ILLEGAL_STATE, f"this client of '{self.hub}' is closed: make another one")
-            if self._connection is not None and self._connection.error is None:
-                return self._connection
-            ended, self._connection, self._management = self._connection, None, None
-            if ended is not None:
-                await ended.close()
-            self._connection = await Connection.open(self.target, tls=self._tls, timeout_s=self.timeout_s)
-            return self._connection
-
-    async def retried(
-        self, step: Callable[[Connection], Awaitable[T]], *, final: tuple[type[ServiceError], ...] = ()
-    ) -> T:
-        """Do step on the connection of now, again while the RetryPolicy says so; not after one of `final`."""
-        tried = 0
-        while True:
-            try:
-                return await step(await self.connection())
-            except ServiceError as error:
-                tried += 1
-                if isinstance(error, final) or not self.retry.again(error, tried):
-                    raise
-            await asyncio.sleep(self.retry.wait_s(tried, self._random))
+        return await self._connection.now()
 
     async def close(self) -> None:
         """Close the connection and with it every sender and receiver. Safe to call twice."""
-        self._closed = True
-        async with self._mutex:
-            if self._connection is not None:
-                await self._connection.close()
+        await self._connection.close()
 
     async def __aenter__(self) -> EventHubClient:
         return self
@@ -185,9 +157,4 @@ class EventHubClient:
         await self.close()
 
     async def _managed(self, ask: Callable[[Management], Awaitable[T]]) -> T:
-        return await self.retried(lambda connection: ask(self._management_on(connection)))
-
-    def _management_on(self, connection: Connection) -> Management:
-        if self._management is None or self._management.connection is not connection:
-            self._management = Management(connection)
-        return self._management
+        return await self._connection.retried(lambda connection: ask(self._connection.management(connection)))

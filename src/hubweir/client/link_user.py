@@ -1,8 +1,9 @@
-"""What a connection of the client tells the one who uses a link of it. Called on the loop only."""
+"""What a connection of the client and the one who uses a link of it ask of each other. On the loop only."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.transport.events import (
@@ -13,9 +14,32 @@ from hubweir.amqp.transport.events import (
     LinkRefused,
     Settled,
 )
+from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.session import Session
 from hubweir.errors import CONDITIONS, DETACH_FORCED, INTERNAL_ERROR, TIMED_OUT, Condition, ServiceError
 
 _BY_SYMBOL = {condition.symbol: condition for condition in CONDITIONS}
+
+
+class LinkCarrier(Protocol):
+    """The connection, for whoever attaches links to it."""
+
+    @property
+    def error(self) -> ServiceError | None:
+        """Why the connection is over; None while it stands."""
+
+    @property
+    def session(self) -> Session:
+        """A session with room for another link, and its answers. ServiceError when the connection is over."""
+
+    def name_link(self, kind: str) -> str:
+        """A link name that no other link of the connection has."""
+
+    def register(self, link: Link, user: LinkUser) -> None:
+        """Events about link go to user from now on. Sends the attach at the end of this turn."""
+
+    def wake(self) -> None:
+        """A link was given something to send."""
 
 
 class LinkUser:

@@ -9,19 +9,15 @@ import asyncio
 from collections import deque
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message, Properties, decode_message, encode_message
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import CreditGranted, DeliveriesReceived, LinkAttached
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
-from hubweir.client.link_user import LinkUser
+from hubweir.client.link_user import LinkCarrier, LinkUser
 from hubweir.errors import TIMED_OUT, DecodeError, ServiceError
 from hubweir.kernels.contract import D_LENGTH, D_START, DELIVERY_WIDTH
-
-if TYPE_CHECKING:
-    from hubweir.client.connection import Connection
 
 # Answers in flight at once; the node keeps more back until we grant again.
 _CREDIT = 100
@@ -30,7 +26,7 @@ _CREDIT = 100
 class RequestLink:
     """Both links to one node. `call` sends a request and waits for its answer."""
 
-    def __init__(self, connection: Connection, node: str) -> None:
+    def __init__(self, connection: LinkCarrier, node: str) -> None:
         self.node = node
         self._numbers = count(1)
         self._reply_to = connection.name_link(f"{node}-client")

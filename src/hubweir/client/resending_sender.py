@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch, batches_of
+from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.sender import OutcomeUnknown, Sender
-
-if TYPE_CHECKING:
-    from hubweir.client.event_hub_client import EventHubClient
 
 
 class ResendingSender:
     """Publishes over whatever connection there is. Several `send` may run at once; their order is then open."""
 
-    def __init__(self, client: EventHubClient, address: str, *, resend_unknown: bool) -> None:
+    def __init__(self, connection: LastingConnection, address: str, *, resend_unknown: bool) -> None:
         """resend_unknown: send a batch again when nobody knows whether it was stored, so it may be there twice. Without
         it that is raised as OutcomeUnknown, and a batch is there once or not at all.
         """
         self.address = address
-        self._client = client
+        self._connection = connection
         self._resend_unknown = resend_unknown
         self._sender: Sender | None = None
         self._mutex = asyncio.Lock()
 
     async def batch(self, *, partition_key: str | None = None) -> EventBatch:
         """An empty batch of the size that the service takes."""
-        sender = await self._client.retried(self._attached)
+        sender = await self._connection.retried(self._attached)
         return sender.batch(partition_key=partition_key)
 
     async def send(self, bodies: Iterable[bytes], *, partition_key: str | None = None) -> int:
@@ -37,7 +34,7 @@ class ResendingSender:
 
         ServiceError: the refusal of the first batch that no retry could help; those before it are stored.
         """
-        sender = await self._client.retried(self._attached)
+        sender = await self._connection.retried(self._attached)
         batches = list(batches_of(bodies, sender.max_message_size, partition_key=partition_key))
         for batch in batches:
             await self.send_batch(batch)
@@ -49,7 +46,7 @@ class ResendingSender:
 
     async def max_message_size(self) -> int:
         """Bytes that one transfer may carry, as the service told."""
-        return (await self._client.retried(self._attached)).max_message_size
+        return (await self._connection.retried(self._attached)).max_message_size
 
     async def send_payload(self, payload: bytes) -> None:
         """Publish one transfer that is encoded already: data sections, each with one whole encoded message."""
@@ -58,7 +55,7 @@ class ResendingSender:
             sender = await self._attached(connection)
             await sender.submit_payload(payload)
 
-        await self._client.retried(step, final=() if self._resend_unknown else (OutcomeUnknown,))
+        await self._connection.retried(step, final=() if self._resend_unknown else (OutcomeUnknown,))
 
     async def close(self) -> None:
         """Detach. The sender attaches again when it is used again."""

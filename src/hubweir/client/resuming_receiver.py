@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import EventRun
+from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.errors import LINK_STOLEN, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
-
-if TYPE_CHECKING:
-    from hubweir.client.event_hub_client import EventHubClient
 
 
 class ResumingReceiver:
@@ -19,7 +15,8 @@ class ResumingReceiver:
 
     def __init__(
         self,
-        client: EventHubClient,
+        connection: LastingConnection,
+        hub: str,
         partition_id: str,
         *,
         group: str,
@@ -30,8 +27,9 @@ class ResumingReceiver:
     ) -> None:
         self.partition_id = partition_id
         self.position = position
-        self._client = client
-        self._address = address_of(client.hub, group, partition_id)
+        self._connection = connection
+        self._hub = hub
+        self._address = address_of(hub, group, partition_id)
         self._epoch = epoch
         self._credit = credit
         self._limit = limit
@@ -39,7 +37,7 @@ class ResumingReceiver:
 
     async def open(self) -> None:
         """Attach now, not with the first receive: from here on the latest position is fixed, and an epoch is held."""
-        await self._client.retried(self._attached)
+        await self._connection.retried(self._attached)
 
     async def receive(self, *, max_wait_s: float) -> EventRun | None:
         """The next events, or None when none came in time; waits between tries are not counted.
@@ -56,7 +54,7 @@ class ResumingReceiver:
                 self._limit = max(0, self._limit - run.count)
             return run
 
-        return await self._client.retried(step)
+        return await self._connection.retried(step)
 
     async def receive_runs(self, wanted: int, *, max_wait_s: float) -> list[EventRun]:
         """Runs with `wanted` events or more in all, or fewer when no further one came in time; empty when none did.
@@ -109,5 +107,5 @@ class ResumingReceiver:
 
     async def _fix_latest(self, connection: Connection) -> None:
         """Turn "what comes from now on" into a number: a second attach must not skip what came in between."""
-        state = await self._client.partition_on(connection, self.partition_id)
+        state = await self._connection.management(connection).partition(self._hub, self.partition_id)
         self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, state.last_sequence_number)

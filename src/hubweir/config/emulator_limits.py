@@ -2,15 +2,16 @@
 
 SERVICE is what holds by default: the ranges of the cloud service, and no quota of a tier, because a namespace's tier
 is known elsewhere and has its own table. OFFICIAL_EMULATOR is what the official images accept; a file that passes it
-loads there, too. For other bounds use dataclasses.replace(SERVICE, partitions_max=…).
+loads there, too. What the operator's flags change of them is `file_limits`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hubweir.config.iso_duration import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNLIMITED_MS
-from hubweir.namespace.descriptions import GROUPS_PER_HUB_MAX, PARTITIONS_MAX
+from hubweir.namespace.descriptions import GROUPS_PER_HUB_MAX, PARTITIONS_MAX, PARTITIONS_MOST
+from hubweir.namespace.tiers import OFFICIAL_EMULATOR as EMULATOR_PROFILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,3 +58,9 @@ OFFICIAL_EMULATOR = FileLimits(
     duplicate_window_max_ms=5 * MINUTE_MS,
     delivery_count_max=10,
 )
+
+
+def file_limits(profile: str, *, allow_more_partitions: bool = False) -> FileLimits:
+    """The limits of files under a profile, by its name in namespace/tiers.py. allow_more_partitions: as the setting."""
+    limits = OFFICIAL_EMULATOR if profile == EMULATOR_PROFILE.name else SERVICE
+    return replace(limits, partitions_max=PARTITIONS_MOST) if allow_more_partitions else limits

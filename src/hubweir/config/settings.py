@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hubweir.errors import HubweirError
+from hubweir.namespace.descriptions import PARTITIONS_MAX, PARTITIONS_MOST
 from hubweir.namespace.tiers import PROFILES
 
 # Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
@@ -84,6 +85,9 @@ class Settings:
 
     profile: str = setting(
         "development", "whose quotas hold: development (none), official-emulator, basic, standard or premium"
+    )
+    allow_more_partitions: bool = setting(
+        False, f"event hubs may be made with up to {PARTITIONS_MOST} partitions, not {PARTITIONS_MAX}, in every profile"
     )
     emulator_config: tuple[str, ...] = setting(
         (), "Config.json files of the official emulators, or folders of them, whose entities are made at start"
@@ -199,6 +203,11 @@ class Settings:
                 raise BadSetting(
                     f"{name} is {getattr(self, name)}; this version serves one store by one broker: leave it out"
                 )
+
+    @property
+    def partitions_max(self) -> int:
+        """Of an event hub that is made from now on."""
+        return PARTITIONS_MOST if self.allow_more_partitions else PARTITIONS_MAX
 
 
 def _check_range(name: str, value: int, least: int | None, most: int | None) -> None:

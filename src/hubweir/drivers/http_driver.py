@@ -188,7 +188,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 
     def _should_upgrade(self) -> bool:
         return (
-            self.ws_protocol_class is not None
+            not self._gone  # refused: the parser says all the same that an upgrade was asked for
+            and self.ws_protocol_class is not None
             and self.parser.get_method() == b"GET"
             and is_websocket_path(self.url)
             and super()._should_upgrade()

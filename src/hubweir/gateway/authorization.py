@@ -11,23 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
-from hubweir.auth.claims import Claims
+from hubweir.auth.claims import Claims, Token
 from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.external import check_external
 from hubweir.auth.high_water_time import HighWaterTime
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
+from hubweir.auth.refusal import invalid_audience, invalid_signature
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import (
-    AuthRefused,
-    Refusal,
-    SharedAccessSignature,
-    VerifiedToken,
-    invalid_audience,
-    is_signature,
-    verify,
-)
+from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature, verify
+from hubweir.auth.verified_token import VerifiedToken
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.env import Env
 from hubweir.event_hub.publisher_policy import check_publisher
@@ -69,7 +63,7 @@ class Authorization:
         """The time that tokens are checked against: the wall clock's, never less than before."""
         return self._time.observe(self._env.now_ms())
 
-    def verify(self, token: str) -> VerifiedToken:
+    def verify(self, token: str) -> VerifiedToken[Token]:
         """What a token proves; AuthRefused with the text that clients match."""
         if self._issuer is not None and not is_signature(token):
             return self._issuer.verify(JsonWebToken.parse(token), self.now_ms() // 1000, hosts=self._hosts)
@@ -115,14 +109,14 @@ class Authorization:
             segments = ()
         return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
 
-    def _verify(self, token: SharedAccessSignature) -> VerifiedToken:
+    def _verify(self, token: SharedAccessSignature) -> VerifiedToken[SharedAccessSignature]:
         return verify(token, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
 
-    def _verify_again(self, token: SharedAccessSignature | JsonWebToken) -> VerifiedToken:
+    def _verify_again(self, token: Token) -> VerifiedToken[Token]:
         if isinstance(token, SharedAccessSignature):
             return self._verify(token)
         if self._issuer is None:  # no issuer, no such token; if one came all the same, nobody signed it
-            raise AuthRefused(Refusal.INVALID_SIGNATURE, "The token has an invalid signature.")
+            raise invalid_signature()
         return self._issuer.verify(token, self.now_ms() // 1000, hosts=self._hosts)
 
     def _check_hub(self, scope: Scope) -> None:

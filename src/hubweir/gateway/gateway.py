@@ -1,24 +1,29 @@
 """The gateway of one namespace: its catalog, rules, units and quotas at work, for the connections that are its own.
 
-The launcher builds one for each namespace, on one GatewayProcess, which has what they share and says which of them a
-peer means. Nodes and handlers of requests know their gateway alone, so nothing of one namespace reaches another.
+The launcher builds one for each namespace, on one process (gateway_process.py), which has what they share and says
+which of them a peer means. Nodes and handlers of requests know their gateway alone, so nothing of one namespace reaches
+another.
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+
+from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands import Owner
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.event_hub import HubRouter
-from hubweir.gateway.amqp.connection_host import ConnectionHost
-from hubweir.gateway.amqp.management_rate import ManagementRate
 from hubweir.gateway.append_queue import AppendQueue
 from hubweir.gateway.authorization import Authorization
 from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
-from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.management import Management
+from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings
@@ -29,26 +34,46 @@ from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
 
 
-class Gateway:
-    """See the module's text. process: None makes one, with this namespace alone; counters are for that one."""
+class GatewayConnection(Protocol):
+    """A connection, for the namespace whose own it is."""
 
-    def __init__(
-        self,
-        env: Env,
-        namespace: Namespace,
-        brokers: Brokers,
-        settings: GatewaySettings,
-        *,
-        counters: Counters | None = None,
-        process: GatewayProcess | None = None,
-    ) -> None:
-        if process is None:
-            process = GatewayProcess(env, brokers, budget_bytes=settings.process_budget_bytes, counters=counters)
+    @property
+    def owner(self) -> Owner:
+        """Which connection of the process it is."""
+
+    def catalog_changed(self) -> None:
+        """Rules, keys or descriptions changed: links that may not stand any more end now."""
+
+    def hub_removed(self, hub: str, error: ServiceError) -> None:
+        """A hub is gone: links that would send to it end, so that clients look for it again. (Readers have ended.)"""
+
+
+class SharedProcess(Protocol):
+    """What a gateway shares with the others of its process, and how they tell whose a token is."""
+
+    env: Env
+    brokers: Brokers
+    counters: Counters
+    process_id: int
+    budget: ProcessBudget
+    held_runs: HeldRuns
+
+    def add(self, gateway: Gateway) -> None:
+        """One namespace more."""
+
+    def of_signature(self, name: str, scope: Scope) -> Gateway:
+        """The namespace that a token belongs to, good or not. name: of its rule; scope: what it was made for."""
+
+
+class Gateway:
+    """See the module's text. Adds itself to its process."""
+
+    def __init__(self, process: SharedProcess, namespace: Namespace, settings: GatewaySettings) -> None:
+        env, brokers = process.env, process.brokers
         self.env = env
         self.namespace = namespace
         self.brokers = brokers
         self.settings = settings
-        self.process = process
         self.counters = process.counters
         self.process_id = process.process_id
         self.process_budget = process.budget
@@ -76,7 +101,7 @@ class Gateway:
         self.management_rate = ManagementRate(settings.management_reads_per_second, now_ms=env.monotonic_ms())
         self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}
-        self._connections: dict[int, ConnectionHost] = {}
+        self._connections: dict[int, GatewayConnection] = {}
         namespace.on_change(self._catalog_changed)
         if settings.issuer is not None:
             settings.issuer.on_change(self._catalog_changed)
@@ -87,13 +112,13 @@ class Gateway:
         """How many connections are this namespace's."""
         return len(self._connections)
 
-    def connection_came(self, host: ConnectionHost) -> None:
+    def connection_came(self, connection: GatewayConnection) -> None:
         """A connection is this namespace's from now on."""
-        self._connections[host.owner.connection] = host
+        self._connections[connection.owner.connection] = connection
 
-    def connection_left(self, host: ConnectionHost) -> None:
+    def connection_left(self, connection: GatewayConnection) -> None:
         """A connection is over, or another namespace's."""
-        self._connections.pop(host.owner.connection, None)
+        self._connections.pop(connection.owner.connection, None)
 
     def router(self, hub: str) -> HubRouter:
         """The routing half of a hub, one for all links of this process, so that turns are shared."""
@@ -106,8 +131,8 @@ class Gateway:
     def _catalog_changed(self) -> None:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
         self.units.catalog_changed()
-        for host in list(self._connections.values()):
-            host.catalog_changed()
+        for connection in list(self._connections.values()):
+            connection.catalog_changed()
 
     def _forget_hub(self, entry: EventHubEntry) -> None:
         """A hub was removed: what is held of its partitions goes too."""
@@ -115,8 +140,8 @@ class Gateway:
         for placement in entry.placements:
             self.append_queue.forget(placement.log_id)
         gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entry.name)))
-        for host in list(self._connections.values()):
-            host.hub_removed(entry.name, gone)
+        for connection in list(self._connections.values()):
+            connection.hub_removed(entry.name, gone)
 
     def describe(self, text: str) -> str:
         """The text of an error that the engine makes, with the reference that people quote."""

@@ -5,31 +5,22 @@ host_names.py) leads there. Any other (an address, localhost) leaves it open, an
 then: a token belongs to the namespace of the host that it was made for; where that is nobody's, to the first namespace
 that has a rule of its name there, else to the default one. No namespace takes a token that belongs to another.
 
-Shared are the connections' numbers, since brokers know connections by them, the brokers' pushes, and budgets of bytes.
+Shared are the brokers, counters, and budgets of bytes; the connections too (amqp/connections.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from hubweir.amqp.endpoint import Endpoint
-from hubweir.amqp.transport.settings import EndpointSettings, Role
+from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import AuthRefused, SharedAccessSignature, is_signature
-from hubweir.broker.commands import ConfirmReaderClosed, Push, ReaderClosed
+from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
 from hubweir.counters import Counters
 from hubweir.env import Env
-from hubweir.errors import CONNECTION_FORCED, ServiceError
-from hubweir.gateway.amqp.connection_host import ConnectionHost
-from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
+from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
-
-if TYPE_CHECKING:  # a gateway is made with its process
-    from hubweir.gateway.gateway import Gateway
 
 # Of rules that hold for a whole namespace.
 _EVERYWHERE = Scope("", ())
@@ -48,11 +39,6 @@ class GatewayProcess:
         self.budget = ProcessBudget(budget_bytes)
         self.held_runs = HeldRuns()
         self.gateways: list[Gateway] = []
-        self._connections: dict[int, ConnectionHost] = {}
-        self._next_connection = 1
-        self._on_all_closed: Callable[[], None] | None = None
-        for broker in brokers:
-            broker.listen(self._push_listener(broker))
 
     def add(self, gateway: Gateway) -> None:
         """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""
@@ -94,70 +80,3 @@ class GatewayProcess:
 
     def _hosts(self) -> frozenset[str]:
         return frozenset(host for gateway in self.gateways for host in gateway.hosts.all)
-
-    # Connections
-
-    @property
-    def connection_count(self) -> int:
-        """How many connections there are, of all namespaces."""
-        return len(self._connections)
-
-    def new_connection(self, peer: str, host: str = "") -> tuple[Endpoint, ConnectionHost]:
-        """An endpoint and a host for a connection that was accepted from peer (for logs). Give both to a driver.
-
-        host: what the peer named before AMQP began (WebSockets); in AMQP it may name another.
-        """
-        known = self.default.settings
-        settings = EndpointSettings(
-            container_id=known.container_id,
-            max_frame_size=known.max_frame_size_bytes,
-            idle_timeout_ms=known.idle_timeout_ms,
-            first_link_deadline_ms=known.unauthorized_connection_ms,
-            linkless_timeout_ms=known.linkless_connection_ms,
-            describe_error=lambda text: connection.gateway.describe(text),
-            # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
-            # string holds a ready signature.
-            sasl_may_be_left_out=True,
-        )
-        endpoint = Endpoint(Role.SERVER, settings, now_ms=self.env.monotonic_ms())
-        connection_id = self._next_connection
-        self._next_connection += 1
-        connection = ConnectionHost(self, endpoint, connection_id, peer)
-        self._connections[connection_id] = connection
-        self.counters.add("gateway.connections_accepted")
-        self.counters.set("gateway.connections", len(self._connections))
-        connection.choice.named(host)
-        return endpoint, connection
-
-    def connection_ended(self, host: ConnectionHost) -> None:
-        """A host says that its connection is over."""
-        self._connections.pop(host.owner.connection, None)
-        self.counters.set("gateway.connections", len(self._connections))
-        if not self._connections and self._on_all_closed is not None:
-            on_all_closed, self._on_all_closed = self._on_all_closed, None
-            on_all_closed()
-
-    def close_all(self, on_done: Callable[[], None]) -> None:
-        """Tell every peer that the service stops; on_done when the last connection is over. Clients connect again."""
-        if not self._connections:
-            on_done()
-            return
-        self._on_all_closed = on_done
-        text = "The service is stopping. Connect again."
-        for host in list(self._connections.values()):
-            host.close(ServiceError(CONNECTION_FORCED, text))
-
-    def _push_listener(self, broker: BrokerClient) -> Callable[[Push], None]:
-        def pushed(push: Push) -> None:
-            if isinstance(push, ReaderClosed) and push.owner.process == self.process_id:
-                host = self._connections.get(push.owner.connection)
-                if host is not None:
-                    host.reader_closed(broker, push)
-                # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.
-                self.env.call_soon(lambda: broker.submit(ConfirmReaderClosed(push.reader_id), _nothing))
-
-        return pushed
-
-
-def _nothing(answer: object) -> None:
-    """The answer of a command that nobody waits for."""

@@ -100,7 +100,9 @@ def capture_block(
         open_out(out, max(<int64_t>0, min(min(max_bytes, (view.len - batch_at) // 4 * 5), <int64_t>MOST_ROOM)), &to)
         walk.begun = to.used
         try:
-            status = write_run(<const uint8_t*>view.buf, view.len, &walk, &to)
+            # On a thread of the pool while the loop serves others: it must not wait for a block.
+            with nogil:
+                status = write_run(<const uint8_t*>view.buf, view.len, &walk, &to)
         finally:
             close_out(&to)
     finally:

@@ -260,9 +260,13 @@ def scan_records(data, int64_t batch_at, table):
         PyBuffer_Release(&view)
 
 
+# A scan of this many bytes takes long enough that other threads should run meanwhile.
+cdef int64_t LONG_SCAN = 64 * 1024
+
+
 def scan_batches(data, int64_t start, int64_t end, nonce, table):
     cdef Py_buffer view, rows
-    cdef int64_t at = start, count = 0
+    cdef int64_t at = start, count = 0, room
     cdef int status
     cdef uint64_t wanted
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -273,9 +277,12 @@ def scan_batches(data, int64_t start, int64_t end, nonce, table):
         wanted = nonce
         borrow_table(table, &rows, True)
         try:
-            status = scan_run(
-                <const uint8_t*>view.buf, &at, end, wanted, <int64_t*>rows.buf, rows_of(&rows, BATCH_WIDTH), &count
-            )
+            room = rows_of(&rows, BATCH_WIDTH)
+            if end - start < LONG_SCAN:
+                status = scan_run(<const uint8_t*>view.buf, &at, end, wanted, <int64_t*>rows.buf, room, &count)
+            else:
+                with nogil:
+                    status = scan_run(<const uint8_t*>view.buf, &at, end, wanted, <int64_t*>rows.buf, room, &count)
             return count, at, status
         finally:
             PyBuffer_Release(&rows)

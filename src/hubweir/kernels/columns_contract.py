@@ -1,8 +1,9 @@
 """What the kernels of columns promise: Capture's records, and event columns in the form of Apache Arrow.
 
 The rules of contract.py hold here too: buffers in, integers out, KernelRefusal for a call that breaks this page, a
-status for what is wrong with bytes of others, no buffer kept. Each kernel exists in plain Python (pure_columns.py
-names them all) and compiled (`_capture.pyx`, `_columns.pyx`).
+status for what is wrong with bytes of others, no buffer kept. A buffer that a kernel writes belongs to it until it
+returns: no other thread may touch it meanwhile, since the interpreter's lock may be free. Each kernel exists in plain
+Python (pure_columns.py names them all) and compiled (`_capture.pyx`, `_columns.pyx`).
 
 Text of an AMQP value (pure_text.py). One rule for properties in columns, for nested values and for bodies that are no
 bytes: a value is written as JSON; where that is a JSON string and stands alone, its quotes and escapes are left out.

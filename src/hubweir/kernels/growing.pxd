@@ -82,6 +82,7 @@ cdef extern from *:
 
     ctypedef struct PyByteArrayObject:
         Py_ssize_t ob_alloc
+        Py_ssize_t ob_exports
 
     uint8_t* room "hubweir_room"(Out* out, int64_t size) noexcept nogil
     void put "hubweir_put"(Out* out, const void* content, int64_t size) noexcept nogil
@@ -93,6 +94,8 @@ cdef inline int open_out(bytearray owner, int64_t wanted, Out* out) except -1:
     since one that is appended to again and again has to grow by a share of what it holds.
     """
     cdef int64_t spare = (<PyByteArrayObject*><PyObject*>owner).ob_alloc - 1
+    if (<PyByteArrayObject*><PyObject*>owner).ob_exports > 0:
+        raise BufferError("an output that somebody holds a view of cannot grow")
     out.owner = <PyObject*>owner
     out.used = PyByteArray_GET_SIZE(owner)
     out.capacity = max(out.used if out.used > 0 else wanted, spare)

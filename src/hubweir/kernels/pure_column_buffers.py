@@ -63,6 +63,12 @@ _MAPS = {
         (SYSTEM_VALUE_OFFSETS, SYSTEM_VALUE_BYTES),
     ),
 }
+# Which column each buffer belongs to.
+_OWNERS = {
+    **{place: column for column, places in _TEXTS.items() for place in places if place is not None},
+    **{place: column for column, place in _NUMBERS.items()},
+    **{place: column for column, (entries, *pairs) in _MAPS.items() for place in (entries, *pairs[0], *pairs[1])},
+}
 # The text of a value is at most this much longer than its bytes, and a row's names at most this long.
 _MOST_GROWTH, _MOST_NAMES = 16, 4096
 
@@ -81,6 +87,10 @@ class ColumnBuffers:
             raise KernelRefusal(f"{most_bytes} is no limit for a column")
         self._columns, self._mask, self._most_bytes = columns, mask, most_bytes
         self.rows = rows
+        for place, column in _OWNERS.items():
+            if self.has(column):  # BufferError now, not in the middle of a row, when somebody holds a view of one
+                columns[place].append(0)
+                columns[place].pop()
         for column, (offsets, content, validity) in _TEXTS.items():
             if self.has(column):
                 self._check_offsets(offsets, content, rows)

@@ -3,7 +3,10 @@
 A control batch takes no index. So a segment may hold some and no record yet; the next segment then has the same first
 index, and supersedes it with all that is in it. What its control batches say (a producer is fenced) was promised, so
 the new segment begins with them, byte for byte, and is durable with them or not there at all. Idle marks are left out:
-they vouch for what is in their own file. Behind records nothing is carried over: there the old segment stays.
+they vouch for what is in their own file. So are fences that a later one of the same producer follows: they say nothing
+that it does not, and a partition that is opened at every start and gets no event would grow with each. What is carried
+over is then at most a fence for each producer, and what says who was expired. Behind records nothing is carried over:
+there the old segment stays.
 """
 
 from __future__ import annotations
@@ -14,7 +17,14 @@ from hubweir.env import Buffer, Files
 from hubweir.kernels.contract import B_COUNT, B_KIND, B_LENGTH, B_POSITION, BATCH_WIDTH
 from hubweir.kernels.stored_batch import KIND_CONTROL
 from hubweir.messaging_store.batch_scan import Damage, scan
-from hubweir.messaging_store.record import CONTROL_IDLE_MARK, CONTROL_SKIPPED, control_of, read_header
+from hubweir.messaging_store.record import (
+    CONTROL_IDLE_MARK,
+    CONTROL_PRODUCER_FENCE,
+    CONTROL_SKIPPED,
+    FENCED_ID_SIZE,
+    control_of,
+    read_header,
+)
 from hubweir.messaging_store.segment_files import Segment
 
 
@@ -24,27 +34,30 @@ def superseded_whole(segments: Sequence[Segment], first_index: int) -> Segment |
 
 
 def carried_over(files: Files, segment: Segment | None, *, end_position: int | None = None) -> list[Buffer]:
-    """The control batches before the first record of a segment, but for marks and skips. Blocking; raises OSError.
+    """What of a segment's control batches before its first record is carried over, in order. Blocking; raises OSError.
 
     end_position: only those before it in the file.
     """
-    carried: list[Buffer] = []
     if segment is None:
-        return carried
+        return []
+    carried: dict[bytes | int, Buffer] = {}  # a fence by its producer's id, anything else by its place in the file
     file = files.open_to_read(segment.path)
     try:
         end = segment.end_position if end_position is None else end_position
         for piece in scan(file, segment.start, end, segment.header.nonce):
             if isinstance(piece, Damage):
-                return carried
+                return list(carried.values())
             rows = piece.rows
             for at in range(0, piece.count * BATCH_WIDTH, BATCH_WIDTH):
                 if rows[at + B_COUNT] or rows[at + B_KIND] != KIND_CONTROL:
-                    return carried
+                    return list(carried.values())
                 start = rows[at + B_POSITION]
-                control, _ = control_of(piece.data, read_header(piece.data, start))
-                if control not in (CONTROL_IDLE_MARK, CONTROL_SKIPPED):
-                    carried.append(bytes(piece.data[start : start + rows[at + B_LENGTH]]))
+                control, body = control_of(piece.data, read_header(piece.data, start))
+                if control in (CONTROL_IDLE_MARK, CONTROL_SKIPPED):
+                    continue
+                key = body[:FENCED_ID_SIZE] if control == CONTROL_PRODUCER_FENCE else piece.start.position + start
+                carried.pop(key, None)  # the newest stands where it stood: what came between holds for it too
+                carried[key] = bytes(piece.data[start : start + rows[at + B_LENGTH]])
     finally:
         file.close()
-    return carried
+    return list(carried.values())

@@ -13,7 +13,7 @@ Control kinds, the first byte of a control batch's payload:
 |    2 | EPOCH             | the new writer epoch, 4 bytes |
 |    3 | EXPIRED_PRODUCERS | what event_hub writes there |
 |    4 | SKIPPED           | the new next index and next offset, 8 bytes each: numbers between are never used |
-|    5 | PRODUCER_FENCE    | what event_hub writes there |
+|    5 | PRODUCER_FENCE    | the producer's id, 8 bytes, and what event_hub writes there |
 
 A control batch takes no index and no offset: its header carries the log's next ones as they are before it.
 After a crash: a batch without a sound header and payload CRC is no batch; see recovery.py.
@@ -51,6 +51,8 @@ from hubweir.kernels.stored_batch import (
 
 CONTROL_IDLE_MARK, CONTROL_EPOCH, CONTROL_EXPIRED_PRODUCERS, CONTROL_SKIPPED, CONTROL_PRODUCER_FENCE = 1, 2, 3, 4, 5
 IDLE, CLOSED = b"\x00", b"\x01"
+# Of a PRODUCER_FENCE: the newest one of an id says all that is to be known of those before it (carried_over.py).
+FENCED_ID_SIZE = 8
 
 _HEADER = struct.Struct(HEADER_STRUCT)
 _MADE = struct.Struct(MADE_STRUCT)

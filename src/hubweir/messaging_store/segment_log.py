@@ -1,9 +1,8 @@
 """SegmentLog: a log in segment files. The engine behind the Log interface (log.py).
 
 Appends go to group_commit.py, which moves the watermark; reads are answered from tail.py, or offloaded to
-log_reader.py; a start is recovery.py; a failed sync is failed_sync.py. This file puts them together and keeps the
-interface's promises. All of it runs on the owner's loop; what blocks is offloaded, but for a start's `replay` and
-`load_snapshot`.
+log_reader.py; a start is recovery.py; a failed sync is failed_sync.py. This file keeps the interface's promises with
+them, on the owner's loop; what blocks is offloaded, but for a start's `replay` and `load_snapshot`.
 """
 
 from __future__ import annotations

@@ -47,20 +47,24 @@ from hubweir.namespace.tiers import Profile
 
 
 class Changes:
-    """Judges changes of one catalog, with the quotas of a profile. host: how texts name the namespace."""
+    """Judges changes of one catalog, with the quotas of a profile. host: how texts name the namespace.
 
-    def __init__(self, catalog: Catalog, env: Env, *, profile: Profile, host: str) -> None:
+    partitions_max: of a hub that is made; those that are there keep theirs.
+    """
+
+    def __init__(self, catalog: Catalog, env: Env, *, profile: Profile, host: str, partitions_max: int) -> None:
         self._catalog = catalog
         self._env = env
         self._profile = profile
         self._host = host
+        self._partitions_max = partitions_max
 
     def name_namespace(self, name: str) -> NameNamespace:
         return NameNamespace(check_namespace_name(name), self._env.now_ms())
 
     def create(self, description: EventHubDescription, stores: Sequence[int]) -> IntendCreate:
         """A new hub; its partitions go to the stores in turn, beginning where the last hub's did not."""
-        asked = check_event_hub(description)
+        asked = check_event_hub(description, self._partitions_max)
         hubs = self._catalog.hubs()
         self._check_new_name(asked.name)
         self._profile.check_hub_count(len(hubs) + 1)

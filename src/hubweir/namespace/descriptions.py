@@ -17,7 +17,8 @@ from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights, check_rights
 from hubweir.namespace.secret import KEY_LIMIT, Secret
 
-PARTITIONS_MIN, PARTITIONS_MAX = 1, 32
+# MOST: where the operator allows more than the service does; each is a log, with files and memory of its own.
+PARTITIONS_MIN, PARTITIONS_MAX, PARTITIONS_MOST = 1, 32, 1_024
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 RETENTION_MIN_MS, RETENTION_MAX_MS, RETENTION_DEFAULT_MS = HOUR_MS, 90 * DAY_MS, DAY_MS
@@ -147,13 +148,13 @@ class NamespaceDescription:
     units: UnitsDescription = UnitsDescription()
 
 
-def check_event_hub(description: EventHubDescription) -> EventHubDescription:
+def check_event_hub(description: EventHubDescription, partitions_max: int = PARTITIONS_MAX) -> EventHubDescription:
     """The description with its groups in order ($Default first), when all of it is legal.
 
     Raises ServiceError ARGUMENT_OUT_OF_RANGE with the hub, the value and the range.
     """
     hub = check_hub_name(description.name)
-    check_partition_count(hub, description.partition_count)
+    check_partition_count(hub, description.partition_count, partitions_max)
     check_retention(hub, description.retention_ms)
     return EventHubDescription(
         name=hub,
@@ -173,9 +174,12 @@ def check_event_hub(description: EventHubDescription) -> EventHubDescription:
     )
 
 
-def check_partition_count(hub: str, count: int) -> None:
-    if not PARTITIONS_MIN <= count <= PARTITIONS_MAX:
-        raise _out_of_range(hub, f"partition_count is {count}; {PARTITIONS_MIN} to {PARTITIONS_MAX} are allowed")
+def check_partition_count(hub: str, count: int, most: int) -> None:
+    if not PARTITIONS_MIN <= count <= most:
+        text = f"partition_count is {count}; {PARTITIONS_MIN} to {most} are allowed"
+        if most < count <= PARTITIONS_MOST:
+            text += f", and up to {PARTITIONS_MOST} when the service runs with --allow-more-partitions"
+        raise _out_of_range(hub, text)
 
 
 def check_retention(hub: str, retention_ms: int) -> None:

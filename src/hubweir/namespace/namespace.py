@@ -22,6 +22,7 @@ from hubweir.namespace.catalog_log import CatalogLog, Change
 from hubweir.namespace.catalog_operation import Operation, RecordUsage, SetUnits
 from hubweir.namespace.changes import Changes
 from hubweir.namespace.descriptions import (
+    PARTITIONS_MAX,
     AuthorizationRuleDescription,
     Availability,
     EntityStatus,
@@ -42,14 +43,25 @@ Rules = tuple[AuthorizationRuleDescription, ...]
 
 
 class Namespace:
-    """One namespace on its catalog's log, which must be DURABLE. host: how texts name it."""
+    """One namespace on its catalog's log, which must be DURABLE. host: how texts name it.
 
-    def __init__(self, catalog_log: Log, env: Env, *, profile: Profile = DEVELOPMENT, host: str = "hubweir") -> None:
+    partitions_max: of a hub that is made from now on.
+    """
+
+    def __init__(
+        self,
+        catalog_log: Log,
+        env: Env,
+        *,
+        profile: Profile = DEVELOPMENT,
+        host: str = "hubweir",
+        partitions_max: int = PARTITIONS_MAX,
+    ) -> None:
         if catalog_log.durability is not Durability.DURABLE:
             raise ValueError("the catalog needs a log in DURABLE mode: its changes are answered as kept")
         self._log = CatalogLog(catalog_log, env)
         self._catalog = self._log.catalog
-        self._changes = Changes(self._catalog, env, profile=profile, host=host)
+        self._changes = Changes(self._catalog, env, profile=profile, host=host, partitions_max=partitions_max)
         self._rule_changes = RuleChanges(self._catalog, self._changes)
         self.profile = profile
         self.host = host

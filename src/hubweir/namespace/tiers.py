@@ -29,31 +29,45 @@ class Profile:
 
     def check_hub_count(self, count: int) -> None:
         """Raise RESOURCE_LIMIT when a namespace may not have this many event hubs."""
-        self._check("event hubs in a namespace", count, self.event_hubs)
+        if self.event_hubs is not None and count > self.event_hubs:
+            raise self._over(f"The namespace would have {count} event hubs", self.event_hubs, "Delete one")
 
     def check_group_count(self, hub: str, count: int) -> None:
         """Raise RESOURCE_LIMIT when a hub may not have this many consumer groups."""
-        self._check(f"consumer groups of event hub '{hub}'", count, self.consumer_groups)
+        if self.consumer_groups is not None and count > self.consumer_groups:
+            what = f"Event hub '{hub}' would have {count} consumer groups, $Default included"
+            raise self._over(what, self.consumer_groups, "Delete one")
 
     def check_retention(self, hub: str, retention_ms: int) -> None:
         """Raise RESOURCE_LIMIT when a hub may not keep events this long."""
-        self._check(f"milliseconds of retention of event hub '{hub}'", retention_ms, self.retention_ms)
+        if self.retention_ms is not None and retention_ms > self.retention_ms:
+            what = f"Event hub '{hub}' would keep events for {_time(retention_ms)}"
+            raise self._over(what, _time(self.retention_ms), "Ask for less")
 
     def check_capture(self, hub: str, capture: CaptureDescription | None) -> None:
         """Raise RESOURCE_LIMIT when a hub may not be captured."""
         if capture is not None and capture.enabled and not self.has_capture:
             raise ServiceError(
                 RESOURCE_LIMIT,
-                f"Event hub '{hub}': profile '{self.name}' has no capture. Another profile has it (serve --profile).",
+                f"Event hub '{hub}': profile '{self.name}' has no capture. Serve the namespace under another profile "
+                "(serve --profile, Sku in a Config.json).",
             )
 
-    def _check(self, what: str, asked: int, limit: int | None) -> None:
-        if limit is not None and asked > limit:
-            raise ServiceError(
-                RESOURCE_LIMIT,
-                f"{asked} {what} are over the quota of profile '{self.name}', which is {limit}. Another profile has "
-                "another quota (serve --profile).",
-            )
+    def _over(self, what: str, limit: object, way_out: str) -> ServiceError:
+        return ServiceError(
+            RESOURCE_LIMIT,
+            f"{what}; the quota of profile '{self.name}' is {limit}. {way_out}, or serve the namespace under another "
+            "profile (serve --profile, Sku in a Config.json).",
+        )
+
+
+def _time(ms: int) -> str:
+    """In the unit in which it is a whole number."""
+    for unit_ms, unit in ((DAY_MS, "day"), (HOUR_MS, "hour")):
+        if ms % unit_ms == 0:
+            count = ms // unit_ms
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{ms} ms"
 
 
 _MIB, _KIB = MESSAGE_SIZE_LIMIT_BYTES, 1024

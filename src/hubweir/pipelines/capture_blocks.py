@@ -22,11 +22,12 @@ from hubweir.errors import DECODE_ERROR, ServiceError
 from hubweir.pipelines.stored_events import stored_events
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_range import RangeReader
-from hubweir.spark.hub_connection import client_of, freeze_garbage
+from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions, parse_options
 from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.worker_process import freeze_garbage
 
 NAME = "hubweir-capture-blocks"
 SCHEMA = "partition string, events bigint, block binary"

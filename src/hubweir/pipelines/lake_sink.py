@@ -29,7 +29,7 @@ from hubweir.pipelines.lake_compaction import compact, file_name, recover
 from hubweir.pipelines.lake_files import DATE, HOUR, SUFFIX, LakeFile, write_files
 from hubweir.spark.delta_writer import DeltaFile, commit_files, compact_hours
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.hub_connection import freeze_garbage
+from hubweir.spark.worker_process import freeze_garbage
 
 NAME = "hubweir-lake"
 PARQUET, DELTA = "parquet", "delta"

@@ -27,10 +27,10 @@ from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
 from hubweir.spark.data_source import columns_of
 from hubweir.spark.event_range import report_loss
 from hubweir.spark.event_schema import chosen_columns, spark_schema
-from hubweir.spark.hub_connection import freeze_garbage
 from hubweir.spark.offsets import Offset, batch_range, end_offset, initial_offset, plain
 from hubweir.spark.options import ReadOptions, parse_options
 from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.worker_process import freeze_garbage
 
 NAME = "hubweir-replay"
 _OWN = ("captured", "archivenameformat", "historyend")

@@ -37,9 +37,9 @@ from hubweir.spark.captured_tasks import FilePart, parts_of, wanted_files
 from hubweir.spark.data_source import columns_of
 from hubweir.spark.errors import IllegalCapture, IllegalOption
 from hubweir.spark.event_schema import chosen_columns, spark_schema
-from hubweir.spark.hub_connection import freeze_garbage
 from hubweir.spark.options import OptionTexts
 from hubweir.spark.positions import parse_positions
+from hubweir.spark.worker_process import freeze_garbage
 
 NAME = "eventhubs-capture"
 _KNOWN = ("path", "partition", "since", "until", "archiveNameFormat", "columns")
@@ -106,8 +106,11 @@ class CaptureReader(DataSourceReader):
         if isinstance(partition, CapturePartition):
             freeze_garbage()
             place = place_of(self._options.path, self._options.store)
-            for part in partition.parts:
-                yield from _read_part(place, part, self._columns, self._options.times)
+            try:
+                for part in partition.parts:
+                    yield from _read_part(place, part, self._columns, self._options.times)
+            finally:
+                freeze_garbage()
 
 
 def parse_capture_options(given: Mapping[str, str]) -> CaptureOptions:

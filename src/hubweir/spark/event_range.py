@@ -24,9 +24,10 @@ from hubweir.kernels import event_columns
 from hubweir.kernels.columns_contract import COLUMNS_FULL, COLUMNS_MALFORMED, COLUMNS_UNTIL
 from hubweir.spark.errors import DataLoss
 from hubweir.spark.event_schema import fresh_columns, mask_of, record_batch
-from hubweir.spark.hub_connection import client_of, freeze_garbage
+from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions
+from hubweir.spark.worker_process import freeze_garbage
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +43,11 @@ def read_ranges(
     """The events of the ranges of one task, range by range. Errors as of RangeReader."""
     freeze_garbage()
     client = client_of(options)
-    for one in ranges:
-        yield from RangeReader(options, client, one, columns).read()
+    try:
+        for one in ranges:
+            yield from RangeReader(options, client, one, columns).read()
+    finally:
+        freeze_garbage()
 
 
 class RangeReader:

@@ -6,7 +6,6 @@ thread that the child does not have. Nothing is opened when this is imported.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections import OrderedDict
 from typing import Protocol
@@ -18,7 +17,6 @@ from hubweir.client.retry import RetryPolicy
 _KEPT = 8
 _Key = tuple[int, str, str, str | None]
 _clients: OrderedDict[_Key, BlockingEventHubClient] = OrderedDict()
-_frozen: set[int] = set()
 # Within Spark's own patience: a task that fails is tried again up to four times.
 _RETRY = RetryPolicy(attempts=6, first_s=0.2, longest_s=5.0)
 
@@ -65,13 +63,3 @@ def close_clients() -> None:
     process = os.getpid()
     for key in [key for key in _clients if key[0] == process]:
         _clients.pop(key).close()
-
-
-def freeze_garbage() -> None:
-    """Once a process: take what is loaded out of the collector's sight. Spark's worker collects after every task, and
-    looks through pyarrow's and pandas' objects each time: 40 ms before this, nothing afterwards.
-    """
-    if os.getpid() not in _frozen:
-        _frozen.add(os.getpid())
-        gc.collect()
-        gc.freeze()

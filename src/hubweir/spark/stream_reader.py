@@ -29,6 +29,7 @@ from hubweir.spark.offsets import Bounds, Offset, batch_range, end_offset, initi
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.range_tasks import tasks_of
+from hubweir.spark.worker_process import end_quietly
 
 
 class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -102,6 +103,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """The query ends, and this process with it."""
         close_clients()
+        end_quietly()
 
     def _highs(self, bounds: dict[str, Bounds]) -> dict[str, int]:
         self._seen = {key: each.high for key, each in bounds.items()}

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.spark.errors import NotExactlyOnce
-from hubweir.spark.hub_connection import client_of, freeze_garbage
+from hubweir.spark.hub_connection import client_of
 from hubweir.spark.numbered_target import NoNumbers, NumberedTarget
 from hubweir.spark.producer_ids import Work
 from hubweir.spark.resending_target import ResendingTarget
@@ -25,6 +25,7 @@ from hubweir.spark.row_targets import targeted_rows
 from hubweir.spark.sink_columns import SinkColumns
 from hubweir.spark.sorted_rows import sorted_rows
 from hubweir.spark.unsettled import Unsettled
+from hubweir.spark.worker_process import freeze_garbage
 from hubweir.spark.write_options import ExactlyOnce, WriteOptions
 
 logger = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.broker.blob_upload import BadStorage
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
@@ -54,10 +55,39 @@ async def publish_and_read(service: Service, hub: str, bodies: list[bytes], tls:
     await connection.close()
 
 
-async def create_hub(service: Service, hub: str) -> None:
+async def create_hub(service: Service, hub: str, partition_count: int = 2) -> None:
     connection = await Connection.open(target(service))
-    await Management(connection).create_hub(hub, partition_count=2, retention_ms=3_600_000, durability="durable")
+    await Management(connection).create_hub(
+        hub, partition_count=partition_count, retention_ms=3_600_000, durability="durable"
+    )
     await connection.close()
+
+
+def test_a_hub_of_more_partitions_is_made_where_it_is_allowed_and_served_without_the_flag_too(
+    loop_name: str, tmp_path: Path
+) -> None:
+    async def send_to_the_last(service: Service) -> int:
+        connection = await Connection.open(target(service))
+        await (await Sender.open(connection, "wide/Partitions/39")).send([b"event"])
+        state = await Management(connection).partition("wide", "39")
+        await connection.close()
+        return state.last_sequence_number
+
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path, allow_more_partitions=True))
+        await create_hub(service, "wide", 40)
+        assert await send_to_the_last(service) == 0
+        await service.stop()
+
+    async def second() -> None:
+        service = await Service.start(settings(tmp_path))
+        assert await send_to_the_last(service) == 1
+        with pytest.raises(ServiceError, match="partition_count is 40; 1 to 32 are allowed, and up to 1024 when"):
+            await create_hub(service, "other", 40)
+        await service.stop()
+
+    run_on(loop_name, first())
+    run_on(loop_name, second())
 
 
 def test_events_survive_a_clean_stop_and_another_start(loop_name: str, tmp_path: Path) -> None:
@@ -283,4 +313,25 @@ def test_a_disk_that_refuses_the_first_write_ends_the_start_with_one_line(
         await (await Service.start(settings(tmp_path))).stop()  # nothing stayed locked
 
     monkeypatch.setattr(os, "pwritev", full)
+    run_on("asyncio", scenario())
+
+
+def test_a_storage_account_that_cannot_be_ends_the_start_without_its_key(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with pytest.raises(BadStorage) as refused:
+            await Service.start(settings(tmp_path, capture_storage="AccountKey=geheim"))
+        assert "geheim" not in str(refused.value)
+        # Nothing stays open: the folder can be taken over.
+        await (await Service.start(settings(tmp_path))).stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_capture_folder_that_cannot_be_is_named_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "films").write_text("a file stands where the folder should be")
+
+    async def scenario() -> None:
+        with pytest.raises(DataFolderUnusable, match="films"):
+            await Service.start(settings(tmp_path, capture_folder=str(tmp_path / "films")))
+
     run_on("asyncio", scenario())

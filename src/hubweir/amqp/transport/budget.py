@@ -6,15 +6,11 @@ fill memory. Sizes are estimates, in bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from hubweir.amqp.transport.faults import ConnectionFault, LinkFault
-from hubweir.amqp.transport.link_states import LinkState
+from hubweir.amqp.transport.faults import ConnectionFault
 from hubweir.amqp.transport.settings import EndpointSettings
 from hubweir.errors import RESOURCE_LIMIT
-
-if TYPE_CHECKING:  # a connection owns its budget: the import would go round
-    from hubweir.amqp.transport.link import Link
 
 # What a session and a link take, roughly measured. A link also keeps its attach as values, a few times its bytes.
 SESSION_COST_BYTES = 2_048
@@ -38,7 +34,7 @@ class PeerBudget:
         self._state_bytes = 0
         self._partial_bytes = 0
 
-    def charge_link(self, link: Link, attach_size: int) -> None:
+    def charge_link(self, link: Charged, attach_size: int) -> None:
         """Count a link whose attach has attach_size bytes."""
         self.charge(link, LINK_COST_BYTES + VALUES_PER_BYTE * attach_size)
 
@@ -55,13 +51,11 @@ class PeerBudget:
         self._state_bytes -= thing.state_bytes
         thing.state_bytes = 0
 
-    def hold_partial(self, link: Link, growth: int) -> None:
-        """Count bytes of unfinished deliveries, negative when let go; LinkFault over the limit.
+    def hold_partial(self, growth: int, *, is_accepted: bool = True) -> int | None:
+        """Count bytes of unfinished deliveries, negative when let go. Returns the limit that growth went over, if any.
 
-        Before the host accepts the link, the limit is what a stranger may hold.
+        is_accepted: whether the host took the link on which they came; before, the limit is what a stranger may hold.
         """
         self._partial_bytes += growth
-        unaccepted = link.state is LinkState.ATTACH_RECEIVED
-        limit = self._limits.buffered_before_auth_bytes if unaccepted else self._limits.max_partial_bytes
-        if growth > 0 and self._partial_bytes > limit:
-            raise LinkFault(link, RESOURCE_LIMIT, f"unfinished deliveries of more than {limit} bytes on one connection")
+        limit = self._limits.max_partial_bytes if is_accepted else self._limits.buffered_before_auth_bytes
+        return limit if growth > 0 and self._partial_bytes > limit else None

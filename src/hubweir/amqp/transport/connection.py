@@ -18,9 +18,9 @@ from hubweir.amqp.transport.connection_states import (
     advance,
 )
 from hubweir.amqp.transport.events import Closed, Opened
-from hubweir.amqp.transport.faults import ConnectionFault, IllegalState, LinkFault, SessionFault
+from hubweir.amqp.transport.faults import ConnectionFault, IllegalState, SessionFault
 from hubweir.amqp.transport.frame import AMQP_FRAME, MIN_MAX_FRAME_SIZE, append_frame, cut_down
-from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.number_pool import NumberPool
 from hubweir.amqp.transport.performatives import (
     Attach,

@@ -1,7 +1,8 @@
 """Which scope a peer's mistake ends: connection, session or link.
 
 Raised where peer bytes are understood, caught in one place each: Connection.receive turns them into a close, an end or
-a detach with the condition and the text. None of them leaves the engine.
+a detach with the condition and the text. None of them leaves the engine. LinkFault stands with the link that it names
+(link.py).
 
 | what the peer did                                            | scope      | condition |
 |--------------------------------------------------------------|------------|-----------|
@@ -28,13 +29,8 @@ sending side of a link, a second link with a name that is in use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.errors import Condition, HubweirError
-
-if TYPE_CHECKING:  # links raise these: the import would go round
-    from hubweir.amqp.transport.link import Link
 
 # A text of ours that tells a peer's name or address back to it is cut here, so that an error always fits a frame.
 DESCRIPTION_LIMIT = 300
@@ -67,11 +63,3 @@ class ConnectionFault(Fault):
 
 class SessionFault(Fault):
     """Ends the session on whose channel the frame came; the connection goes on."""
-
-
-class LinkFault(Fault):
-    """Detaches link, on whose handle the frame came; its session goes on."""
-
-    def __init__(self, link: Link, condition: Condition, text: str) -> None:
-        super().__init__(condition, text)
-        self.link = link

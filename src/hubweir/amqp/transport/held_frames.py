@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from hubweir.amqp.transport.session_window import SessionWindow
 
-if TYPE_CHECKING:  # links hold frames back here: the import would go round
-    from hubweir.amqp.transport.sender_link import SenderLink
+Owner = TypeVar("Owner")
 
 
-class HeldFrames:
-    """A queue of whole frames. The credit of each link bounds it; a host that looks at sendable adds one delivery."""
+class HeldFrames(Generic[Owner]):
+    """A queue of whole frames, each of the link that owns it.
+
+    The credit of each link bounds it; a host that looks at sendable adds one delivery.
+    """
 
     __slots__ = ("_frames", "_window")
 
     def __init__(self, window: SessionWindow) -> None:
-        self._frames: deque[tuple[SenderLink, bytearray]] = deque()
+        self._frames: deque[tuple[Owner, bytearray]] = deque()
         self._window = window
 
     def __len__(self) -> int:
         return len(self._frames)
 
-    def add(self, link: SenderLink, frame: bytearray) -> None:
+    def add(self, link: Owner, frame: bytearray) -> None:
         """Queue a frame behind the others."""
         self._frames.append((link, frame))
 
-    def add_all(self, link: SenderLink, frames: bytearray, count: int) -> None:
+    def add_all(self, link: Owner, frames: bytearray, count: int) -> None:
         """Queue count frames that stand back to back."""
         start = 0
         for _ in range(count):
@@ -41,7 +43,7 @@ class HeldFrames:
             out += self._frames.popleft()[1]
             self._window.sent(1)
 
-    def drop(self, link: SenderLink) -> None:
+    def drop(self, link: Owner) -> None:
         """Forget the frames of a link that is over."""
         if self._frames:
             self._frames = deque(entry for entry in self._frames if entry[0] is not link)

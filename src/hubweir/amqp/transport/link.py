@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
+from hubweir.amqp.transport.faults import Fault
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState, LinkStep, advance
 from hubweir.amqp.transport.performatives import Attach, Detach, Flow
 from hubweir.amqp.types.values import Symbol
-from hubweir.errors import INVALID_FIELD, EncodeError
+from hubweir.errors import INVALID_FIELD, Condition, EncodeError
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
     from hubweir.amqp.transport.session import Session
@@ -245,3 +246,11 @@ class Link(ABC):
         self.state = advance(self.state, LinkStep.SEND_DETACH)
         self.release()
         self.session.write(Detach(handle=self.handle, closed=closed, error=error))
+
+
+class LinkFault(Fault):
+    """Detaches link, on whose handle the frame came; its session goes on."""
+
+    def __init__(self, link: Link, condition: Condition, text: str) -> None:
+        super().__init__(condition, text)
+        self.link = link

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.delivery import PartialDelivery
 from hubweir.amqp.transport.events import OversizeReceived
-from hubweir.amqp.transport.faults import LinkFault
-from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.link_credit import ReceiverCredit
+from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.types.values import Described
 from hubweir.errors import INVALID_FIELD, NOT_IMPLEMENTED, RESOURCE_LIMIT
@@ -173,7 +173,13 @@ class ReceiverLink(Link):
             self._drop_partial()
             return
         partial.settled = partial.settled or part.settled
-        self.session.connection.budget.hold_partial(self, partial.append(part.payload, self.max_message_size))
+        over_bytes = self.session.connection.budget.hold_partial(
+            partial.append(part.payload, self.max_message_size),
+            is_accepted=self.state is not LinkState.ATTACH_RECEIVED,
+        )
+        if over_bytes is not None:
+            text = f"unfinished deliveries of more than {over_bytes} bytes on one connection"
+            raise LinkFault(self, RESOURCE_LIMIT, text)
         if not part.more:
             self._finish_delivery(partial)
 
@@ -193,7 +199,7 @@ class ReceiverLink(Link):
         if partial.payload is None:
             self._report_oversize(partial.delivery_id, partial.size, partial.settled)
             return
-        self.session.connection.budget.hold_partial(self, -len(partial.payload))
+        self.session.connection.budget.hold_partial(-len(partial.payload))
         if not partial.settled:
             self._await_settlement(partial.delivery_id, 1)
         row = array("q", (partial.delivery_id, 0, partial.size, int(partial.settled), partial.message_format))
@@ -215,7 +221,7 @@ class ReceiverLink(Link):
 
     def _drop_partial(self) -> None:
         if self._partial is not None:
-            self.session.connection.budget.hold_partial(self, -self._partial.let_go())
+            self.session.connection.budget.hold_partial(-self._partial.let_go())
             self._partial = None
 
     def release(self) -> None:

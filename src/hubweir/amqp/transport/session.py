@@ -20,9 +20,9 @@ from hubweir.amqp.transport.events import (
     SessionBegun,
     SessionEnded,
 )
-from hubweir.amqp.transport.faults import ConnectionFault, LinkFault, SessionFault
+from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
 from hubweir.amqp.transport.held_frames import HeldFrames
-from hubweir.amqp.transport.link import Link, ask
+from hubweir.amqp.transport.link import Link, LinkFault, ask
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState
 from hubweir.amqp.transport.number_pool import NumberPool
 from hubweir.amqp.transport.performatives import (
@@ -72,7 +72,7 @@ class Session:
         self._by_remote_handle: dict[int, Link] = {}
         self._unanswered: dict[tuple[str, bool], Link] = {}  # our attaches, by name and our role
         self._next_delivery_id = 0
-        self.held = HeldFrames(self.window)
+        self.held: HeldFrames[SenderLink] = HeldFrames(self.window)
 
     @property
     def links(self) -> list[Link]:

@@ -9,15 +9,10 @@ from hubweir.auth.claims import CLAIMS_LIMIT, GRACE_MS, Claims
 from hubweir.auth.high_water_time import HighWaterTime
 from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
+from hubweir.auth.refusal import AuthRefused, Refusal
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import (
-    AuthRefused,
-    Refusal,
-    SharedAccessSignature,
-    VerifiedToken,
-    make_token,
-    verify,
-)
+from hubweir.auth.shared_access_signature import SharedAccessSignature, make_token, verify
+from hubweir.auth.verified_token import VerifiedToken
 from hubweir.errors import RESOURCE_LIMIT, UNAUTHORIZED, ServiceError
 
 NOW_MS = 1_700_000_000_000

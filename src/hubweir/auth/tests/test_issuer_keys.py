@@ -9,7 +9,7 @@ import pytest
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.json_web_key import BadKeys
 from hubweir.auth.json_web_token import JsonWebToken
-from hubweir.auth.shared_access_signature import AuthRefused
+from hubweir.auth.refusal import AuthRefused
 from hubweir.testing.simulated_env import SimulatedEnv
 from hubweir.testing.token_issuer import AUDIENCE, ISSUER, TestIssuer, claims_until
 

@@ -10,8 +10,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from hubweir.auth.json_web_token import TOKEN_LIMIT, JsonWebToken, TokenIssuer
+from hubweir.auth.refusal import AuthRefused, Refusal
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import AuthRefused, Refusal, VerifiedToken
+from hubweir.auth.verified_token import VerifiedToken
 from hubweir.namespace.rights import Rights
 from hubweir.testing.token_issuer import AUDIENCE, ISSUER, TestIssuer, claims_until, text_of
 

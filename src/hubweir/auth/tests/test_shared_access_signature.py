@@ -14,16 +14,15 @@ from urllib.parse import quote
 import pytest
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, Secret, find_rule, new_key
+from hubweir.auth.refusal import AuthRefused, Refusal
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
     TOKEN_LIMIT,
-    AuthRefused,
-    Refusal,
     SharedAccessSignature,
-    VerifiedToken,
     make_token,
     verify,
 )
+from hubweir.auth.verified_token import VerifiedToken
 from hubweir.errors import AUTH_FAILED
 
 KEY = "SAS_KEY_VALUE"

@@ -21,7 +21,7 @@ MARKER = b"m" * 16
 def made(end: int) -> tuple[MemoryFiles, CapturePlaces, CapturedFile]:
     files = MemoryFiles("made")
     intent = Intent(0, end, 0, 0, "a/b.avro", CaptureDestination.LOCAL_FOLDER, "")
-    return files, CapturePlaces("ns", files, "capture"), CapturedFile(intent, MARKER)
+    return files, CapturePlaces(files, "capture"), CapturedFile(intent, MARKER)
 
 
 def finished(files: MemoryFiles, places: CapturePlaces, file: CapturedFile) -> list[bytes]:

@@ -53,7 +53,7 @@ def test_its_begin_moves_over_numbers_that_were_skipped() -> None:
 
 def test_a_log_that_cannot_be_read_is_told() -> None:
     class Offline:
-        bounds = Bounds(0, 10, 0, 1_000, 900, 0)
+        bounds = Bounds(0, 10, 0, 1_000, 900, 0, 9)
 
         def read(self, index: int, *, max_bytes: int, on_done: object) -> Run | Pending:
             on_done(Refused(LogOffline("away")))  # type: ignore[operator]

@@ -52,6 +52,14 @@ def test_profile_and_strictness_decide_what_is_an_error(tmp_path: Path) -> None:
     assert told["problems"][0]["path"].endswith("Entities[0].Later")
 
 
+def test_more_partitions_are_valid_with_the_flag_of_serve(tmp_path: Path) -> None:
+    file = write(tmp_path, {"Entities": [{"Name": "eh1", "PartitionCount": 64}]})
+    assert run("validate", file).exit_code == 1
+    assert run("show", "--emulator-config", file).exit_code == 1
+    assert run("validate", file, "--allow-more-partitions").exit_code == 0
+    assert '"PartitionCount": 64' in run("show", "--emulator-config", file, "--allow-more-partitions").output
+
+
 def test_show_fills_in_defaults_and_shows_no_key(tmp_path: Path) -> None:
     rules = [{"KeyName": "sender", "PrimaryKey": "very-secret", "Rights": ["Send"]}]
     file = write(tmp_path, {"AuthorizationRules": rules, "Entities": [{"Name": "eh1", "PartitionCount": 2}]})

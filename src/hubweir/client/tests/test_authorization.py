@@ -93,13 +93,13 @@ def test_tokens_are_put_again_before_they_end_and_soon_after_a_failure(
 
     async def scenario() -> None:
         connection = await Connection.open(target_of(namespace))
-        right = connection.target
+        tokens, right = connection.authorization, connection.target
         await connection.authorization.authorize("")
-        connection.target = replace(right, key=Secret("wrong"))
+        tokens._target = replace(right, key=Secret("wrong"))
         async with asyncio.timeout(10):
             while "was not renewed" not in caplog.text:
                 await asyncio.sleep(0.01)
-            connection.target = right
+            tokens._target = right
             while made[-1] == "wrong" or len(made) < 5:
                 await asyncio.sleep(0.01)
         assert made[1] == "wrong"

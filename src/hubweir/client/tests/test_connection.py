@@ -1,12 +1,13 @@
 import asyncio
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from hubweir.client.connection import Connection
+from hubweir.client.connection import LINKS_PER_SESSION, Connection
 from hubweir.client.sender import Sender
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, ServiceError
@@ -32,6 +33,26 @@ def test_connection_opens_and_closes(loop: str, namespace: RunningNamespace) -> 
         assert over.value.condition is CONNECTION_FORCED
 
     run_on(loop, scenario())
+
+
+def test_a_connection_carries_more_links_than_a_session_holds_and_room_that_is_given_back_is_used(
+    namespace: RunningNamespace, new_hub: Callable[..., str]
+) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        connection = await Connection.open(target_of(namespace.connection_string()))
+        senders = [await Sender.open(connection, hub) for _ in range(LINKS_PER_SESSION + 20)]
+        assert await senders[0].send([b"of the first session"]) == await senders[-1].send([b"of the second"]) == 1
+        assert len({id(link.session) for link in connection._users}) == 2
+        for sender in senders[:100]:
+            await sender.close()
+        for _ in range(100):  # at once: the service has not seen the ends
+            await Sender.open(connection, hub)
+        assert sorted(Counter(id(link.session) for link in connection._users).values())[-1] == LINKS_PER_SESSION
+        await connection.close()
+
+    run_on("asyncio", scenario())
 
 
 def test_tls_is_verified_against_the_development_ca(namespace: RunningNamespace, new_hub: Callable[..., str]) -> None:

@@ -8,11 +8,11 @@ from hubweir.client.connection import Connection
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.management import Management
 from hubweir.client.retry import RetryPolicy
-from hubweir.errors import ARGUMENT_ERROR, CONNECTION_FORCED, ILLEGAL_STATE, NOT_FOUND, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ILLEGAL_STATE, NOT_FOUND, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import LOOPS, run_on
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import ServerProcess, free_ports
+from hubweir.testing.server_process import ServerProcess
 
 BARE = "Endpoint=sb://localhost:5672;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true"
 QUICK = RetryPolicy(attempts=200, first_s=0.05, longest_s=0.1)
@@ -68,32 +68,6 @@ def test_sender_has_a_partition_or_a_publisher() -> None:
     with pytest.raises(ServiceError) as refused:
         client.sender(partition_id="0", publisher="device")
     assert refused.value.condition is ARGUMENT_ERROR
-
-
-def test_service_that_is_not_there_is_tried_as_often_as_the_policy_says() -> None:
-    async def scenario() -> None:
-        text = BARE.replace("localhost:5672", f"127.0.0.1:{free_ports(1)[0]}")
-        retry = RetryPolicy(attempts=3, first_s=0.01, longest_s=0.01)
-        tries = 0
-
-        async def step(connection: Connection) -> None:
-            raise AssertionError("there is no connection")
-
-        async with EventHubClient.from_connection_string(text, "orders", retry=retry) as client:
-            opened = client.connection
-
-            async def counted() -> Connection:
-                nonlocal tries
-                tries += 1
-                return await opened()
-
-            client.connection = counted  # type: ignore[method-assign]
-            with pytest.raises(ServiceError) as gone:
-                await client.retried(step)
-        assert gone.value.condition is CONNECTION_FORCED
-        assert tries == 3
-
-    run_on("asyncio", scenario())
 
 
 def test_what_no_retry_can_cure_is_raised_at_once(namespace: RunningNamespace) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
+from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE, file_limits
 
 
 @pytest.mark.parametrize("name", [line.name for line in dataclasses.fields(SERVICE) if line.name != "official"])
@@ -31,3 +31,10 @@ def test_the_official_bounds_are_those_of_its_schema() -> None:
         "duplicate_window_max_ms": 300_000,
         "delivery_count_max": 10,
     }
+
+
+def test_a_profile_and_the_flag_for_more_partitions_choose_the_limits() -> None:
+    assert file_limits("development") is file_limits("standard") is SERVICE
+    assert file_limits("official-emulator") is OFFICIAL_EMULATOR
+    for profile, base in (("basic", SERVICE), ("official-emulator", OFFICIAL_EMULATOR)):
+        assert file_limits(profile, allow_more_partitions=True) == dataclasses.replace(base, partitions_max=1_024)

@@ -9,6 +9,7 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import logging
 import os
 import socket
 import struct
@@ -171,6 +172,34 @@ def test_the_offered_subprotocol_is_echoed(namespace: RunningNamespace, path: st
 def test_other_handshakes_are_refused(namespace: RunningNamespace, request_of: dict[str, str], status: int) -> None:
     with Peer(namespace) as connected:
         assert connected.shake_hands(**request_of)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ("Host: a@b\r\n", b"400"),
+        ("", b"400"),
+        ("Host: a\r\nHost: b\r\n", b"400"),
+        ("Host: a\r\n" + "X: y\r\n" * 70, b"431"),
+        ("Host: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n", b"400"),
+    ],
+    ids=["a bad host", "no host", "two hosts", "too many fields", "two lengths"],
+)
+def test_a_handshake_whose_head_is_refused_is_a_refusal_and_no_fault_of_ours(
+    namespace: RunningNamespace, caplog: pytest.LogCaptureFixture, fields: str, status: bytes
+) -> None:
+    request = (
+        "GET /$servicebus/websocket HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n"
+        f"Sec-WebSocket-Protocol: AMQPWSB10\r\n{fields}\r\n"
+    )
+    with socket.create_connection((namespace.host, namespace.port), timeout=10) as stream:
+        stream.sendall(request.encode())
+        answer = b""
+        while piece := stream.recv(4096):
+            answer += piece
+    assert answer.split(b" ")[1] == status
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1_000])

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.put_token_rate import PutTokenRate
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
-
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +27,7 @@ ACCEPTED = 202
 class CbsNode(RequestNode):
     """The one sender link on $cbs of a connection."""
 
-    def __init__(self, host: ConnectionHost, link: ReceiverLink) -> None:
+    def __init__(self, host: NodeHost, link: ReceiverLink) -> None:
         super().__init__(host, link)
         self._waiting: deque[tuple[Message, int]] = deque()
         settings = host.settings

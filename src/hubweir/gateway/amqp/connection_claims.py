@@ -6,40 +6,58 @@ grace of auth/claims.py, so that a renewal under way is not too late. A new atta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from hubweir.amqp.transport.events import SaslInitiated
-from hubweir.auth.claims import GRACE_MS, Claims
+from hubweir.auth.claims import EVERYTHING, GRACE_MS, Claims
 from hubweir.auth.plain import plain_name
+from hubweir.auth.refusal import invalid_audience
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import invalid_audience
-from hubweir.env import Timer
+from hubweir.drivers.amqp_driver import AmqpDriver
+from hubweir.env import Env, Timer
 from hubweir.errors import UNAUTHORIZED, ServiceError
-from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.namespace_choice import NamespaceChoice
+from hubweir.gateway.authorization import Authorization
 from hubweir.namespace.resource_path import IllegalPath
 from hubweir.namespace.rights import Rights
-
-if TYPE_CHECKING:
-    from hubweir.drivers.amqp_driver import AmqpDriver
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
-    from hubweir.gateway.authorization import Authorization
 
 # MSSBCBS is ANONYMOUS under another name: rights come later, over $cbs.
 WITHOUT_PROOF = ("ANONYMOUS", "MSSBCBS")
 
 
-class ConnectionClaims:
-    """See the module's text."""
+class Lapse(NamedTuple):
+    """Why links are not covered any more: what stands before what a link lacks, and what stands behind."""
 
-    def __init__(self, host: ConnectionHost) -> None:
-        self._host = host
+    before: str
+    behind: str
+
+
+# Clients match what begins these texts.
+EXPIRED = Lapse("ExpiredToken: The token is expired. Put a new one on $cbs in time. ", "")
+_TAKEN_BACK = Lapse("", " The token was taken back by delete-token: put another one on $cbs, and attach again.")
+_CHANGED = Lapse(
+    "",
+    " The authorization rule or the key that it rested on was changed or removed: "
+    "put a token that is good now on $cbs, and attach again.",
+)
+_CERTIFICATE_ENDED = Lapse("", " The client's certificate has expired: connect again with one that is valid.")
+
+
+class ConnectionClaims:
+    """See the module's text. on_lapse: claims are gone, and why: see which links are still covered."""
+
+    def __init__(self, choice: NamespaceChoice, env: Env, on_lapse: Callable[[Lapse], None]) -> None:
+        self._choice = choice
+        self._env = env
+        self._on_lapse = on_lapse
         self._claims = Claims()
         self._timer: Timer | None = None
 
     @property
     def _authorization(self) -> Authorization:
-        return self._host.gateway.authorization
+        return self._choice.gateway.authorization
 
     def prove(self, said: SaslInitiated, driver: AmqpDriver | None) -> None:
         """Take the proof of a SASL mechanism, for the whole connection; ServiceError when it is none, or not here.
@@ -48,7 +66,7 @@ class ConnectionClaims:
         """
         if said.mechanism in WITHOUT_PROOF:
             return
-        choice = self._host.choice
+        choice = self._choice
         if said.mechanism == "PLAIN":
             gateway = choice.of_rule(plain_name(said.response), said.hostname)
             if not gateway.settings.plain_without_tls and (driver is None or not driver.is_private):
@@ -66,16 +84,16 @@ class ConnectionClaims:
 
     def put(self, token: str, audience: str) -> None:
         """Take a token for an audience; ServiceError as Authorization.put_token and NamespaceChoice.proved."""
-        gateway = self._host.choice.of_token(token, audience)
+        gateway = self._choice.of_token(token, audience)
         gateway.authorization.put_token(self._claims, token, audience)
-        self._host.choice.proved(gateway)
+        self._choice.proved(gateway)
         self._plan_sweep()
 
     def delete(self, audience: str) -> None:
         """Forget the token for an audience: links that no other claim covers end now. An unknown one is nothing."""
         with suppress(IllegalPath):
             self._claims.delete(Scope.parse(audience))
-            self._hold_all()
+            self._on_lapse(_TAKEN_BACK)
             self._plan_sweep()
 
     def require(self, right: Rights, resource: Scope) -> None:
@@ -90,32 +108,27 @@ class ConnectionClaims:
         if token is None:
             self.require(rights, self._authorization.scope_of(path))
         else:
-            gateway = self._host.choice.of_token(token)
+            gateway = self._choice.of_token(token)
             resource = gateway.authorization.scope_of(path)
             verified = gateway.authorization.verify(token)
             if not verified.covers(resource):
                 raise invalid_audience(resource)
             if not verified.rights & rights:
                 raise ServiceError(UNAUTHORIZED, f"The token's rule has not the rights for '{resource.uri}'.")
-            self._host.choice.proved(gateway)
-        self._host.authorized()
+            self._choice.proved(gateway)
 
-    def hold(self, node: Node) -> bool:
-        """True while the node's link is covered, grace included; else the link is detached."""
-        if node.right is None or node.scope is None:
-            return True
+    def lapsed(self, right: Rights, resource: Scope, why: Lapse) -> ServiceError | None:
+        """Why a link that was attached by this right must end; None while it is covered, grace included."""
         try:
-            self._claims.check(node.right, node.scope, self._authorization.now_ms() - GRACE_MS)
+            self._claims.check(right, resource, self._authorization.now_ms() - GRACE_MS)
         except ServiceError as refusal:
-            text = f"ExpiredToken: The token is expired. Put a new one on $cbs in time. {refusal.text}"
-            self._host.detach(node, ServiceError(UNAUTHORIZED, text))
-            return False
-        return True
+            return ServiceError(UNAUTHORIZED, f"{why.before}{refusal.text}{why.behind}")
+        return None
 
     def recheck(self) -> None:
         """Rules or keys changed: links whose claim is gone end now."""
         if self._authorization.recheck(self._claims):
-            self._hold_all()
+            self._on_lapse(_CHANGED)
 
     def close(self) -> None:
         """The connection is over."""
@@ -128,15 +141,12 @@ class ConnectionClaims:
         deadline_ms = self._claims.next_deadline_ms()
         if deadline_ms is not None:
             delay_ms = max(1, deadline_ms - self._authorization.now_ms())
-            self._timer = self._host.env.call_later(delay_ms, self._sweep)
+            self._timer = self._env.call_later(delay_ms, self._sweep)
 
     def _sweep(self) -> None:
         """Detach the links whose claims have ended."""
         self._timer = None
-        if self._claims.expired(self._authorization.now_ms()):
-            self._hold_all()
+        ended = self._claims.expired(self._authorization.now_ms())
+        if ended:
+            self._on_lapse(_CERTIFICATE_ENDED if ended == [EVERYTHING] else EXPIRED)
         self._plan_sweep()
-
-    def _hold_all(self) -> None:
-        for node in self._host.nodes:
-            self.hold(node)

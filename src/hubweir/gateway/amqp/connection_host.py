@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.messaging.amqp_error import AmqpError
@@ -29,9 +28,10 @@ from hubweir.amqp.transport.events import (
 )
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands import CloseOwner, Owner, ReaderClosed
+from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.env import Timer
 from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, ServiceError
-from hubweir.gateway.amqp.connection_claims import ConnectionClaims
+from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.namespace_choice import NamespaceChoice
 from hubweir.gateway.amqp.node import Node
@@ -40,12 +40,9 @@ from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.namespace.error_text import Reference, hub_tracker, with_reference
-
-if TYPE_CHECKING:  # the process makes hosts
-    from hubweir.drivers.amqp_driver import AmqpDriver
-    from hubweir.gateway.gateway import Gateway
-    from hubweir.gateway.gateway_process import GatewayProcess
 
 logger = logging.getLogger(__name__)
 
@@ -55,16 +52,25 @@ SASL_OK, SASL_REFUSED = 0, 1
 class ConnectionHost:
     """See the module's text. Implements the driver's DriverHost; all calls come on the loop."""
 
-    def __init__(self, process: GatewayProcess, endpoint: Endpoint, connection_id: int, peer: str) -> None:
-        self.process = process
+    def __init__(
+        self,
+        process: GatewayProcess,
+        endpoint: Endpoint,
+        connection_id: int,
+        peer: str,
+        *,
+        on_over: Callable[[ConnectionHost], None],
+    ) -> None:
+        """on_over: told once, when the connection is over."""
+        self._on_over = on_over
         self.gateway: Gateway = process.default  # until the choice is another
         self.settings = self.gateway.settings
         self.env = process.env
         self.endpoint = endpoint
         self.peer = peer
         self.owner = Owner(process.process_id, connection_id)
-        self.choice = NamespaceChoice(self)
-        self.claims = ConnectionClaims(self)
+        self.choice = NamespaceChoice(self, process)
+        self.claims = ConnectionClaims(self.choice, self.env, self._hold_nodes)
         self.replies = ResponseRoutes()
         self.budget = ConnectionBudget(self.settings.connection_budget_bytes, process.budget, self)
         self.share = TurnShare(self)
@@ -105,20 +111,17 @@ class ConnectionHost:
     def on_closed(self) -> None:
         self._end()
 
-    # What nodes call
+    # What nodes call: NodeHost says what each means
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes of the links that stand, in the order of attaching."""
         return tuple(self._nodes)
 
     def wake(self) -> None:
-        """Something was given to the engine outside of the driver's turn: let it be written."""
         if self._driver is not None and not self._in_turn:
             self._driver.wake()
 
     def finish_later(self, node: Node) -> None:
-        """Call node.finish once, when everything of this turn has happened."""
         self._finishing[node] = None
         if not self._in_turn and not self._finish_is_due:
             self._finish_is_due = True
@@ -135,20 +138,16 @@ class ConnectionHost:
             self._driver.resume_reading()
 
     def authorized(self) -> None:
-        """A link stands, or a request was answered, by right of a claim: the connection has earned its socket."""
         self._was_authorized = True
         self._cancel("authorize")
 
     def uses_readers(self) -> None:
-        """A reader was opened for this connection; brokers are told when it ends."""
         self._uses_readers = True
 
     def detach(self, node: Node, error: ServiceError, *, entity: str = "") -> None:
-        """End a link with an error; its node hears `closed`."""
         self.detach_symbol(node, error.condition.symbol, error.text, entity=entity)
 
     def detach_symbol(self, node: Node, symbol: str, text: str, *, entity: str = "") -> None:
-        """As detach, for a reason that came from a broker."""
         if node in self._nodes:
             self._forget(node)
             node.link.context = None
@@ -156,7 +155,6 @@ class ConnectionHost:
             self.wake()
 
     def refuse(self, node: Node, error: AmqpError) -> None:
-        """Refuse an attach that a node took, and then found wrong."""
         if node in self._nodes:
             self._forget(node)
             node.link.context = None
@@ -165,11 +163,9 @@ class ConnectionHost:
             self.wake()
 
     def describe(self, error: ServiceError, *, entity: str = "") -> AmqpError:
-        """The three-field error of a refusal, with the reference that people quote. entity: the tracker's, if any."""
         return self.describe_symbol(error.condition.symbol, error.text, entity=entity)
 
     def describe_symbol(self, symbol: str, text: str, *, entity: str = "") -> AmqpError:
-        """As describe, for a refusal that came from a broker."""
         tracker = hub_tracker(self.settings.namespace, entity) if entity else f"{self.settings.namespace}:gateway0"
         reference = Reference(self.env.new_id(), tracker, self.env.now_ms())
         return AmqpError(condition=Symbol(symbol), description=with_reference(text, reference))
@@ -287,6 +283,11 @@ class ConnectionHost:
 
     # Inside
 
+    def _hold_nodes(self, why: Lapse) -> None:
+        """Detach the links that no claim covers any more."""
+        for node in self.nodes:
+            node.hold(why)
+
     def _finish(self) -> None:
         self._finish_is_due = False
         while self._finishing:
@@ -315,7 +316,7 @@ class ConnectionHost:
                 broker.submit(CloseOwner(self.owner), _nothing)
         self.budget.close()
         self.gateway.connection_left(self)
-        self.process.connection_ended(self)
+        self._on_over(self)
 
     def _later(self, name: str, delay_ms: int, call: Callable[[], None]) -> None:
         self._cancel(name)

@@ -12,7 +12,6 @@ delivery how far the partition reaches: the owner is asked before each send.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.annotations import (
     ENABLE_RECEIVER_RUNTIME_METRIC,
@@ -43,15 +42,12 @@ from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
 from hubweir.event_hub.availability import check_may_receive
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
-from hubweir.gateway.amqp.node import Node, attach_properties
+from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics, wants_metrics
 from hubweir.gateway.directory import Place
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.namespace.rights import Rights
-
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 RECEIVER_NAME_LIMIT = 256
 
@@ -61,7 +57,7 @@ class ConsumerNode(Node):
 
     link: SenderLink
 
-    def __init__(self, host: ConnectionHost, link: SenderLink, *, scope: Scope, place: Place, group: str) -> None:
+    def __init__(self, host: NodeHost, link: SenderLink, *, scope: Scope, place: Place, group: str) -> None:
         """Raises ServiceError when the attach asks for an impossible position or epoch."""
         super().__init__(host, link, right=Rights.LISTEN, scope=scope)
         self._place = place

@@ -81,6 +81,7 @@ class ManagementNode(RequestNode):
         """Raise ServiceError unless the request may do what needs one of these rights at this path."""
         token = (message.application_properties or {}).get("security_token")
         self.host.claims.authorize_request(rights, path, token if isinstance(token, str) and token else None)
+        self.host.authorized()
 
     def _authorize_read(self, message: Message, name: str) -> None:
         """As _authorize, for runtime information; then SERVER_BUSY above the rate. A stranger uses none of it up."""

@@ -8,24 +8,40 @@ with its namespace. (gateway/gateway_process.py has the rule.)
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from hubweir.env import Env
 from hubweir.errors import NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
+from hubweir.gateway.gateway import Gateway, GatewayConnection
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.host_names import bare_host
 
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
-    from hubweir.gateway.gateway import Gateway
+
+class ChoosingConnection(GatewayConnection, Protocol):
+    """The connection that the choice is for."""
+
+    env: Env
+    gateway: Gateway
+    settings: GatewaySettings
+
+    def close(self, error: ServiceError) -> None:
+        """End the connection with an error."""
 
 
 class NamespaceChoice:
-    """Of one connection. Keeps host.gateway, and what hangs on it, to what was decided."""
+    """Of one connection. Keeps its gateway, and the settings of that, to what was decided."""
 
-    def __init__(self, host: ConnectionHost) -> None:
-        self._host = host
-        self._process = host.process
+    def __init__(self, connection: ChoosingConnection, process: GatewayProcess) -> None:
+        self._connection = connection
+        self._process = process
         self._is_decided = False
         self._is_proved = False
+
+    @property
+    def gateway(self) -> Gateway:
+        """The namespace that the connection counts as by now."""
+        return self._connection.gateway
 
     def named(self, hostname: str | None) -> None:
         """The peer says what it wants to reach, before anything was proved; None or "": it does not say."""
@@ -38,20 +54,20 @@ class NamespaceChoice:
         """The peer's `open` says it again. An error: why the connection must end."""
         if not self._is_proved:
             self.named(hostname)
-        elif hostname and bare_host(hostname) not in self._host.gateway.hosts:
+        elif hostname and bare_host(hostname) not in self.gateway.hosts:
             return _not_here(hostname)
         return self._over_quota()
 
     def of_rule(self, name: str, hostname: str | None) -> Gateway:
         """The namespace in which SASL may prove a rule's rights; ServiceError NOT_ALLOWED when none has the host."""
-        gateway = self._host.gateway if self._is_decided else self._process.of_rule(name)
+        gateway = self.gateway if self._is_decided else self._process.of_rule(name)
         if hostname and bare_host(hostname) not in gateway.hosts:
             raise _not_here(hostname)
         return gateway
 
     def of_token(self, token: str, audience: str = "") -> Gateway:
         """The namespace that is to judge a token."""
-        return self._host.gateway if self._is_decided else self._process.of_token(token, audience)
+        return self.gateway if self._is_decided else self._process.of_token(token, audience)
 
     def proved(self, gateway: Gateway) -> None:
         """This namespace took a token, or SASL's proof: the connection is its own from now on.
@@ -59,15 +75,15 @@ class NamespaceChoice:
         Where that is news to its quota, the connection may end for it, behind the answer.
         """
         self._is_decided = self._is_proved = True
-        if gateway is not self._host.gateway:
+        if gateway is not self.gateway:
             self._take(gateway)
             excess = self._over_quota()
             if excess is not None:
-                self._host.env.call_soon(partial(self._host.close, excess))
+                self._connection.env.call_soon(partial(self._connection.close, excess))
 
     def _over_quota(self) -> ServiceError | None:
         """Why the connection must end, when its namespace has more than its quota."""
-        gateway = self._host.gateway
+        gateway = self.gateway
         most = gateway.settings.connections_max
         if most is None or gateway.connection_count <= most:
             return None
@@ -75,11 +91,11 @@ class NamespaceChoice:
         return ServiceError(RESOURCE_LIMIT, text)
 
     def _take(self, gateway: Gateway) -> None:
-        host = self._host
-        if gateway is not host.gateway:
-            host.gateway.connection_left(host)
-            host.gateway, host.settings = gateway, gateway.settings
-            gateway.connection_came(host)
+        connection = self._connection
+        if gateway is not connection.gateway:
+            connection.gateway.connection_left(connection)
+            connection.gateway, connection.settings = gateway, gateway.settings
+            gateway.connection_came(connection)
 
 
 def _not_here(hostname: str) -> ServiceError:

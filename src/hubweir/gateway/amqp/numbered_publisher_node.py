@@ -12,8 +12,6 @@ The names for that are ours; whoever does not name a round sees nothing of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hubweir.amqp.messaging.annotations import (
     IDEMPOTENT_PRODUCER,
     PRODUCER_DIGEST,
@@ -51,14 +49,11 @@ from hubweir.errors import (
 )
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.event_hub.producer_state import DIGEST_MAX, ROUND_MAX
-from hubweir.gateway.amqp.node import attach_properties
+from hubweir.gateway.amqp.node import NodeHost, attach_properties
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
 from hubweir.gateway.append_queue import Claim
 from hubweir.gateway.directory import Place
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
-
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 _NAMES = (PRODUCER_ID, PRODUCER_EPOCH, PRODUCER_SEQUENCE_NUMBER)
 
@@ -72,7 +67,7 @@ def wants_numbers(link: Link) -> bool:
 class NumberedPublisherNode(PublisherNode):
     """See the module's text."""
 
-    def __init__(self, host: ConnectionHost, link: ReceiverLink, *, scope: Scope, place: Place) -> None:
+    def __init__(self, host: NodeHost, link: ReceiverLink, *, scope: Scope, place: Place) -> None:
         """Raises ServiceError INVALID_FIELD when a property is no number, ARGUMENT_OUT_OF_RANGE for a bad round."""
         super().__init__(host, link, scope=scope, places=(place,), router=None)
         self._place = place

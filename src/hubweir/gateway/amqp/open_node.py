@@ -14,8 +14,6 @@ Claims are asked before existence: who has none for the address learns nothing a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hubweir.amqp.messaging.terminus import Coordinator
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -27,7 +25,7 @@ from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.management_node import ManagementNode
-from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
@@ -43,11 +41,8 @@ from hubweir.namespace.address import (
 )
 from hubweir.namespace.rights import Rights
 
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
 
-
-def open_node(host: ConnectionHost, link: Link) -> Node:
+def open_node(host: NodeHost, link: Link) -> Node:
     """The node for a link that the peer attaches; ServiceError when the attach is refused."""
     text = address_of(link)
     address, missing = _parse(host, text)
@@ -90,7 +85,7 @@ def address_of(link: Link) -> str:
     return terminus.address
 
 
-def _parse(host: ConnectionHost, text: str) -> tuple[Address | None, ServiceError | None]:
+def _parse(host: NodeHost, text: str) -> tuple[Address | None, ServiceError | None]:
     """The address, or why there is none: to be told only after the claims were asked."""
     try:
         return parse_address(text, host.gateway.directory.name_of, host=host.settings.host_name), None
@@ -98,7 +93,7 @@ def _parse(host: ConnectionHost, text: str) -> tuple[Address | None, ServiceErro
         return None, error
 
 
-def _cbs(host: ConnectionHost, link: Link) -> Node:
+def _cbs(host: NodeHost, link: Link) -> Node:
     if not isinstance(link, ReceiverLink):
         return ReplyNode(host, link)
     if any(isinstance(node, CbsNode) for node in host.nodes):
@@ -107,7 +102,7 @@ def _cbs(host: ConnectionHost, link: Link) -> Node:
     return CbsNode(host, link)
 
 
-def _publisher(host: ConnectionHost, link: ReceiverLink, address: Address | None, scope: Scope) -> Node:
+def _publisher(host: NodeHost, link: ReceiverLink, address: Address | None, scope: Scope) -> Node:
     directory = host.gateway.directory
     if wants_numbers(link) and not isinstance(address, PartitionAddress | None):
         text = "Idempotent producers send to one partition: attach to EVENTHUB/Partitions/ID."

@@ -10,7 +10,6 @@ Delivery ids are serial numbers of the session; ranges of them are settled with 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.annotations import TRACKING_ID
@@ -33,7 +32,7 @@ from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, stretches
-from hubweir.gateway.amqp.node import Node, attach_properties
+from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.append_queue import Claim, PartitionQueue
 from hubweir.gateway.directory import Place
 from hubweir.kernels import find_keys, group_deliveries
@@ -50,9 +49,6 @@ from hubweir.kernels.contract import (
 )
 from hubweir.namespace.error_text import message_too_large
 from hubweir.namespace.rights import Rights
-
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 _ACCEPTED = Accepted()
 ILLEGAL = ServiceError(
@@ -80,7 +76,7 @@ class PublisherNode(Node):
 
     def __init__(
         self,
-        host: ConnectionHost,
+        host: NodeHost,
         link: ReceiverLink,
         *,
         scope: Scope,
@@ -181,7 +177,7 @@ class PublisherNode(Node):
 
     def _take(self, event: DeliveriesReceived) -> bool:
         """Count deliveries that came; False when the link's claim is over, and the link with it."""
-        if not self.host.claims.hold(self):
+        if not self.hold():
             return False
         self.host.gateway.counters.add("gateway.deliveries_received", event.count)
         self.host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message, Properties, ValueBody, decode_message, encode_message
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
@@ -18,12 +17,9 @@ from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Int, Symbol
 from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, DecodeError, ServiceError
-from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
 from hubweir.namespace.error_text import message_too_large
-
-if TYPE_CHECKING:
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +33,7 @@ class RequestNode(Node, ABC):
 
     link: ReceiverLink
 
-    def __init__(self, host: ConnectionHost, link: ReceiverLink) -> None:
+    def __init__(self, host: NodeHost, link: ReceiverLink) -> None:
         super().__init__(host, link)
         self._unanswered = 0
         self.is_over = False

@@ -11,12 +11,11 @@ process holds too much (gateway/held_runs.py), one that the transport does not t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from hubweir.env import Timer
-
-if TYPE_CHECKING:  # a host makes its share
-    from hubweir.gateway.amqp.connection_host import ConnectionHost
+from hubweir.amqp.endpoint import Endpoint
+from hubweir.env import Env, Timer
+from hubweir.gateway.settings import GatewaySettings
 
 # A client that reads in rhythm comes back sooner; one that does not pays with one more read.
 HELD_RUN_MS = 500
@@ -34,11 +33,23 @@ class Sharer(Protocol):
         """Drop the run that is held when nothing was sent from it since the last call; True while one is held."""
 
 
+class SharedConnection(Protocol):
+    """The connection that sharers send on."""
+
+    env: Env
+    settings: GatewaySettings
+    endpoint: Endpoint
+    writing_paused: bool
+
+    def wake(self) -> None:
+        """Something was given to the engine outside of the driver's turn: let it be written."""
+
+
 class TurnShare:
     """See the module's text."""
 
-    def __init__(self, host: ConnectionHost) -> None:
-        self._host = host
+    def __init__(self, connection: SharedConnection) -> None:
+        self._connection = connection
         self._line: dict[Sharer, None] = {}  # a dict keeps the order of coming
         self._is_due = False
         self._holders: dict[Sharer, None] = {}
@@ -50,10 +61,10 @@ class TurnShare:
 
         The first event of a send goes out whole, however large it is: so a rest that is small is not begun with.
         """
-        if self._host.writing_paused:
+        if self._connection.writing_paused:
             return 0
-        share = self._host.settings.turn_bytes
-        left = share - self._host.endpoint.unsent_bytes
+        share = self._connection.settings.turn_bytes
+        left = share - self._connection.endpoint.unsent_bytes
         return left if left > share // SMALL_REST else 0
 
     def wait(self, sharer: Sharer) -> None:
@@ -69,7 +80,7 @@ class TurnShare:
         """This one keeps a run that it could not send."""
         self._holders.setdefault(sharer)
         if self._timer is None:
-            self._timer = self._host.env.call_later(HELD_RUN_MS, self._look_at_runs)
+            self._timer = self._connection.env.call_later(HELD_RUN_MS, self._look_at_runs)
 
     def forget(self, sharer: Sharer) -> None:
         """It sends no more."""
@@ -85,11 +96,11 @@ class TurnShare:
 
     def _go_on_later(self) -> None:
         """Other connections have their turn; then this one goes on. While the transport is full, `writable` does it."""
-        if not self._is_due and not self._host.writing_paused:
+        if not self._is_due and not self._connection.writing_paused:
             self._is_due = True
             # Asked before, the flush of what was given so far runs first, and may find the transport full.
-            self._host.wake()
-            self._host.env.call_soon(self._go_on_when_due)
+            self._connection.wake()
+            self._connection.env.call_soon(self._go_on_when_due)
 
     def _go_on_when_due(self) -> None:
         self._is_due = False
@@ -110,4 +121,4 @@ class TurnShare:
         self._timer = None
         self._holders = {sharer: None for sharer in list(self._holders) if sharer.drop_stale_run()}
         if self._holders:
-            self._timer = self._host.env.call_later(HELD_RUN_MS, self._look_at_runs)
+            self._timer = self._connection.env.call_later(HELD_RUN_MS, self._look_at_runs)

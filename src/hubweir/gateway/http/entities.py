@@ -34,13 +34,13 @@ from hubweir.gateway.http.atom import (
 )
 from hubweir.gateway.http.description_xml import WantedHub, read_group, read_hub
 from hubweir.gateway.http.exchange import Request, Response, Room, answer_of
+from hubweir.gateway.http.route import Match
 from hubweir.gateway.http.strict_xml import XML_BYTES
 from hubweir.namespace.descriptions import DAY_MS, EventHubDescription
 from hubweir.namespace.error_text import entity_not_found, entity_uri, printable
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
-    from hubweir.gateway.http.router import Match
 
 T = TypeVar("T")
 

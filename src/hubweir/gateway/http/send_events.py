@@ -31,10 +31,10 @@ from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_prop
 from hubweir.gateway.http.event_json import JSON_BYTES, EventBatch, is_batch, read_batch
 from hubweir.gateway.http.event_message import Event, Publication, publication
 from hubweir.gateway.http.exchange import Request, Response, Room, too_large
+from hubweir.gateway.http.route import Match
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
-    from hubweir.gateway.http.router import Match
 
 # The service's own default for the query parameter `timeout`. The outcome comes long before, or is not known.
 ANSWER_WAIT_S = 60.0

@@ -1,30 +1,9 @@
-"""Connections as a whole: how they come, how the service lets them go, what links of one do to another."""
+"""Connections as a whole: what links of one do to another, and what ends them."""
 
 from __future__ import annotations
 
 from hubweir.gateway.amqp.tests.world import World, event
 from hubweir.gateway.settings import GatewaySettings
-
-
-def test_a_stopping_gateway_tells_every_peer_and_says_when_all_are_gone() -> None:
-    world = World()
-    peers = [world.trusted_peer() for _ in range(3)]
-    for peer in peers:
-        peer.sender("hub")
-    done: list[bool] = []
-    world.gateway.process.close_all(lambda: done.append(True))
-    world.run_for(50)
-    assert done == [True]
-    assert world.gateway.connection_count == 0
-    for peer in peers:
-        (closed,) = [entry for entry in peer.side.events if type(entry).__name__ == "Closed"]
-        assert closed.error.condition == "amqp:connection:forced"
-
-
-def test_without_connections_there_is_nothing_to_wait_for() -> None:
-    done: list[bool] = []
-    World().gateway.process.close_all(lambda: done.append(True))
-    assert done == [True]
 
 
 def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_not() -> None:

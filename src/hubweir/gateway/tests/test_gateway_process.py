@@ -27,7 +27,7 @@ class Two:
         self.world = World(hubs={"hub": 1}, settings=GatewaySettings(namespace="plain", hosts=HOSTS["plain"]))
         self.plain = self.world.gateway
         self.large: Gateway = further_namespace(self.world, "large", HOSTS["large"], key="large key", **settings)
-        self.process = self.plain.process
+        self.process = self.world.process
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def test_a_good_token_of_one_namespace_is_refused_by_the_other_whatever_host_it_
 def test_each_namespace_counts_its_own_connections_and_the_process_all(two: Two) -> None:
     peers = [peer_of(two.world, name) for name in ("plain.example", "large.example", "large", "10.0.0.1")]
     assert (two.plain.connection_count, two.large.connection_count) == (2, 2)
-    assert two.process.connection_count == 4
+    assert two.world.connections.count == 4
     peers[1].cut()
-    assert (two.plain.connection_count, two.large.connection_count, two.process.connection_count) == (2, 1, 3)
+    assert (two.plain.connection_count, two.large.connection_count, two.world.connections.count) == (2, 1, 3)
 
 
 def test_a_quota_of_connections_holds_in_its_namespace_however_a_connection_came_to_it() -> None:

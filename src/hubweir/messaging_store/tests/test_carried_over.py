@@ -103,3 +103,43 @@ def test_a_relaxed_log_writes_controls_again_that_it_has_shown_when_their_sync_f
     assert bench.log.lease.writer_epoch == 2, "the sync failed, and a new segment was made"
     bench.reopen(power_cut=True)
     assert FENCE in controls(bench)
+
+
+def fence(producer: int, says: bytes) -> bytes:
+    return producer.to_bytes(8, "big", signed=True) + says
+
+
+@pytest.mark.parametrize("durability", Durability)
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_of_the_fences_of_one_producer_the_newest_is_carried_over_where_it_stood(
+    make_bench: Any, power_cut: bool, durability: Durability
+) -> None:
+    bench = make_bench(durability=durability)
+    expired = (CONTROL_EXPIRED_PRODUCERS, b"gone")
+    for control, body in (
+        (CONTROL_PRODUCER_FENCE, fence(1, b"old")),
+        (CONTROL_PRODUCER_FENCE, fence(-2, b"only")),
+        expired,
+        (CONTROL_PRODUCER_FENCE, fence(1, b"new")),
+        expired,
+    ):
+        write(bench, control, body)
+    bench.env.run_for(2_000)
+    bench.reopen(power_cut=power_cut)
+    left = [(CONTROL_PRODUCER_FENCE, fence(-2, b"only")), expired, (CONTROL_PRODUCER_FENCE, fence(1, b"new")), expired]
+    write(bench, CONTROL_EXPIRED_PRODUCERS, b"a segment is there")
+    assert controls(bench) == [*left, (CONTROL_EXPIRED_PRODUCERS, b"a segment is there")]
+
+
+def test_a_log_that_gets_fences_at_every_start_and_no_record_does_not_grow(bench: Any) -> None:
+    sizes = []
+    for start in range(30):
+        for producer in (7, 8):
+            write(bench, CONTROL_PRODUCER_FENCE, fence(producer, b"%2d" % start))
+        sizes.append(sum(segment.end_position for segment in bench.log._state.segments))
+        bench.reopen()
+    assert set(sizes[1:]) == {sizes[1]}, sizes
+    carried, last = (
+        [(CONTROL_PRODUCER_FENCE, fence(producer, says)) for producer in (7, 8)] for says in (b"28", b"29")
+    )
+    assert controls(bench) == carried + last

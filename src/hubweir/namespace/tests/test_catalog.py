@@ -7,6 +7,7 @@ import pytest
 
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import (
     ChangeHub,
@@ -52,6 +53,7 @@ HISTORY: list[Operation] = [
     SetGroups("1" * 32, ("$Default", "g")),
     SetGroups("1" * 32, ("$Default", "g", "h"), GroupDetails("h", 9)),
     SetGroups("1" * 32, ("$Default", "g", "h"), GroupDetails("g", 7, 10, "mine")),
+    ChangeHub("1" * 32, 7_200_000, Durability.RELAXED, capture=CaptureDescription(enabled=True, container="films")),
     SetGroups("1" * 32, ("$Default", "g")),
     SetRevoked("1" * 32, ("p",)),
     SetRules("1" * 32, (RULE,)),
@@ -62,6 +64,19 @@ HISTORY: list[Operation] = [
     RecordUsage(((3_600_000, 2, 5), (7_200_000, 3, 1)), 0),
     RecordUsage(((7_200_000, 3, 9), (10_800_000, 3, 0)), 7_200_000),
 ]
+
+
+def test_a_catalog_of_before_capture_is_read() -> None:
+    """Its records have no such field: nothing is captured."""
+    description = msgspec.to_builtins(EventHubDescription("Hub", 1))
+    del description["capture"]
+    created = {"type": "intend-create", "hub_id": "1" * 32, "description": description, "placements": [PLACED[0]]}
+    changed = {"type": "change-hub", "hub_id": "1" * 32, "retention_ms": 3_600_000, "durability": 1}
+    catalog = Catalog()
+    for operation in (created, changed):
+        catalog.apply(decode_operation(b"\x01" + msgspec.msgpack.encode(operation)))
+    [hub] = catalog.hubs()
+    assert (hub.description.capture, hub.description.retention_ms) == (None, 3_600_000)
 
 
 def replay(operations: list[Operation]) -> Catalog:

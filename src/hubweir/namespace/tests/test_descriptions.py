@@ -6,6 +6,7 @@ from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.namespace.descriptions import (
     GROUPS_PER_HUB_MAX,
     MESSAGE_SIZE_LIMIT_BYTES,
+    PARTITIONS_MOST,
     RETENTION_DEFAULT_MS,
     RETENTION_MAX_MS,
     RETENTION_MIN_MS,
@@ -49,6 +50,15 @@ def test_values_over_the_limits_are_refused_with_hub_value_and_range(hub: EventH
         check_event_hub(hub)
     assert refused.value.condition is ARGUMENT_OUT_OF_RANGE
     assert needle in refused.value.text
+
+
+def test_more_partitions_are_legal_where_they_are_allowed_and_the_refusal_says_how() -> None:
+    many = EventHubDescription("h", PARTITIONS_MOST)
+    assert check_event_hub(many, PARTITIONS_MOST) == many
+    for count, allowed, way_out in ((1_024, 32, True), (1_025, 32, False), (1_025, 1_024, False)):
+        with pytest.raises(ServiceError, match=f"partition_count is {count}; 1 to {allowed} are allowed") as refused:
+            check_event_hub(EventHubDescription("h", count), allowed)
+        assert ("up to 1024 when the service runs with --allow-more-partitions" in refused.value.text) is way_out
 
 
 def test_the_defaults_are_those_of_the_service() -> None:

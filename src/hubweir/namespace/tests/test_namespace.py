@@ -232,7 +232,7 @@ def test_quotas_of_a_profile_hold_at_their_limit(start: Any) -> None:
     for number in range(10):
         process.create(f"hub{number}", 1)
     hub = EventHubDescription("one-more", 1)
-    assert "profile 'basic', which is 10" in refused(
+    assert "the quota of profile 'basic' is 10" in refused(
         process, lambda done: process.namespace.begin_create_hub(hub, [0], done), RESOURCE_LIMIT
     )
     refused(process, lambda done: process.namespace.add_consumer_group("hub1", "g", done), RESOURCE_LIMIT)

@@ -4,7 +4,7 @@ import pytest
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
-from hubweir.namespace.descriptions import DAY_MS, RETENTION_MAX_MS
+from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, RETENTION_MAX_MS
 from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
 
 
@@ -52,3 +52,27 @@ def test_capture_is_sold_from_the_standard_tier_on() -> None:
         PROFILES[name].check_capture("h", None)
         with pytest.raises(ServiceError, match="no capture"):
             PROFILES[name].check_capture("h", on)
+
+
+def test_a_refusal_names_the_hub_both_figures_and_what_to_do() -> None:
+    basic = PROFILES["basic"]
+    for over, text in (
+        (
+            lambda: basic.check_hub_count(11),
+            "The namespace would have 11 event hubs; the quota of profile 'basic' is 10.",
+        ),
+        (
+            lambda: basic.check_group_count("h", 2),
+            "Event hub 'h' would have 2 consumer groups, $Default included; the quota of profile 'basic' is 1.",
+        ),
+        (
+            lambda: basic.check_retention("h", 2 * DAY_MS),
+            "Event hub 'h' would keep events for 2 days; the quota of profile 'basic' is 1 day.",
+        ),
+        (lambda: basic.check_retention("h", 25 * HOUR_MS), "for 25 hours; "),
+        (lambda: basic.check_retention("h", DAY_MS + 1), "for 86400001 ms; "),
+    ):
+        with pytest.raises(ServiceError) as refused:
+            over()
+        assert text in refused.value.text
+        assert refused.value.text.endswith("under another profile (serve --profile, Sku in a Config.json).")

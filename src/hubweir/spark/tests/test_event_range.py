@@ -118,8 +118,8 @@ def test_connection_that_breaks_in_the_middle_is_not_seen(
     numbers: list[int] = []
     for batch in reading:
         numbers += batch["sequenceNumber"].to_pylist()
-        inner = event_range.client_of(options)._client
-        event_range.client_of(options)._thread._loop.call_soon_threadsafe(inner._connection._abort)  # type: ignore[union-attr]
+        client = event_range.client_of(options)
+        client._thread._loop.call_soon_threadsafe(client._client._connection._connection._abort)  # type: ignore[union-attr]
     assert numbers == list(range(30_000))
 
 

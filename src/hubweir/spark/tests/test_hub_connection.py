@@ -1,9 +1,8 @@
-import gc
 import os
 from collections.abc import Callable
 
 from hubweir.spark import hub_connection
-from hubweir.spark.hub_connection import client_of, close_clients, freeze_garbage
+from hubweir.spark.hub_connection import client_of, close_clients
 from hubweir.spark.options import parse_options
 
 NewHub = Callable[..., str]
@@ -35,16 +34,3 @@ def test_least_used_client_is_closed(options_of: OptionsOf) -> None:
     found = [parse_options(options_of(f"nowhere-{number}"), is_stream=False) for number in range(10)]
     clients = [client_of(options) for options in found]
     assert [client._is_closed for client in clients] == [True, True, *[False] * 8]
-
-
-def test_garbage_is_frozen_once_a_process() -> None:
-    try:
-        freeze_garbage()
-        assert gc.get_freeze_count() > 0
-        frozen = gc.get_freeze_count()
-        kept = [[] for _ in range(1000)]  # type: list[list[int]]
-        freeze_garbage()
-        assert gc.get_freeze_count() == frozen and kept
-    finally:
-        gc.unfreeze()
-        hub_connection._frozen.clear()

@@ -7,7 +7,6 @@ from typing import Any
 
 from hubweir.amqp.transport.settings import EndpointSettings
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World
-from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
@@ -30,7 +29,7 @@ def further_namespace(world: World, name: str, hosts: HostNames, *, key: str = K
     namespace = Namespace(world.catalog.create_log(world.env.new_id()), world.env, host=name)
     world.wait(lambda done: namespace.name_namespace(name, done))
     values = GatewaySettings(namespace=name, host_name=f"{name}.example", hosts=hosts, **settings)
-    gateway = Gateway(world.env, namespace, Brokers([world.gate]), values, process=world.gateway.process)
+    gateway = Gateway(world.process, namespace, values)
     for rule, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND)):
         made = AuthorizationRuleDescription(rule, rights, Secret(key), Secret(""))
         world.wait(partial(namespace.set_rule, None, made))

@@ -87,7 +87,11 @@ def test_a_replaced_key_ends_the_links_that_stand_on_it(world: World, peer: Peer
     neighbour = other.sender("hub")
     world.set_rule("sender", Rights.SEND, key="another key")
     world.run_for(50)
-    assert peer.refusal(link).condition == "amqp:unauthorized-access"
+    error = peer.refusal(link)
+    assert error.condition == "amqp:unauthorized-access"
+    assert error.description.startswith("Unauthorized access. 'Send' claim(s) are required to perform this operation")
+    assert "rule or the key that it rested on was changed or removed" in error.description
+    assert "xpired" not in error.description
     assert other.is_attached(neighbour)
 
 
@@ -150,7 +154,9 @@ def test_a_link_by_certificate_ends_with_the_certificate_and_the_grace_and_not_b
     assert peer.is_attached(link)
     assert not peer.is_attached(peer.sender("hub"))  # no new one within the grace
     peer.run(2_000)
-    assert peer.refusal(link).condition == "amqp:unauthorized-access"
+    error = peer.refusal(link)
+    assert error.condition == "amqp:unauthorized-access"
+    assert "The client's certificate has expired" in error.description and "oken" not in error.description
     assert peer.put_token(HUB)[0] == 202  # the connection stays
     assert peer.is_attached(peer.sender("hub"))
 

@@ -38,9 +38,8 @@ def test_open_names_the_namespace_and_who_names_none_has_the_default(
 
 
 def test_a_websockets_host_counts_until_amqp_names_another(world: World) -> None:
-    process = world.gateway.process
-    assert process.new_connection("a test", "large.example:443")[1].gateway.settings.namespace == "large"
-    _, host = process.new_connection("a test", LARGE)
+    assert world.connections.new("a test", "large.example:443")[1].gateway.settings.namespace == "large"
+    _, host = world.connections.new("a test", LARGE)
     host.choice.named(PLAIN)
     assert host.gateway is world.gateway
     host.choice.named("10.0.0.1")  # leads nowhere: what was named before stands

@@ -53,7 +53,7 @@ def test_what_is_no_message_is_rejected_and_the_link_goes_on(world: World, peer:
     assert [outcome for _, _, outcome in sorted(peer.outcomes(ask))] == expected
     assert len(peer.received(reply)) == 1
     assert peer.is_attached(ask)
-    assert world.gateway.process.budget.used == 0
+    assert world.process.budget.used == 0
 
 
 def test_a_request_over_the_limit_is_rejected_and_the_link_goes_on(peer: Peer) -> None:
@@ -73,7 +73,7 @@ def test_a_request_without_a_link_for_its_answer_is_done_and_harms_nothing(world
     peer.run(200)
     assert [outcome for _, _, outcome in peer.outcomes(ask)] == ["accepted"]
     assert peer.is_attached(ask)
-    assert world.gateway.process.budget.used == 0
+    assert world.process.budget.used == 0
 
 
 def test_credit_is_topped_up_so_that_a_client_may_ask_for_ever(world: World, peer: Peer) -> None:
@@ -84,7 +84,7 @@ def test_credit_is_topped_up_so_that_a_client_may_ask_for_ever(world: World, pee
         peer.run(1)
     peer.run(200)
     assert len(peer.received(reply)) == 5 * world.gateway.settings.request_credit
-    assert world.gateway.process.budget.used == 0
+    assert world.process.budget.used == 0
 
 
 def test_only_text_is_a_text_property() -> None:

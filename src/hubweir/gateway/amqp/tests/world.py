@@ -23,8 +23,10 @@ from hubweir.broker.broker import Broker
 from hubweir.broker.commands import Answer, Command, Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
+from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
@@ -91,9 +93,11 @@ class World:
         self.broker = Broker(self.env, self.store, self.counters)
         self.broker.start()
         self.gate = Gate(self.broker)
-        self.gateway = Gateway(
-            self.env, self.namespace, Brokers([self.gate]), settings or GatewaySettings(), counters=self.counters
-        )
+        values = settings or GatewaySettings()
+        budget, brokers = values.process_budget_bytes, Brokers([self.gate])
+        self.process = GatewayProcess(self.env, brokers, budget_bytes=budget, counters=self.counters)
+        self.connections = Connections(self.process)
+        self.gateway = Gateway(self.process, self.namespace, values)
         self.problems = self.wait(self.gateway.keeper.start)
         if not ids:
             for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):
@@ -156,7 +160,7 @@ class Peer:
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
         self.endpoint = self.side.endpoint
-        self.server, self.host = world.gateway.process.new_connection("a test")
+        self.server, self.host = world.connections.new("a test")
         self.reading_paused = False
         self.transport_full = False
         self.is_cut = False
@@ -328,8 +332,7 @@ def put_token(audience: str, token: object, *, kind: str = "servicebus.windows.n
 def status_of(answer: Message) -> tuple[int, str]:
     said = answer.application_properties or {}
     code, text = said["status-code"], said["status-description"]
-    assert isinstance(code, int)
-    assert isinstance(text, str)
+    assert isinstance(code, int) and isinstance(text, str)
     return code, text
 
 

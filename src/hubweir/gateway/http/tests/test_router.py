@@ -3,7 +3,8 @@
 import pytest
 
 from hubweir.gateway.http.problem import HttpRefusal
-from hubweir.gateway.http.router import ROUTES, Route, find_route
+from hubweir.gateway.http.route import Route
+from hubweir.gateway.http.router import ROUTES, find_route
 
 
 def path_of(route: Route) -> tuple[str, ...]:

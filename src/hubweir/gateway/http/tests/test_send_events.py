@@ -221,7 +221,7 @@ async def one_post(world: World, body: bytes) -> Answer:
         "type": "http", "method": "POST", "raw_path": b"/hub/messages", "query_string": b"", "headers": headers,
         "scheme": "http",
     }  # fmt: skip
-    await Application(world.gateway.process, lambda: True)(scope, receive, send)
+    await Application(world.process, lambda: True)(scope, receive, send)
     start, body_message = sent
     return Answer(start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, body_message["body"])
 

@@ -39,7 +39,7 @@ def test_requests_over_the_units_get_503_with_the_time_to_wait_and_leave_nothing
         if answer.status == 503:
             assert answer.headers["retry-after"] == str(BUSY_WAIT_S)
             assert "Error code: 50002" in answer.text
-    assert world.gateway.process.budget.used == 0
+    assert world.process.budget.used == 0
     usage = HourUsage(*world.gateway.units.hours()[-1])
     assert usage.refused_events == statuses.count(503)
 

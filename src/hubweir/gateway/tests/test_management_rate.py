@@ -3,7 +3,7 @@
 import pytest
 
 from hubweir.errors import SERVER_BUSY, ServiceError
-from hubweir.gateway.amqp.management_rate import ManagementRate
+from hubweir.gateway.management_rate import ManagementRate
 
 
 def taken(rate: ManagementRate, asked: int, now_ms: int) -> int:

@@ -1,0 +1,93 @@
+"""The AMQP connections of one process: made as peers come, told what brokers push, closed together when it stops.
+
+Connections have numbers in the process, whichever namespace they are for, since brokers know them by their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hubweir.amqp.endpoint import Endpoint
+from hubweir.amqp.transport.settings import EndpointSettings, Role
+from hubweir.broker.commands import ConfirmReaderClosed, Push, ReaderClosed
+from hubweir.errors import CONNECTION_FORCED, ServiceError
+from hubweir.gateway.amqp.connection_host import ConnectionHost
+from hubweir.gateway.brokers import BrokerClient
+from hubweir.gateway.gateway_process import GatewayProcess
+
+
+class Connections:
+    """See the module's text. Made once for a process: brokers push to it from then on."""
+
+    def __init__(self, process: GatewayProcess) -> None:
+        self._process = process
+        self._hosts: dict[int, ConnectionHost] = {}
+        self._next_connection = 1
+        self._on_all_closed: Callable[[], None] | None = None
+        for broker in process.brokers:
+            broker.listen(self._push_listener(broker))
+
+    @property
+    def count(self) -> int:
+        """How many connections there are, of all namespaces."""
+        return len(self._hosts)
+
+    def new(self, peer: str, host: str = "") -> tuple[Endpoint, ConnectionHost]:
+        """An endpoint and a host for a connection that was accepted from peer (for logs). Give both to a driver.
+
+        host: what the peer named before AMQP began (WebSockets); in AMQP it may name another.
+        """
+        known = self._process.default.settings
+        settings = EndpointSettings(
+            container_id=known.container_id,
+            max_frame_size=known.max_frame_size_bytes,
+            idle_timeout_ms=known.idle_timeout_ms,
+            first_link_deadline_ms=known.unauthorized_connection_ms,
+            linkless_timeout_ms=known.linkless_connection_ms,
+            describe_error=lambda text: connection.gateway.describe(text),
+            # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
+            # string holds a ready signature.
+            sasl_may_be_left_out=True,
+        )
+        endpoint = Endpoint(Role.SERVER, settings, now_ms=self._process.env.monotonic_ms())
+        connection_id = self._next_connection
+        self._next_connection += 1
+        connection = ConnectionHost(self._process, endpoint, connection_id, peer, on_over=self._ended)
+        self._hosts[connection_id] = connection
+        self._process.counters.add("gateway.connections_accepted")
+        self._process.counters.set("gateway.connections", len(self._hosts))
+        connection.choice.named(host)
+        return endpoint, connection
+
+    def _ended(self, host: ConnectionHost) -> None:
+        """A host says that its connection is over."""
+        self._hosts.pop(host.owner.connection, None)
+        self._process.counters.set("gateway.connections", len(self._hosts))
+        if not self._hosts and self._on_all_closed is not None:
+            on_all_closed, self._on_all_closed = self._on_all_closed, None
+            on_all_closed()
+
+    def close_all(self, on_done: Callable[[], None]) -> None:
+        """Tell every peer that the service stops; on_done when the last connection is over. Clients connect again."""
+        if not self._hosts:
+            on_done()
+            return
+        self._on_all_closed = on_done
+        text = "The service is stopping. Connect again."
+        for host in list(self._hosts.values()):
+            host.close(ServiceError(CONNECTION_FORCED, text))
+
+    def _push_listener(self, broker: BrokerClient) -> Callable[[Push], None]:
+        def pushed(push: Push) -> None:
+            if isinstance(push, ReaderClosed) and push.owner.process == self._process.process_id:
+                host = self._hosts.get(push.owner.connection)
+                if host is not None:
+                    host.reader_closed(broker, push)
+                # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.
+                self._process.env.call_soon(lambda: broker.submit(ConfirmReaderClosed(push.reader_id), _nothing))
+
+        return pushed
+
+
+def _nothing(answer: object) -> None:
+    """The answer of a command that nobody waits for."""

@@ -1,0 +1,41 @@
+"""The table's options, Delta's names for files, and when compaction is due."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+from pyspark.sql.types import StructType
+
+from hubweir.pipelines.lake_files import LakeFile
+from hubweir.pipelines.lake_sink import PARQUET, LakeDataSource, LakeWriter, delta_file
+from hubweir.spark.errors import IllegalOption
+
+
+def test_a_table_needs_a_path_and_the_columns_of_its_folders() -> None:
+    part = StructType().add("body", "binary").add("date", "string")
+    whole = StructType(list(part.fields)).add("hour", "integer")
+    for options, schema in (({}, whole), ({"path": "x"}, part)):
+        with pytest.raises(IllegalOption, match="needs the option path, and the columns date and hour"):
+            LakeDataSource(options).streamWriter(schema, False)
+    assert isinstance(LakeDataSource({"path": "x"}).streamWriter(whole, False), LakeWriter)
+
+
+def test_delta_is_told_what_lets_it_skip_a_file() -> None:
+    found = delta_file(LakeFile("a", "2026-01-31", 7, 99, 3, 5, 7))
+    assert found.partition == {"date": "2026-01-31", "hour": "7"}
+    assert found.stats == {"numRecords": 3, "minValues": {"sequenceNumber": 5}, "maxValues": {"sequenceNumber": 7}}
+    assert delta_file(LakeFile("a", "2026-01-31", 7, 99, 3)).stats == {"numRecords": 3}
+
+
+def test_folders_are_looked_through_once_a_minute_whatever_process_commits(tmp_path: Path) -> None:
+    def is_due() -> bool:
+        return LakeWriter(tmp_path / "lake", PARQUET, 0)._is_due()
+
+    assert [is_due(), is_due()] == [True, False]
+    mark = tmp_path / "lake" / ".compacted"
+    os.utime(mark, (mark.stat().st_mtime - 61,) * 2)
+    assert is_due()

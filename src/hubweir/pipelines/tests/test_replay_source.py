@@ -1,0 +1,93 @@
+"""Where a replay's batches end and which task reads what, without Spark running."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from hubweir.pipelines.captured_history import HistoryFile
+from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader
+from hubweir.spark.offsets import Bounds
+from hubweir.spark.options import ReadOptions
+from hubweir.spark.range_partition import RangePartition
+
+# Partition 0 has three files up to 300; the hub has 250 to 400. Partition 1 has no file; the hub has 0 to 50.
+ENDS = {"0": 300}
+
+
+class Captured(History):
+    """Files that are nowhere."""
+
+    def of(self, partition_id: str) -> list[HistoryFile]:
+        files = [HistoryFile(f"f{start}", 1, "0", start, start + 100) for start in (0, 100, 200, 300)]
+        return files if partition_id == "0" else []
+
+
+class Hub:
+    """What the hub holds."""
+
+    def bounds(self) -> dict[str, Bounds]:
+        return {"0": Bounds(250, 400), "1": Bounds(0, 50)}
+
+    def resolve(self, positions: Any, *, option: str) -> dict[str, int]:
+        return {"0": 250, "1": 0}
+
+    def kept(self, wanted: Any, bounds: Bounds) -> Any:
+        assert wanted.start >= bounds.low, "what is history must not be asked of the hub"
+        return wanted
+
+
+def reader() -> ReplayReader:
+    made = ReplayReader(ReadOptions("secret", "hub"), ("body",), Captured("", "", {}), ENDS)
+    made._hub = Hub()  # type: ignore[assignment]
+    return made
+
+
+def tasks(start: dict[str, Any], end: dict[str, Any]) -> list[tuple[str, int, int]]:
+    """(files or partition, first, end) of each task."""
+    found = []
+    for each in reader().partitions(start, end):
+        if isinstance(each, HistoryPartition):
+            found.append(("+".join(file.path for file in each.files), each.start, each.end))
+        else:
+            assert isinstance(each, RangePartition)
+            found += [(one.partition_id, one.start, one.end) for one in each.ranges]
+    return found
+
+
+def test_a_replay_starts_with_the_oldest_file_or_where_the_hub_starts() -> None:
+    assert reader().initialOffset() == {"0": 0, "1": 0, "initial": True}
+
+
+@pytest.mark.parametrize(
+    ("at", "limit", "end"),
+    [
+        (0, ReadAllAvailable(), 300),
+        (0, ReadMaxRows(200), 200),
+        (0, ReadMaxRows(7), 100),
+        (100, ReadMaxRows(199), 200),
+        (250, ReadMaxRows(7), 300),
+    ],
+)
+def test_batches_of_history_are_whole_files_and_the_live_ones_wait(at: int, limit: Any, end: int) -> None:
+    assert reader().latestOffset({"0": at, "1": 0}, limit) == {"0": end, "1": 0}
+
+
+def test_behind_history_the_hub_goes_on() -> None:
+    assert reader().latestOffset({"0": 300, "1": 0}, ReadAllAvailable()) == {"0": 400, "1": 50}
+
+
+def test_history_is_read_from_files_and_the_rest_from_the_hub() -> None:
+    assert tasks({"0": 0, "1": 0}, {"0": 200, "1": 0}) == [("f0+f100", 0, 200)]
+    assert tasks({"0": 200, "1": 0}, {"0": 310, "1": 5}) == [("f200", 200, 300), ("0", 300, 310), ("1", 0, 5)]
+    # What was captured behind the noted end is read from the hub all the same: a repeated batch has the same tasks.
+    assert tasks({"0": 300, "1": 0}, {"0": 400, "1": 0}) == [("0", 300, 400)]
+
+
+def test_the_first_batch_has_its_true_start_in_its_end() -> None:
+    end = {"0": 100, "1": 0, "from": {"0": 0, "1": 0}}
+    assert tasks({"0": 50, "1": 9, "initial": True}, end) == [("f0", 0, 100)]
