@@ -18,11 +18,11 @@ from pyspark.sql.types import StructType
 
 from hubweir.spark.data_source import EventHubsDataSource, columns_of
 from hubweir.spark.event_range import read_ranges
-from hubweir.spark.hub_connection import freeze_garbage
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions, parse_options
 from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.worker_process import freeze_garbage
 
 # Of the official client: enough that no round trip is waited for.
 _PREFETCH = 3_000
