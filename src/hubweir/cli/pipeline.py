@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from hubweir.cli.session import DEVELOPMENT
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.description import CHECKPOINTS, Description, describe, read_file, with_settings
 from hubweir.pipelines.fields import Field
-from hubweir.pipelines.run_status import PartitionStatus, RunStatus, known_checkpoints, read_status
+from hubweir.pipelines.run_status import RUNNING, PartitionStatus, RunStatus, known_checkpoints, read_status
 
 INSTALL = (
     "a pipeline runs on PySpark, which is not installed: pip install hubweir[spark]; "
@@ -106,7 +108,7 @@ def status(checkpoint: Path | None, as_json: bool, connection_string: str) -> No
         click.echo(f"no pipeline has run here: there is none in {CHECKPOINTS}; --checkpoint DIR names another place")
     for each, as_of in found:
         click.echo(
-            f"{each.name} ({each.pipeline}): {each.state}, batch {each.batch}, {each.events_per_s:,.0f} events/s, "
+            f"{each.name} ({each.pipeline}): {_state(each)}, batch {each.batch}, {each.events_per_s:,.0f} events/s, "
             f"behind {each.behind:,} {as_of}"
         )
         if each.failure:
@@ -115,8 +117,23 @@ def status(checkpoint: Path | None, as_json: bool, connection_string: str) -> No
         table(("partition", "next", "behind"), rows)
 
 
+def _state(status: RunStatus) -> str:
+    """Running, stopped or failed; of one that says it runs and does not, on this machine, that it was killed."""
+    if status.state == RUNNING:
+        try:
+            os.kill(status.pid, 0)
+        except ProcessLookupError:
+            return "killed"
+        except OSError:
+            return RUNNING  # somebody else's process
+    return status.state
+
+
 def _now(status: RunStatus, connection_string: str) -> tuple[RunStatus, str]:
     """The status with what the hub holds now, when its namespace answers; else as the last batch saw it."""
+    # Another namespace may have a hub of that name, with other numbers.
+    if ConnectionString.parse(connection_string).endpoint != status.endpoint:
+        return status, "when it last looked"
     retry = RetryPolicy(attempts=1, first_s=0.1, longest_s=0.1)
     try:
         with BlockingEventHubClient.from_connection_string(

@@ -30,7 +30,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """One run. batch: -1 before the first. events: read in this run. updated_ms: since 1970."""
+    """One run. batch: -1 before the first. events: read in this run. updated_ms: since 1970. endpoint: of the hub."""
 
     name: str
     pipeline: str
@@ -43,6 +43,7 @@ class RunStatus:
     events_per_s: float = 0.0
     partitions: Mapping[str, PartitionStatus] = field(default_factory=dict)
     failure: str = ""
+    endpoint: str = ""
 
     @property
     def behind(self) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
@@ -92,10 +93,11 @@ class Run:
         if self._folder is None:
             return
         its = self._description
-        hub = parse_options(its.source, is_stream=True).event_hub
+        options = parse_options(its.source, is_stream=True)
+        endpoint = ConnectionString.parse(options.connection_string).endpoint
         status = RunStatus(
-            its.name, its.pipeline, hub, state, os.getpid(), int(time.time() * 1000), self._batch, self.events,
-            round(self._events_per_s, 1), self._partitions, failure,
+            its.name, its.pipeline, options.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
+            self.events, round(self._events_per_s, 1), self._partitions, failure, endpoint,
         )  # fmt: skip
         write_status(self._folder, status)
 
@@ -135,7 +137,7 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
 def first_line(error: Exception) -> str:
     """What of an error a person wants: the last line of the Python traceback that Spark's text holds, or the first."""
     lines = [line.strip() for line in str(error).partition("\n===")[0].splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[A-Za-z_][\w.]*\.[A-Za-z_]\w*: ", line)]
+    errors = [line for line in lines if re.match(r"[\w.]*(\.\w+|Error|Exception): ", line)]
     own = [line.partition(": ")[2] for line in errors if line.startswith("hubweir.")]
     found = (own or errors or lines[:1] or [type(error).__name__])[-1]
     return re.sub(r"\s*(SQLSTATE: \w+\s*)+$", "", found)

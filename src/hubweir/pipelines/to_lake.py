@@ -6,10 +6,13 @@ beside them. Without one it has the source's columns. Each event is in the table
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter
 
+from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.lake_sink import NAME, LakeDataSource
 from hubweir.spark.json_view import with_json_value
@@ -20,10 +23,21 @@ def start(job: Job) -> DataStreamWriter:
     events = job.events()
     if schema := job.text("schema"):
         parsed = with_json_value(events, schema)
-        own = [name for name in parsed.select("value.*").columns if name not in events.columns]
-        events = parsed.select(*events.columns, *(f.col(f"value.{name}") for name in own))
+        own = parsed.select("value.*").columns
+        check_columns(own, (*events.columns, "date", "hour"))
+        events = parsed.select(*events.columns, *(f.col(f"value.`{name}`") for name in own))
     compact_after_s = job.sink_number("compactAfter") if job.flag("compact") else None
     return into_lake(job, events, compact_after_s)
+
+
+def check_columns(own: Sequence[str], taken: Sequence[str]) -> None:
+    """IllegalDescription when the schema has a column that the table has already."""
+    folded = {name.lower() for name in taken}
+    if wrong := [name for name in own if name.lower() in folded]:
+        raise IllegalDescription(
+            f"parameters.schema: the table has a column {wrong[0]} itself; allowed: others than {', '.join(taken)}; "
+            "what is left out stays in the body"
+        )
 
 
 def into_lake(job: Job, events: DataFrame, compact_after_s: float | None) -> DataStreamWriter:

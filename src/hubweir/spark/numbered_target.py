@@ -160,6 +160,12 @@ class NumberedTarget:
             except ServiceError as error:
                 if error.condition in (NOT_IMPLEMENTED, RESOURCE_LIMIT):
                     raise NoNumbers(error.condition, error.text) from error
+                if error.condition is PRODUCER_EPOCH_STOLEN:
+                    raise ChangedRepeat(
+                        f"partition {self._partition_id} of event hub '{self._hub}' has rows of a later batch than "
+                        f"{self._work.round} of this query: its checkpoint was set back: begin another one. "
+                        f"Or this task came too late, and another one has done its work. {error.text}"
+                    ) from error
                 self._patience.rest(error)
             else:
                 return found

@@ -82,7 +82,7 @@ def targeted_rows(
     if status != ROWS_OK:
         raise IllegalRow(f"row {first_number + row} of the task {_refused(status, ids, row, partitions)}")
     if by_publisher:
-        order, starts = _without(order, starts, {row for rows in by_publisher.values() for row in rows})
+        order, starts = _without(order, starts, _given(publishers))
     return TargetedRows(rows, order, starts, by_publisher)
 
 
@@ -128,24 +128,40 @@ def _check_publishers(publishers: pa.Array, keys: pa.Array | None, ids: pa.Array
 
 
 def _rows_of_publishers(publishers: pa.Array) -> dict[str, array[int]]:
+    """The rows of each, as they stood. In Python once a publisher, not once a row."""
     if publishers.null_count == len(publishers):
         return {}
     coded = publishers.dictionary_encode()
+    rows = _numbers(pc.array_sort_indices(coded.indices))  # stable, rows without a publisher last
     found: dict[str, array[int]] = {}
-    for code, name in enumerate(coded.dictionary.to_pylist()):
+    first = 0
+    for name, count in _counts(coded):
         if name:
-            rows = pc.indices_nonzero(pc.fill_null(pc.equal(coded.indices, code), False)).cast(pa.int64())
-            found[name] = array("q", rows.buffers()[1].to_pybytes()[: 8 * len(rows)])
+            found[name] = rows[first : first + count]
+        first += count
     return found
 
 
-def _without(order: array[int], starts: array[int], gone: set[int]) -> tuple[array[int], array[int]]:
-    """The rows that no publisher has."""
-    kept, edges = array("q"), array("q", [0])
-    for start, end in zip(starts, starts[1:], strict=False):
-        kept.extend(row for row in order[start:end] if row not in gone)
-        edges.append(len(kept))
-    return kept, edges
+def _counts(coded: pa.DictionaryArray) -> list[tuple[str, int]]:
+    """Every publisher with how many rows it has, in the order of the codes."""
+    counted = {each["values"]: each["counts"] for each in pc.value_counts(coded.indices).to_pylist()}
+    return [(name, counted.get(code, 0)) for code, name in enumerate(coded.dictionary.to_pylist())]
+
+
+def _without(order: array[int], starts: array[int], published: pa.Array) -> tuple[array[int], array[int]]:
+    """The rows that no publisher has; published: of every row, whether one has it."""
+    rows = pa.array(order, pa.int64())
+    gone = published.take(rows)
+    before = array("q", [0]) + _numbers(pc.cumulative_sum(gone.cast(pa.int64())))
+    return _numbers(rows.filter(pc.invert(gone))), array("q", [start - before[start] for start in starts])
+
+
+def _numbers(found: pa.Array) -> array[int]:
+    """Integers without nulls as an array of our own."""
+    if not len(found):
+        return array("q")
+    numbers = memoryview(found.cast(pa.int64()).buffers()[1]).cast("B").cast("q")
+    return array("q", numbers[found.offset : found.offset + len(found)].tobytes())
 
 
 def _refused(status: int, ids: pa.Array | None, row: int, partitions: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from click.testing import CliRunner
 from hubweir.cli import pipeline as module
 from hubweir.cli.pipeline import pipeline
 from hubweir.pipelines.catalog import CATALOG
-from hubweir.pipelines.run_status import STOPPED, PartitionStatus, RunStatus, write_status
+from hubweir.pipelines.run_status import RUNNING, STOPPED, PartitionStatus, RunStatus, write_status
 from hubweir.testing.running_namespace import running_namespace
 
 NOWHERE = "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=r;SharedAccessKey=k;UseDevelopmentEmulator=true"
@@ -74,13 +76,29 @@ def test_status_asks_the_hub_how_far_it_is_now(tmp_path: Path) -> None:
         text = namespace.connection_string()
         with module.BlockingEventHubClient.from_connection_string(text, "hub") as client:
             client.sender(partition_id="1").send([b"x"] * 30)
-        status = RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, 3, 9, 1.0, {"1": PartitionStatus(9, 0)})
+        endpoint = module.ConnectionString.parse(text).endpoint
+        partitions = {"1": PartitionStatus(9, 0)}
+        status = RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, 3, 9, 1.0, partitions, endpoint=endpoint)
         write_status(tmp_path / "orders", status)
         said = CliRunner().invoke(
             pipeline, ["status", "--checkpoint", str(tmp_path / "orders"), "--connection-string", text]
         )
+        write_status(tmp_path / "other", replace(status, endpoint="sb://elsewhere"))
+        other = CliRunner().invoke(
+            pipeline, ["status", "--checkpoint", str(tmp_path / "other"), "--connection-string", text]
+        )
+    assert "behind 0 when it last looked" in other.output
     assert "behind 21 now" in said.output
     assert [line.split() for line in said.output.splitlines()[-2:]] == [["0", "0", "0"], ["1", "9", "21"]]
+
+
+def test_a_run_that_was_killed_is_told_from_one_that_runs(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    for pid, state in ((os.getpid(), "running"), (ended.pid, "killed")):
+        write_status(tmp_path / "orders", RunStatus("orders", "to-lake", "hub", RUNNING, pid, 0))
+        said = CliRunner().invoke(pipeline, ["status", "--checkpoint", str(tmp_path / "orders")])
+        assert f"orders (to-lake): {state}, batch -1" in said.output
 
 
 def test_no_pipelines_are_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

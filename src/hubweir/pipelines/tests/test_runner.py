@@ -34,5 +34,7 @@ def test_our_own_error_is_found_in_the_text_of_spark() -> None:
 def test_other_errors_give_the_line_that_ends_their_traceback_or_their_first() -> None:
     other = TRACEBACK.replace("hubweir.spark.errors.DataLoss", "pyarrow.lib.ArrowInvalid")
     assert first_line(RuntimeError(other)).startswith("pyarrow.lib.ArrowInvalid: 30 events")
+    other = TRACEBACK.replace("hubweir.spark.errors.DataLoss", "ImportError")
+    assert first_line(RuntimeError(other)).startswith("ImportError: 30 events")
     assert first_line(ValueError("short\nlong")) == "short"
     assert first_line(ValueError()) == "ValueError"

@@ -85,6 +85,14 @@ def test_a_link_that_ends_in_the_middle_is_opened_again(client: BlockingEventHub
     assert stored(client) == [list(range(300))]
 
 
+def test_a_checkpoint_that_was_set_back_is_refused(client: BlockingEventHubClient, options: WriteOptions) -> None:
+    NumberedTarget(client, options, Work("query", 5, 0), "0", Unsettled()).close()
+    with pytest.raises(
+        ChangedRepeat, match="has rows of a later batch than 4 of this query: its checkpoint was set back"
+    ):
+        NumberedTarget(client, options, Work("query", 4, 0), "0", Unsettled())
+
+
 def test_another_attempt_ends_this_one(client: BlockingEventHubClient, options: WriteOptions) -> None:
     unsettled = Unsettled()
     with closing(NumberedTarget(client, options, WORK, "0", unsettled)) as target:

@@ -1,3 +1,4 @@
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +51,21 @@ def test_rows_of_publishers_are_apart() -> None:
     found = targeted(4, publisher=["b", None, "a", "b"], partitionKey=["b", None, None, None], partition=["1"] * 4)
     assert {name: list(rows) for name, rows in found.publishers.items()} == {"a": [2], "b": [0, 3]}
     assert by_partition(found) == [[], [1], [], []]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_publishers_in_any_mix_have_their_rows_and_no_others(seed: int) -> None:
+    rng = Random(seed)
+    count = rng.randrange(1, 60)
+    names = [rng.choice([None, "", "a", "b", "c", "d"]) if seed else "a" for _ in range(count)]
+    partitions = [rng.choice("0123") for _ in names]
+    found = targeted(count, publisher=names, partition=partitions)
+    assert {name: list(rows) for name, rows in found.publishers.items()} == {
+        name: [row for row, each in enumerate(names) if each == name] for name in set(names) if name
+    }
+    assert by_partition(found) == [
+        [row for row, each in enumerate(names) if not each and partitions[row] == partition] for partition in "0123"
+    ]
 
 
 def test_columns_of_nulls_cost_nothing() -> None:

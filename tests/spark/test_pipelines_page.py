@@ -1,0 +1,64 @@
+"""What docs/pipelines.md shows works: its descriptions, its program, and its own words about what there is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.dataset as ds
+import pytest
+
+from hubweir.pipelines.catalog import CATALOG
+from hubweir.pipelines.description import describe
+from hubweir.pipelines.runner import Run
+from tests.spark.live_hub import Hub
+from tests.spark.test_page import TEXT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "pipelines.md").read_text()
+EXAMPLE, PROGRAM = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+(DESCRIPTION,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_runs(spark: SparkSession, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", EXAMPLE)
+    own = own.replace('"orders"', repr(hub.name))
+    for name in ("checkpoint", "lake"):
+        own = own.replace(f': "{name}"', f": {str(tmp_path / name)!r}")
+    exec(compile(own, "docs/pipelines.md", "exec"), {"__name__": "example"})
+    assert "behind 0, 3 in all" in capsys.readouterr().out
+    table = ds.dataset(tmp_path / "lake", format="parquet", partitioning="hive").to_table()
+    assert sum(filter(None, table["tea"].to_pylist())) == 3
+
+
+def test_the_description_is_one(hub: Hub) -> None:
+    raw = tomllib.loads(DESCRIPTION)
+    found = describe(raw, "orders.toml", connection_string=hub.namespace.connection_string())
+    assert (found.name, found.trigger_s, found.parameters["schema"]) == ("orders", 30.0, "tea int, coffee int")
+
+
+def test_a_program_of_ones_own_runs(
+    spark: SparkSession, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_counts_of_the_page.py").write_text(PROGRAM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    hub.send("0", 7)
+    raw = {
+        "pipeline": "own_counts_of_the_page:start",
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "source": hub.options(),
+        "sink": {"format": "noop"},
+    }
+    told: list[str] = []
+    one = Run(describe(raw, "test"), told.append)
+    one.run(spark, once=True)
+    assert one.events == 7 and told[0].startswith("own_counts_of_the_page.start: batch 0, 7 events")
+
+
+def test_every_pipeline_has_its_line_and_its_promise() -> None:
+    for name in CATALOG:
+        assert len(re.findall(rf"^\|.*`{name}`.*\|", PAGE, re.MULTILINE)) >= 2, name
