@@ -64,7 +64,7 @@ def test_a_circle_planted_in_a_copy_is_caught_and_named(tmp_path: Path) -> None:
     typed = (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hubweir.event_hub.partition import Partition\n"
     )
-    victim.write_text(typed + victim.read_text())
+    victim.write_text(lines + victim.read_text())
     other = tmp_path / "hubweir/event_hub/partition.py"
     other.write_text("from hubweir.event_hub.epoch import X\n" + other.read_text())
     (group,) = [group for group in circles(imports(tmp_path)) if not group & ENGINE]
