@@ -61,10 +61,8 @@ def test_files_import_each_other_in_no_circle_but_the_engines() -> None:
 def test_a_circle_planted_in_a_copy_is_caught_and_named(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src/hubweir", tmp_path / "hubweir", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     victim = tmp_path / "hubweir/event_hub/epoch.py"
-    typed = (
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hubweir.event_hub.partition import Partition\n"
-    )
-    victim.write_text(lines + victim.read_text())
+    lines = ("from typing import TYPE_CHECKING", "if TYPE_CHECKING:", "    from hubweir.event_hub import partition", "")
+    victim.write_text("\n".join(lines) + victim.read_text())
     other = tmp_path / "hubweir/event_hub/partition.py"
     other.write_text("from hubweir.event_hub.epoch import X\n" + other.read_text())
     (group,) = [group for group in circles(imports(tmp_path)) if not group & ENGINE]
