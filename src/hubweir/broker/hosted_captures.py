@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
 from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.broker.commands import CaptureState
 from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.hosted_partitions import HostedPartition, LogStore
@@ -41,7 +42,7 @@ class HostedCaptures:
         self._env = env
         self._store = store
         self._counters = counters
-        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots())
+        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots(), ClaimedNames())
         self._running: dict[str, HostedCapture] = {}  # by log id
         self._alarms: list[str] = []
         self._turns = Turns()
