@@ -125,7 +125,7 @@ def best(rounds: list[Round], value: Callable[[Round], float]) -> float:
     return max(value(one) for one in rounds) / 1e6
 
 
-def main() -> None:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--rounds", type=int, default=3)
@@ -133,7 +133,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=200, help="bytes of a body")
     parser.add_argument("--rate", type=float, default=0, help="events a second offered; 0: as many as it stores")
     parser.add_argument("--durable", action="store_true", help="appends are answered when they are synced")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    options = parser().parse_args()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     plain, captured = [], []
     for number in range(options.rounds):

@@ -49,14 +49,22 @@ def main() -> int:
     figures: list[Figure] = []
     begun = time.perf_counter()
     if "capture" in options.only:  # first: a JVM would take its memory and a part of its time
-        figures += capture_in_broker(options.rounds)
+        figures += told(capture_in_broker(options.rounds))
     sections = [SECTIONS[name] for name in SECTIONS if name in options.only]
     if sections:
         with live(options) as bench:
             for section in sections:
-                figures += section(bench)
+                figures += told(section(bench))
     show(figures, options, time.perf_counter() - begun)
     return 0
+
+
+def told(figures: list[Figure]) -> list[Figure]:
+    """Show medians at once: who stops a long run keeps what was measured."""
+    for figure in figures:
+        name, _, middle, _, aim, verdict = figure.row()
+        print(f"{name:48} {middle:>18} {aim} {verdict}", flush=True)
+    return figures
 
 
 @contextmanager

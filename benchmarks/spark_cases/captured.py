@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
+import sys
 import time
 
-from capture import Round, play
+from capture import Round, parser, play
+from hubweir.launcher import SWITCH_INTERVAL_S
 from hubweir.spark.event_schema import COLUMN_NAMES
 from spark_cases.events import BODY_BYTES, PARTITIONS
 from spark_cases.figures import Figure, ratios
@@ -16,17 +17,21 @@ _SECONDS = 4.0
 
 
 def capture_in_broker(rounds: int, seconds: float = _SECONDS) -> list[Figure]:
-    """As `./run bench capture` does it, before there is a JVM."""
-    options = argparse.Namespace(seconds=seconds, partitions=PARTITIONS, size=BODY_BYTES, durable=False)
+    """As `./run bench capture` does it, before there is a JVM: with as many events offered as the broker stores."""
+    options = parser().parse_args([f"--seconds={seconds}", f"--partitions={PARTITIONS}", f"--size={BODY_BYTES}"])
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the server's process has it
     plain: list[Round] = []
     captured: list[Round] = []
     for number in range(rounds):
         print(f"capture: round {number + 1} of {rounds}", flush=True)
         plain.append(asyncio.run(play(options, is_captured=False)))
         captured.append(asyncio.run(play(options, is_captured=True)))
+    sys.setswitchinterval(before)
     with_it, without = [one.stored for one in captured], [one.stored for one in plain]
     return [
         Figure("captured in the broker", tuple(one.captured for one in captured), "events/s", 500_000, 1_000_000),
+        Figure("  afterwards, until it has caught up", tuple(one.catching_up for one in captured), "events/s"),
         Figure("  stored meanwhile", tuple(with_it), "events/s"),
         Figure("  stored with capture / without", ratios(with_it, without), "x", 0.7, 0.9),
     ]

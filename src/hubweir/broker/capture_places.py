@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.capture.destination import Destination, LocalFolder
 from hubweir.counters import Counters
 from hubweir.env import Env, Files
@@ -56,3 +57,4 @@ class CaptureWorld:
     counters: Counters
     places: CapturePlaces
     slots: CaptureSlots
+    names: ClaimedNames

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from hubweir.broker.capture_intent import save_intent
 from hubweir.broker.capture_places import CaptureWorld
 from hubweir.broker.captured_file import CapturedFile
 from hubweir.broker.window_end import find_window_end
@@ -33,8 +34,6 @@ logger = logging.getLogger(__name__)
 LOOK_MS = 1_000
 PIECE_BYTES = 4 * 1024 * 1024
 FIRST_RETRY_MS, LONGEST_RETRY_MS = 1_000, 60_000
-# Names that others took in the same seconds, before it is taken for a fault of the destination.
-TAKEN_NAMES = 1_000
 
 
 class HostedCapture:
@@ -101,6 +100,9 @@ class HostedCapture:
     # Its life
 
     def start(self) -> None:
+        its = self.mark.intent
+        if its is not None:
+            self._world.names.claim(self, its.destination, its.container, its.name)
         self._look()
 
     def change(self, description: CaptureDescription) -> None:
@@ -117,6 +119,7 @@ class HostedCapture:
         if self._busy:
             self._on_idle.append(on_idle)
         else:
+            self._world.names.release(self)
             on_idle()
 
     # The window
@@ -163,27 +166,14 @@ class HostedCapture:
 
     def _intend(self, end: int, end_offset: int) -> None:
         """Make the intent durable, under a name that nobody has."""
-        env, places, folder = self._env, self._world.places, self._folder
-        now_ms, monotonic_ms = env.now_ms(), env.monotonic_ms()
-        capture = self._capture
+        now_ms, monotonic_ms = self._env.now_ms(), self._env.monotonic_ms()
 
-        def intend() -> CaptureMark:
-            last_second = 0
-            for _ in range(TAKEN_NAMES):
-                mark = capture.intend(
-                    end, end_offset, now_ms=now_ms, monotonic_ms=monotonic_ms, last_second=last_second
-                )
-                assert mark.intent is not None
-                destination = places.destination(mark.intent.destination, mark.intent.container)
-                if not destination.exists(mark.intent.name):
-                    env.fault("capture.before_intent")
-                    save_mark(env.files, folder, mark)
-                    env.fault("capture.after_intent")
-                    return mark
-                last_second = mark.intent.second
-            raise FileExistsError(f"{TAKEN_NAMES} names in a row are taken in the destination")
+        def intend(last_second: int) -> CaptureMark:
+            return self._capture.intend(
+                end, end_offset, now_ms=now_ms, monotonic_ms=monotonic_ms, last_second=last_second
+            )
 
-        self._offload(intend, self._make)
+        self._offload(lambda: save_intent(self._world, self._folder, self, intend), self._make)
 
     # The file
 
@@ -277,6 +267,7 @@ class HostedCapture:
         def done(_: None) -> None:
             self._capture.mark = moved
             self._again = False
+            self._world.names.release(self)
             self._finished(making, lost)
 
         self._offload(move, done)
@@ -311,6 +302,7 @@ class HostedCapture:
         self._busy = False
         self._world.slots.give(self._slot)
         if self._stopped:
+            self._world.names.release(self)
             waiting, self._on_idle = self._on_idle, []
             for callback in waiting:
                 callback()

@@ -2,6 +2,7 @@
 
 Enabling is answered when the mark is durable: what is accepted from then on is captured. Disabling removes the mark:
 the open window is not written, what is in finished files stays there. A file that is being made then is given up.
+Changes of one partition, its deletion too, are done one after the other.
 
 After a crash: a partition whose hub is captured goes on from its mark. Without one, capture was enabled and never
 answered: it begins now. A damaged mark says nothing: capture begins again with the oldest event that the log has, an
@@ -15,9 +16,11 @@ from collections.abc import Callable
 
 from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
 from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.broker.commands import CaptureState
 from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.hosted_partitions import HostedPartition, LogStore
+from hubweir.broker.turns import Turns
 from hubweir.capture.capture import Capture, first_mark
 from hubweir.capture.capture_mark import MARK_NAME, SEED_SIZE, CaptureMark, save_mark, unpack_mark
 from hubweir.counters import Counters
@@ -39,9 +42,11 @@ class HostedCaptures:
         self._env = env
         self._store = store
         self._counters = counters
-        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots())
+        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots(), ClaimedNames())
         self._running: dict[str, HostedCapture] = {}  # by log id
         self._alarms: list[str] = []
+        self._turns = Turns()
+        self._stopped = False
 
     @property
     def alarms(self) -> list[str]:
@@ -72,24 +77,47 @@ class HostedCaptures:
 
     def change(self, hosted: HostedPartition, description: CaptureDescription | None, on_done: OnDone) -> None:
         """Do as the hub says now; on_done when that is durable. ServiceError when this broker has no capture."""
-        if not _is_on(description):
-            self._disable(hosted, on_done)
-        elif hosted.capture is not None and description is not None:
-            hosted.capture.change(description)
-            on_done(None)
-        elif description is not None:
-            self._enable(hosted, description, on_done)
+        if _is_on(description):
+            self._need_world()
+
+        def begin(ended: Callable[[], None]) -> None:
+            def done(refused: ServiceError | None) -> None:
+                on_done(refused)
+                ended()
+
+            if description is None or not description.enabled:
+                self._disable(hosted, done)
+            elif hosted.capture is not None:
+                hosted.capture.change(description)
+                done(None)
+            else:
+                self._enable(hosted, description, done)
+
+        self._turns.take(hosted.log.log_id, begin)
 
     def end(self, hosted: HostedPartition | None, on_idle: Callable[[], None]) -> None:
         """The partition is removed: nothing of it is used any more when on_idle is called. Its mark goes with it."""
-        if hosted is None or hosted.capture is None:
+        if hosted is None:
             on_idle()
             return
-        self._running.pop(hosted.log.log_id, None)
-        hosted.capture.stop(on_idle)
+
+        def begin(ended: Callable[[], None]) -> None:
+            capture = self._running.pop(hosted.log.log_id, None)
+
+            def idle() -> None:
+                on_idle()
+                ended()
+
+            if capture is None:
+                idle()
+            else:
+                capture.stop(idle)
+
+        self._turns.take(hosted.log.log_id, begin)
 
     def stop(self, on_idle: Callable[[], None]) -> None:
         """Begin nothing any more; on_idle when no call is under way. What is open goes on at the next start."""
+        self._stopped = True
         left = 1
 
         def idle() -> None:
@@ -98,9 +126,16 @@ class HostedCaptures:
             if not left:
                 on_idle()
 
+        def behind(ended: Callable[[], None]) -> None:
+            idle()
+            ended()
+
         for capture in list(self._running.values()):
             left += 1
             capture.stop(idle)
+        for log_id in self._turns.busy:
+            left += 1
+            self._turns.take(log_id, behind)
         idle()
 
     def state(self, hosted: HostedPartition) -> CaptureState:
@@ -175,7 +210,7 @@ class HostedCaptures:
             except OSError as error:
                 on_done(ServiceError(STORE_OFFLINE, f"Capture cannot be enabled now: {error}. Try again."))
             else:
-                if hosted.capture is None:
+                if not self._stopped:  # else it begins at the next start, from its mark
                     self._run(world, hosted, folder, description, mark)
                 on_done(None)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from hubweir.capture.capture_mark import MARK_NAME
+from hubweir.cli.capture_mark import shown_mark
 from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, again, as_json, takes_data
 from hubweir.cli.render import table
 from hubweir.cli.store_records import records
@@ -69,13 +71,15 @@ def list_logs(data: Path, as_json: bool) -> None:
 @takes_data
 @as_json
 def show(log: str, data: Path, as_json: bool) -> None:
-    """Show one log, named by its id, by HUB/PARTITION, or as `catalog`: segments, indexes, snapshots, other files."""
+    """Show one log, named by its id, by HUB/PARTITION, or as `catalog`: segments, indexes, snapshots, capture."""
     folder = DataFolder(data)
     owned = folder.find(log)
     found = folder.recovered(owned)
     segments = [_segment(folder, segment) for segment in found.segments]
     snapshots = [_snapshot(folder, owned, name) for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME)]
-    others = {name: _size(folder, join(owned.folder, name)) for name in other_files(folder.files, owned.folder)}
+    names = [name for name in other_files(folder.files, owned.folder) if name != MARK_NAME]
+    others = {name: _size(folder, join(owned.folder, name)) for name in names}
+    mark = again(lambda: shown_mark(folder.files, owned.folder, found.end.index))
     if as_json:
         document = {
             **_summary(folder, owned),
@@ -86,6 +90,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
             "alarms": found.alarms,
             "segments_in_order": segments,
             "snapshots": [snapshot for snapshot in snapshots if snapshot],
+            "capture": None if mark is None else mark.document(),
             "other_files": others,
         }
         click.echo(json.dumps(document, indent=2))
@@ -115,6 +120,8 @@ def show(log: str, data: Path, as_json: bool) -> None:
                 f"{snapshot['file']}: {snapshot['bytes']} bytes, "
                 + ("damaged" if snapshot["damaged"] else f"state up to index {snapshot['index']}")
             )
+    for line in () if mark is None else mark.lines():
+        click.echo(line)
     for name, size in others.items():
         click.echo(f"{name}: {size} bytes")
     for line in (*(f"superseded: {name}" for name in found.superseded), *found.alarms):

@@ -1,7 +1,8 @@
 """What a receiver gives: many events at once, as columns over the bytes they came in.
 
 No object is made per event until somebody asks for one. The columns are integers found by a kernel
-(kernels/contract.py, open_events); bodies are views into `data`. A run owns its bytes, so it may be kept.
+(kernels/contract.py, open_events) when one of them is first wanted: who gives `data` to another kernel does not pay for
+them. Bodies are views into `data`. A run owns its bytes, so it may be kept.
 """
 
 from __future__ import annotations
@@ -45,14 +46,29 @@ class Event:
 class EventRun:
     """Events of one partition, in order. Iterating makes an Event each; the columns cost nothing per event."""
 
-    __slots__ = ("_columns", "_data", "_rows", "count")
+    __slots__ = ("_data", "_opened", "_opened_count", "_rows", "delivery_count")
 
     def __init__(self, data: bytes, rows: array[int], count: int) -> None:
         """data: the bytes that rows (delivery rows, kernels.contract) point into. Both belong to the run now."""
         self._data = data
         self._rows = rows
-        self._columns = array("q", bytes(8 * EVENT_WIDTH * count))
-        self.count = open_events(data, rows, 0, count, self._columns)
+        self.delivery_count = count
+        self._opened: array[int] | None = None
+        self._opened_count = 0
+
+    @property
+    def count(self) -> int:
+        """How many events; fewer than delivery_count when one is no legal message: those up to it."""
+        self._open()
+        return self._opened_count
+
+    @property
+    def last_sequence_number(self) -> int:
+        """Of the last event, which alone is looked at."""
+        last = array("q", bytes(8 * EVENT_WIDTH))
+        if open_events(self._data, self._rows, self.delivery_count - 1, self.delivery_count, last):
+            return last[E_SEQUENCE_NUMBER]
+        return self[self.count - 1].sequence_number
 
     def __len__(self) -> int:
         return self.count
@@ -74,7 +90,7 @@ class EventRun:
         if not 0 <= place < self.count:
             raise IndexError(f"event {place} of a run of {self.count}")
         base = place * EVENT_WIDTH
-        columns = self._columns
+        columns = self._open()
         key_at = columns[base + E_KEY]
         body_at, body_length = columns[base + E_BODY], columns[base + E_BODY_LENGTH]
         return Event(
@@ -119,7 +135,15 @@ class EventRun:
         return self.open_message(place).application_properties or {}
 
     def _column(self, column: int) -> array[int]:
-        return self._columns[column : self.count * EVENT_WIDTH : EVENT_WIDTH]
+        return self._open()[column : self._opened_count * EVENT_WIDTH : EVENT_WIDTH]
+
+    def _open(self) -> array[int]:
+        """EVENT_WIDTH integers an event, found once."""
+        if self._opened is None:
+            columns = array("q", bytes(8 * EVENT_WIDTH * self.delivery_count))
+            self._opened_count = open_events(self._data, self._rows, 0, self.delivery_count, columns)
+            self._opened = columns
+        return self._opened
 
     def _text(self, at: int, length: int) -> str:
         return self._data[at : at + length].decode("utf-8", "replace")

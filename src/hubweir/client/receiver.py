@@ -106,9 +106,9 @@ class Receiver(LinkUser):
                 raise self.error
             return None
         run = self._runs.popleft()
-        self._untaken -= run.count
+        self._untaken -= run.delivery_count
         self._top_up()
-        self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, run[run.count - 1].sequence_number, False)
+        self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, run.last_sequence_number, False)
         return run
 
     async def close(self) -> None:

@@ -51,7 +51,7 @@ class ResumingReceiver:
             run = await receiver.receive(max_wait_s=max_wait_s)
             self.position = receiver.position
             if run is not None and self._limit is not None:
-                self._limit = max(0, self._limit - run.count)
+                self._limit = max(0, self._limit - run.delivery_count)
             return run
 
         return await self._connection.retried(step)
@@ -74,7 +74,7 @@ class ResumingReceiver:
             if run is None:
                 break
             runs.append(run)
-            events += run.count
+            events += run.delivery_count
         return runs
 
     @property

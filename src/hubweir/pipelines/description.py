@@ -158,7 +158,7 @@ def _fields(given: Mapping[str, Any], fields: Sequence[Field] | None, where: str
     _known(where, given, [one.name for one in fields])
     found: dict[str, Value] = {}
     for one in fields:
-        if one.name in given:
+        if one.name in given and given[one.name] != one.default:
             found[one.name] = one.read(given[one.name], f"{where}.{one.name}")
         elif one.default is None:
             raise IllegalDescription(f"{where}.{one.name} is missing: {one.meaning}; allowed: {one.allowed}")

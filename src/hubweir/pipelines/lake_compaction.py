@@ -8,6 +8,7 @@ never sees an event twice. After a crash `recover` ends what was begun:
 |---|---|
 | `.hour=07.new`, and the hour | it may not be whole: it is removed |
 | `.hour=07.new` and `.hour=07.old`, no hour | the new one takes the place |
+| the same, and the hour | files were written meanwhile: they go into the new one, which takes the place |
 | `.hour=07.old`, and the hour | the old one is removed |
 
 Only files of micro-batches that are over are joined: a batch that is repeated writes its own files again.
@@ -39,16 +40,24 @@ def file_name(query: str, batch: int, task: int) -> str:
 
 
 def recover(table: Path) -> None:
-    """End, or undo, what a compaction that was killed has left."""
-    for left in [*table.glob(f"{DATE}=*/.{HOUR}=??.new"), *table.glob(f"{DATE}=*/.{HOUR}=??.old")]:
-        hour = left.with_name(left.name[1:].rpartition(".")[0])
-        if hour.exists():
-            shutil.rmtree(left)
-        elif left.suffix == ".new":
-            left.rename(hour)
-            sync(hour.parent)
-        elif not left.with_suffix(".new").exists():
-            left.rename(hour)
+    """End, or undo, what a compaction that was killed has left. Before anything is written to the table."""
+    for old in table.glob(f"{DATE}=*/.{HOUR}=??.old"):
+        hour, fresh = old.with_name(old.name[1:].removesuffix(".old")), old.with_suffix(".new")
+        if not fresh.exists():
+            if hour.exists():
+                shutil.rmtree(old)
+            else:
+                old.rename(hour)
+            continue
+        if hour.exists():  # begun anew behind the compaction's back: its files come on top
+            for file in hour.iterdir():
+                file.replace(fresh / file.name)
+            hour.rmdir()
+        fresh.rename(hour)
+        sync(hour.parent)
+        shutil.rmtree(old)
+    for fresh in table.glob(f"{DATE}=*/.{HOUR}=??.new"):
+        shutil.rmtree(fresh)
 
 
 def compact(table: Path, *, before_batch: int, now_ms: int, after_ms: int) -> int:
@@ -59,11 +68,16 @@ def compact(table: Path, *, before_batch: int, now_ms: int, after_ms: int) -> in
     joined = 0
     for folder in closed_hours(table, now_ms - after_ms):
         files = sorted(folder.glob(f"[!.]*{SUFFIX}"))
-        wanted = [file for file in files if _is_over(file, before_batch)]
+        wanted = alike([file for file in files if _is_over(file, before_batch)])
         if len(wanted) > 1:
             _join(folder, wanted, [file for file in files if file not in wanted])
             joined += len(wanted)
     return joined
+
+
+def alike(files: list[Path]) -> list[Path]:
+    """Those with the columns of the first: a pipeline whose schema changed meanwhile has others, which stay."""
+    return [file for file in files if pq.read_schema(file) == pq.read_schema(files[0])]
 
 
 def closed_hours(table: Path, ended_ms: int) -> Iterator[Path]:

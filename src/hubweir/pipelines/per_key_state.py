@@ -18,6 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.sinks import hub_options, json_rows
+from hubweir.spark.event_schema import COLUMN_NAMES
 
 ALERT = "key string, state string, events bigint, lastSeen bigint, at bigint"
 
@@ -58,17 +59,19 @@ class LastSeen(StatefulProcessor):
 
 def start(job: Job) -> DataStreamWriter:
     """See the module's text."""
-    events = job.events("partitionKey", "properties", "publisher", "body", "enqueuedTime")
-    rows = events.select(f.expr(job.text("key")).alias("key"), f.unix_millis("enqueuedTime").alias("time"))
+    key = job.text("key")
+    # Columns cost: only those that the key is made of.
+    events = job.events(*(name for name in COLUMN_NAMES if name.lower() in key.lower() or name == "enqueuedTime"))
+    rows = events.select(f.expr(key).alias("key"), f.unix_millis("enqueuedTime").alias("time"))
     alerts = (
         rows.where("key IS NOT NULL")
         .groupBy("key")
         .transformWithState(
             statefulProcessor=LastSeen(round(job.number("silentAfter") * 1000)),
             outputStructType=ALERT,
-            outputMode="Update",
+            outputMode="Append",
             timeMode="ProcessingTime",
         )
     )
-    out = json_rows(alerts, ["key"]).writeStream.outputMode("update")
+    out = json_rows(alerts, ["key"]).writeStream.outputMode("append")
     return out.format("eventhubs").options(**hub_options(job), sortBy="partitionKey,body")

@@ -65,10 +65,11 @@ def progress_of(entry: Mapping[str, Any]) -> Progress:
     """Read an entry of StreamingQuery.recentProgress. Events are counted by offsets: rows may be other things."""
     source = entry["sources"][0]
     start, end, latest = (_offset(source.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
-    begin = plain(end.get(FROM, start))
+    # The first batch has its true start in its end, which stays that of later batches that read nothing.
+    is_first = not start or INITIAL in start
+    begin = plain(end[FROM] if is_first and FROM in end else start)
     upto = plain(end)
     highs = plain(latest) or upto
-    # The first batch may be an empty one, or have its true start in its end.
     read = 0 if INITIAL in end and FROM not in end else sum(upto[key] - begin.get(key, 0) for key in upto)
     took_s = entry["durationMs"].get("triggerExecution", 0) / 1000
     partitions = {key: PartitionStatus(upto[key], max(0, highs.get(key, 0) - upto[key])) for key in upto}

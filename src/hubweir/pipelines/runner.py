@@ -56,9 +56,11 @@ class Run:
                 writer = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
             self._watch(writer.start(), is_over)
         except Exception as error:
-            text = first_line(error)
-            self._keep(FAILED, text)
-            raise PipelineFailed(f"pipeline {name}: {text}") from error
+            # Ctrl-C reaches Spark's worker processes as well, and their tasks fail of it.
+            if not is_over():
+                text = first_line(error)
+                self._keep(FAILED, text)
+                raise PipelineFailed(f"pipeline {name}: {text}") from error
         self._keep(STOPPED)
 
     def _watch(self, query: StreamingQuery, is_over: Callable[[], bool]) -> None:

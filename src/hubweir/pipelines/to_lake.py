@@ -7,6 +7,7 @@ beside them. Without one it has the source's columns. Each event is in the table
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -14,6 +15,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
+from hubweir.pipelines.lake_compaction import recover
 from hubweir.pipelines.lake_sink import NAME, LakeDataSource
 from hubweir.spark.json_view import with_json_value
 
@@ -43,6 +45,7 @@ def check_columns(own: Sequence[str], taken: Sequence[str]) -> None:
 def into_lake(job: Job, events: DataFrame, compact_after_s: float | None) -> DataStreamWriter:
     """A stream into the table that the sink names."""
     job.spark.dataSource.register(LakeDataSource)
+    recover(Path(job.sink("path")))
     options = {"path": job.sink("path"), "tableFormat": job.sink("format")}
     if compact_after_s is not None:
         options["compactAfterMs"] = str(round(compact_after_s * 1000))

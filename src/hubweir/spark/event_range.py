@@ -114,7 +114,7 @@ class RangeReader:
 
     def _take(self, run: EventRun) -> Iterator[pa.RecordBatch]:
         """Append a run to the columns; a batch each time that they are full."""
-        row, count = 0, len(run)
+        row, count = 0, run.delivery_count
         while row < count and self._next < self._wanted.end:
             before = row
             # As many as the batch has room for: one call for most runs.

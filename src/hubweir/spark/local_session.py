@@ -80,6 +80,8 @@ def default_settings(master: str, folder: Path) -> dict[str, str]:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # A batch that is repeated behind a shuffle has as many tasks as the first time: what sinks know it by.
+        "spark.sql.adaptive.streaming.stateless.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
         "spark.driver.memory": "2g",

@@ -22,7 +22,8 @@ from hubweir.spark.task_writer import warn_once, write_rows
 from hubweir.spark.write_options import ExactlyOnce, WriteOptions
 
 # Local properties of a task, as Spark sets them.
-_QUERY, _BATCH, _ADAPTIVE = "sql.streaming.queryId", "streaming.sql.batchId", "spark.sql.adaptive.enabled"
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
+_ADAPTIVE, _ADAPTIVE_STREAMS = "spark.sql.adaptive.enabled", "spark.sql.adaptive.streaming.stateless.enabled"
 
 
 @dataclass
@@ -47,7 +48,11 @@ class EventHubWriter(DataSourceArrowWriter):
         options = self._options
         in_stream = context.getLocalProperty(_QUERY) is not None
         if options.query_id is not None:
-            _check_adaptive(options, context, otherwise="false" if in_stream else "true")
+            if options.exactly_once is ExactlyOnce.REQUIRE and _is_adaptive(context):
+                raise NotExactlyOnce(
+                    "exactlyOnce is require, and adaptive execution may give a repeated batch other tasks: set "
+                    f"{_ADAPTIVE} to false"
+                )
         elif in_stream and options.exactly_once is not ExactlyOnce.OFF:
             text = (
                 "a write inside foreachBatch has to say what it repeats: "
@@ -78,6 +83,11 @@ class EventHubStreamWriter(DataSourceStreamArrowWriter):
         query, batch = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
         if query is None or batch is None:
             raise NotExactlyOnce("Spark did not say which batch of which query this is: use Spark 4.2 or newer")
+        if self._options.exactly_once is ExactlyOnce.REQUIRE and _is_adaptive(context):
+            warn_once(
+                "exactlyOnce is require, and behind a shuffle adaptive execution may give a repeated batch other "
+                f"tasks, which ends the query: set {_ADAPTIVE_STREAMS} to false"
+            )
         work = Work(query, int(batch), context.partitionId(), context.attemptNumber())
         done = write_rows(self._options, self._columns, work, iterator)
         return TaskWritten(done.rows, done.skipped)
@@ -96,10 +106,9 @@ def _context() -> TaskContext:
     return context
 
 
-def _check_adaptive(options: WriteOptions, context: TaskContext, *, otherwise: str) -> None:
-    """Adaptive execution may cut a repeated batch into other tasks. otherwise: its setting when the task has none."""
-    if options.exactly_once is ExactlyOnce.REQUIRE and (context.getLocalProperty(_ADAPTIVE) or otherwise) == "true":
-        raise NotExactlyOnce(
-            f"exactlyOnce is require, and adaptive execution may give a repeated batch other tasks: set {_ADAPTIVE} "
-            "to false"
-        )
+def _is_adaptive(context: TaskContext) -> bool:
+    """Whether Spark may cut a repeated batch into other tasks, behind a shuffle. It does so in streams, too."""
+    in_stream = context.getLocalProperty(_QUERY) is not None
+    if in_stream and context.getLocalProperty(_ADAPTIVE_STREAMS) == "false":
+        return False
+    return str(context.getLocalProperty(_ADAPTIVE)) != "false"  # no value: Spark's default, true

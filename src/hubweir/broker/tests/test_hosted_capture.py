@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hubweir.broker.capture_places import CaptureQuota
+from hubweir.broker.commands import CreatePartition, Done
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
@@ -77,6 +78,25 @@ def test_name_that_somebody_has_taken_is_left_alone() -> None:
         world.run_s(70)
         assert world.files.bytes_of(f"capture/ns/hub/0/{START}/14/20.avro") == b"somebody's"
         assert world.state().last_file == f"ns/hub/0/{START}/14/21.avro"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_hubs_whose_format_gives_them_one_name_have_two_files_of_two_seconds(seed: int) -> None:
+    both = replace(CAPTURED, archive_name_format=turned().replace("{EventHub}", "{Namespace}{EventHub}")[:-12])
+    with CaptureWorld(seed, description=both) as world:
+        world.open()
+        command = CreatePartition("f" * 32, "shub", "0", Durability.DURABLE, HOUR_MS, "n", both)
+        assert world.ask(command) == [Done()]
+        world.send(30)
+        world.run_s(70)
+        world.look_at_files()
+        world.restart()
+        world.open()
+        assert world.ask(command) == [Done()]
+        world.run_s(70)
+        world.look_at_files()
+        assert len(world.archives()) == 4 and all("/2023-nshub/" in name for name in world.archives())
+        assert sum(len(records) for records in world.records()) == 30
 
 
 class Away:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import Answer, AskCounters, CountersTaken, CreatePartition, DeletePartition, Done, Refusal
+from hubweir.broker.commands import (
+    Answer,
+    AskCounters,
+    ChangePartition,
+    CountersTaken,
+    CreatePartition,
+    DeletePartition,
+    Done,
+    Refusal,
+)
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Durability
@@ -115,6 +126,70 @@ def test_a_stop_in_the_middle_of_a_file_ends_soon_and_the_next_start_makes_the_f
         world.open()
         world.run_s(61)
         world.check()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_settings_that_change_faster_than_the_disk_are_done_in_turn(seed: int) -> None:
+    off = replace(CAPTURED, enabled=False)
+    with CaptureWorld(seed, description=off) as world:
+        world.open()
+        answers: list[Answer] = []
+        assert world.broker is not None
+        wanted = [CAPTURED, off, CAPTURED, off, CAPTURED, off][: 5 + seed % 2]
+        for description in wanted:
+            command = ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, description)
+            world.broker.submit(command, answers.append)
+        world.run_s(2)
+        assert answers == [Done()] * len(wanted)
+        is_on = wanted[-1] is CAPTURED
+        assert (world.state().is_running, world.files.exists(MARK)) == (is_on, is_on)
+        world.send(3)
+        world.run_s(70)
+        assert world.records() == ([] if not is_on else [world.records()[0]])
+        assert not world.broker.alarms
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_capture_that_is_enabled_again_while_a_file_is_made_keeps_its_new_mark(seed: int) -> None:
+    with CaptureWorld(seed) as world:
+        world.open()
+        world.send(80)
+        world.env.run(60_005 + seed)
+        answers: list[Answer] = []
+        assert world.broker is not None
+        for description in (replace(CAPTURED, enabled=False), CAPTURED):
+            world.broker.submit(ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, description), answers.append)
+        world.run_s(2)
+        assert answers == [Done(), Done()] and world.files.exists(MARK)
+        assert world.state().next_sequence_number == 80
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_partition_that_is_deleted_while_capture_is_being_enabled_leaves_nothing_behind(seed: int) -> None:
+    with CaptureWorld(seed, description=None) as world:
+        world.open()
+        answers: list[Answer] = []
+        assert world.broker is not None
+        world.broker.submit(ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, CAPTURED), answers.append)
+        world.broker.submit(DeletePartition(LOG_ID), answers.append)
+        world.run_s(200)
+        assert answers[-1] == Done() and len(answers) == 2
+        [taken] = world.ask(AskCounters())
+        assert isinstance(taken, CountersTaken)
+        assert not taken.values.get("capture.partitions") and not world.broker.alarms and not world.archives()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_stop_while_capture_is_being_enabled_waits_for_it_and_begins_nothing(seed: int) -> None:
+    with CaptureWorld(seed, description=None) as world:
+        world.open()
+        assert world.broker is not None
+        order: list[str] = []
+        command = ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, CAPTURED)
+        world.broker.submit(command, lambda _: order.append("enabled"))
+        world.broker.stop(lambda: order.append("stopped"))
+        world.run_s(200)
+        assert order == ["enabled", "stopped"] and not world.archives()
 
 
 def test_a_broker_without_places_refuses_capture() -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from hubweir.cli import pipeline as module
 from hubweir.cli.pipeline import pipeline
 from hubweir.pipelines.catalog import CATALOG
+from hubweir.pipelines.description import describe
 from hubweir.pipelines.run_status import RUNNING, STOPPED, PartitionStatus, RunStatus, write_status
 from hubweir.testing.running_namespace import running_namespace
 
@@ -32,6 +33,8 @@ def test_what_is_shown_is_a_description_to_fill_in(name: str) -> None:
     shown = tomllib.loads(said.output.replace("= …", '= "…"'))
     assert shown["pipeline"] == name
     assert set(shown["sink"]) == {field.name for field in CATALOG[name].sink}
+    pytest.importorskip("pyarrow")
+    assert describe(shown, "shown", connection_string=NOWHERE).pipeline == name
 
 
 def test_listing_loads_neither_spark_nor_arrow() -> None:

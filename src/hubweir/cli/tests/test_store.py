@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, pack_mark
 from hubweir.cli.data_folder import DataFolder, NoSuchLog, Unreadable
 from hubweir.cli.main import hubweir
+from hubweir.messaging_store.whole_file import seal
 from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
 
@@ -86,6 +88,17 @@ def test_one_log_is_shown_by_hub_and_partition_by_id_and_as_the_catalog(data: Pa
     assert "hub Seen, partition 1" in look("show", "seen/1", data=data).output
     for name in ("seen/2", "nothing", "seen"):
         assert isinstance(look("show", name, data=data).exception, NoSuchLog)
+
+
+def test_the_mark_of_capture_is_shown_and_is_no_other_file(copy: Path) -> None:
+    assert document("show", "Seen/1", data=copy)["capture"] is None
+    mark = CaptureMark(b"s" * 16, 5, 0, 0, last_file="a/b.avro", files=2)
+    (newest_segment(copy, "Seen/1").parent / MARK_NAME).write_bytes(seal(pack_mark(mark)))
+    shown = document("show", "Seen/1", data=copy)
+    assert (shown["capture"]["next_sequence_number"], shown["capture"]["last_file"]) == (5, "a/b.avro")
+    assert shown["capture"]["behind_events"] == shown["next_index"] - 5 and MARK_NAME not in shown["other_files"]
+    output = look("show", "Seen/1", data=copy).output
+    assert "2 files, the newest a/b.avro" in output
 
 
 def test_records_are_shown_with_their_bodies_from_any_number_on(data: Path) -> None:

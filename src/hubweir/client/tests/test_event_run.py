@@ -63,3 +63,22 @@ def test_properties_of_one_event_are_read_when_asked() -> None:
 def test_place_outside_the_run_is_an_index_error() -> None:
     with pytest.raises(IndexError, match="event 2 of a run of 2"):
         run_of(delivered(0), delivered(1))[2]
+
+
+def test_last_number_is_told_without_looking_at_the_others() -> None:
+    run = run_of(b"no message", delivered(41), delivered(42))
+    assert run.last_sequence_number == 42
+    assert run.delivery_count == 3
+
+
+def test_events_end_before_one_that_is_no_message() -> None:
+    run = run_of(delivered(41), b"no message", delivered(43))
+    assert (run.count, len(run), run.delivery_count) == (1, 1, 3)
+    assert list(run.sequence_numbers()) == [41]
+    assert [event.sequence_number for event in run] == [41]
+    with pytest.raises(IndexError):
+        run[1]
+
+
+def test_last_number_is_of_the_last_event_when_what_follows_is_no_message() -> None:
+    assert run_of(delivered(41), delivered(42), b"no message").last_sequence_number == 42

@@ -81,3 +81,26 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(
     assert not list(tmp_path.glob("date=*/.hour*"))
     compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0)
     assert numbers(tmp_path) == list(range(30)) and len(list(tmp_path.glob("date=*/hour=*/*"))) == 1
+
+
+def test_files_that_were_written_into_a_half_swapped_hour_stay(tmp_path: Path) -> None:
+    """Killed between the two renames; then a task made the hour's folder anew, and put a file into it."""
+    hour = table_of(tmp_path, 3)
+    hour.rename(hour.with_name(".hour=07.old"))
+    fresh = hour.with_name(".hour=07.new")
+    fresh.mkdir()
+    pq.write_table(pa.table({"n": list(range(30))}), fresh / "joined-events-0f8fad5b-0000000002-00000.parquet")
+    hour.mkdir()
+    pq.write_table(pa.table({"n": [30, 31]}), hour / file_name(QUERY, 3, 0))
+    recover(tmp_path)
+    assert numbers(tmp_path) == list(range(32))
+    assert not list(tmp_path.glob("date=*/.hour*"))
+
+
+def test_files_with_other_columns_stay_as_they_are(tmp_path: Path) -> None:
+    hour = table_of(tmp_path, 3)
+    pq.write_table(pa.table({"n": [30], "more": ["x"]}), hour / file_name(QUERY, 3, 0))
+    assert compact(tmp_path, before_batch=9, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    assert sorted(len(pq.read_schema(path)) for path in hour.iterdir()) == [1, 2] and numbers(tmp_path) == list(
+        range(31)
+    )

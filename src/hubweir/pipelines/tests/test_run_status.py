@@ -40,6 +40,7 @@ def test_events_are_counted_by_offsets_in_either_form() -> None:
         (None, {"0": 9, "from": {"0": 4}}, 5),
         ({"0": 6, "initial": True}, {"0": 9, "from": {"0": 4}}, 5),
         (None, {"0": 9, "initial": True}, 0),
+        ({"0": 9, "from": {"0": 4}}, {"0": 9, "from": {"0": 4}}, 0),
     ],
 )
 def test_the_first_batch_has_its_true_start_in_its_end(start: Any, end: Any, events: int) -> None:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
+from typing import Any
 
-from hubweir.pipelines.runner import first_line, stop_signals
+import pytest
+
+from hubweir.pipelines import runner
+from hubweir.pipelines.description import describe
+from hubweir.pipelines.errors import PipelineFailed
+from hubweir.pipelines.run_status import FAILED, STOPPED, read_status
+from hubweir.pipelines.runner import Run, first_line, stop_signals
 
 TRACEBACK = """[STREAM_FAILED] Query [id = 3, runId = 5] ended: [PYTHON_EXCEPTION] Traceback (most recent):
   File "/x/stream_reader.py", line 5, in partitions
@@ -38,3 +46,84 @@ def test_other_errors_give_the_line_that_ends_their_traceback_or_their_first() -
     assert first_line(RuntimeError(other)).startswith("ImportError: 30 events")
     assert first_line(ValueError("short\nlong")) == "short"
     assert first_line(ValueError()) == "ValueError"
+
+
+class Query:
+    """A stream, its writer and its query: two micro-batches, then an error or an end."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self._error = error
+        self._looks = 0
+        self.set: dict[str, Any] = {}
+        self.is_stopped = False
+        self.recentProgress: list[dict[str, Any]] = []
+
+    def queryName(self, name: str) -> Query:
+        self.set["name"] = name
+        return self
+
+    def option(self, name: str, value: str) -> Query:
+        self.set[name] = value
+        return self
+
+    def trigger(self, **how: Any) -> Query:
+        self.set |= how
+        return self
+
+    def start(self) -> Query:
+        return self
+
+    def awaitTermination(self, seconds: float) -> bool:
+        number = self._looks = self._looks + 1
+        if number == 3:
+            if self._error is not None:
+                raise self._error
+            return True
+        source = {"startOffset": {"0": number - 1}, "endOffset": {"0": number}, "latestOffset": {"0": 5}}
+        self.recentProgress.append(
+            {"batchId": number - 1, "durationMs": {"addBatch": 1, "triggerExecution": 500}, "sources": [source]}
+        )
+        return False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: Query) -> tuple[Run, list[str]]:
+    told: list[str] = []
+    text = "Endpoint=sb://h;SharedAccessKeyName=r;SharedAccessKey=secret"
+    raw = {
+        "pipeline": "to-lake",
+        "checkpoint": str(tmp_path / "c"),
+        "source": {"eventHub": "o", "connectionString": text},
+        "sink": {"path": "lake"},
+    }
+    monkeypatch.setattr(runner, "load_program", lambda name: lambda job: query)
+    return Run(describe(raw, "test"), told.append), told
+
+
+def test_each_batch_has_a_line_and_the_status_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = Query(None)
+    run, told = one_run(tmp_path, monkeypatch, query)
+    run.run(None, once=False)  # type: ignore[arg-type]
+    assert told == [
+        "to-lake: batch 0, 1 events, 2/s, behind 4, 1 in all", "to-lake: batch 1, 1 events, 2/s, behind 3, 2 in all",
+    ]  # fmt: skip
+    status = read_status(tmp_path / "c")
+    assert (status.state, status.batch, status.events, status.behind, status.endpoint) == (STOPPED, 1, 2, 3, "sb://h")
+    assert query.is_stopped and "secret" not in (tmp_path / "c.status.json").read_text()
+    assert query.set == {
+        "name": "to-lake", "checkpointLocation": str(tmp_path / "c"), "processingTime": "60000 milliseconds",
+    }  # fmt: skip
+
+
+def test_a_failure_is_told_and_kept_unless_the_run_was_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, told = one_run(tmp_path, monkeypatch, Query(RuntimeError(TRACEBACK)))
+    with pytest.raises(PipelineFailed, match="^pipeline to-lake: 30 events of partition 0 are missing"):
+        run.run(None, once=True)  # type: ignore[arg-type]
+    status = read_status(tmp_path / "c")
+    assert status.state == FAILED and status.failure.startswith("30 events") and len(told) == 2
+    asked = iter([False, False, False, True])
+    run, _ = one_run(tmp_path, monkeypatch, Query(RuntimeError(TRACEBACK)))
+    run.run(None, once=True, is_over=lambda: next(asked))  # type: ignore[arg-type]
+    assert read_status(tmp_path / "c").state == STOPPED

@@ -1,0 +1,60 @@
+"""Changes in turn: never two at once of one name, in the order they came, and many that end at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hubweir.broker.turns import Turns
+
+
+def test_a_change_waits_for_the_one_before_of_its_name_only() -> None:
+    turns, begun, ends = Turns(), list[str](), list[Callable[[], None]]()
+
+    def change(text: str) -> Callable[[Callable[[], None]], None]:
+        def begin(ended: Callable[[], None]) -> None:
+            begun.append(text)
+            ends.append(ended)
+
+        return begin
+
+    for name, text in (("a", "a1"), ("a", "a2"), ("b", "b1"), ("a", "a3")):
+        turns.take(name, change(text))
+    assert begun == ["a1", "b1"] and sorted(turns.busy) == ["a", "b"]
+    ends[0]()
+    assert begun == ["a1", "b1", "a2"]
+    ends[1]()
+    assert turns.busy == ["a"]
+    ends[2]()
+    ends[3]()
+    assert begun[-1] == "a3" and not turns.busy
+
+
+def test_changes_that_end_at_once_are_done_at_once_and_many_are_no_deep_stack() -> None:
+    turns, done, ends = Turns(), list[int](), list[Callable[[], None]]()
+    turns.take("a", ends.append)
+
+    def count(ended: Callable[[], None]) -> None:
+        done.append(len(done))
+        ended()
+
+    for _ in range(5_000):
+        turns.take("a", count)
+    assert not done
+    ends[0]()
+    assert done == list(range(5_000)) and not turns.busy
+
+
+def test_a_change_that_asks_for_another_has_it_done_behind_itself() -> None:
+    turns, order = Turns(), list[str]()
+
+    def inner(ended: Callable[[], None]) -> None:
+        order.append("inner")
+        ended()
+
+    def outer(ended: Callable[[], None]) -> None:
+        turns.take("a", inner)
+        order.append("outer")
+        ended()
+
+    turns.take("a", outer)
+    assert order == ["outer", "inner"] and not turns.busy

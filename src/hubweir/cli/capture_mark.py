@@ -1,0 +1,87 @@
+"""The mark of capture beside a partition's log, as `hubweir store show` tells it: how far the partition is captured.
+
+One that cannot be read is shown as that, with what a start makes of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, unpack_mark
+from hubweir.env import Files
+from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.messaging_store.layout import join
+from hubweir.messaging_store.whole_file import read_whole, unseal
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMark:
+    """mark: None when it cannot be read; problem then says why. behind: events of the log in no finished file."""
+
+    mark: CaptureMark | None
+    problem: str
+    behind: int
+
+    def document(self) -> dict[str, object]:
+        """As JSON. The seed is left out: nothing that people do needs it."""
+        mark = self.mark
+        if mark is None:
+            return {"problem": self.problem}
+        intent = mark.intent
+        return {
+            "problem": None,
+            "next_sequence_number": mark.next_index,
+            "next_offset": mark.next_offset,
+            "behind_events": self.behind,
+            "window_start_ms": mark.window_start_ms,
+            "files": mark.files,
+            "last_file": mark.last_file or None,
+            "uncaptured_events": mark.uncaptured,
+            "uncaptured_ranges": [{"first": first, "last": end - 1} for first, end in mark.lost],
+            "intent": None
+            if intent is None
+            else {
+                "first": intent.first,
+                "last": intent.end - 1 if intent.end > intent.first else None,
+                "name": intent.name,
+                "destination": intent.destination.value,
+                "container": intent.container,
+            },
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        mark = self.mark
+        if mark is None:
+            return [f"capture: {self.problem}"]
+        newest = f", the newest {mark.last_file}" if mark.last_file else ""
+        found = [f"capture: next sequence number {mark.next_index}, {self.behind} behind; {mark.files} files{newest}"]
+        if mark.intent is not None:
+            its = mark.intent
+            place = f" of {its.container}" if its.container else ""
+            events = f"events {its.first} to {its.end - 1}" if its.end > its.first else "no events"
+            found.append(f"capture: a file is being made: {its.name}{place} in {its.destination.value}, {events}")
+        if mark.uncaptured:
+            ranges = ", ".join(f"{first} to {end - 1}" for first, end in mark.lost)
+            found.append(f"capture: {mark.uncaptured} events went uncaptured, the last of them {ranges}")
+        return found
+
+
+def shown_mark(files: Files, folder: str, next_index: int) -> ShownMark | None:
+    """The mark in a log's folder; None when there is none. next_index: of the log. Raises OSError."""
+    data = read_whole(files, join(folder, MARK_NAME))
+    if data is None:
+        return None
+    body = unseal(data)
+    try:
+        if body is None:
+            raise CorruptStore("its checksum does not fit")
+        mark = unpack_mark(body)
+    except CorruptStore as error:
+        text = (
+            f"the mark is damaged ({error}); a start begins again with the oldest event, and events may be in two files"
+        )
+        return ShownMark(None, text, 0)
+    except NewerFormat as error:
+        return ShownMark(None, str(error), 0)
+    return ShownMark(mark, "", max(0, next_index - mark.next_index))
