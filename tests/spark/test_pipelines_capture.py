@@ -150,6 +150,7 @@ def test_events_that_neither_files_nor_the_hub_have_are_told(spark: SparkSession
     assert [number for _, number, _ in rows(tmp_path)] == [*range(20), *range(40, 60)]
 
 
+@pytest.mark.slow
 def test_a_replay_into_another_hub_keeps_keys_and_adds_nothing_when_a_batch_is_repeated(
     spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path
 ) -> None:
