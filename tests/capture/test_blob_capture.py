@@ -6,6 +6,7 @@ import asyncio
 import io
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,17 @@ def state_of(namespace: RunningNamespace, hub: str) -> dict[str, Any]:
     return asyncio.run(ask())
 
 
+def move_capture(namespace: RunningNamespace, hub: str, container: str) -> None:
+    async def change() -> None:
+        connection = await Connection.open(ConnectionString.parse(namespace.connection_string()))
+        try:
+            await Management(connection).change_hub(hub, capture={"container": container})
+        finally:
+            await connection.close()
+
+    asyncio.run(change())
+
+
 def until(holds: Callable[[], bool], *, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not holds():
@@ -113,6 +125,22 @@ def test_a_container_that_is_missing_is_told_by_its_name(account: Azurite) -> No
     with pytest.raises(BlobFailure, match="ContainerNotFound"):
         archive.write([b"x"])
         archive.commit()
+    with pytest.raises(BlobFailure, match="ContainerNotFound"):
+        container.exists("a/b.avro")
+
+
+def test_a_container_that_was_misspelt_is_mended_by_its_right_name_and_nothing_is_lost(account: Azurite) -> None:
+    misspelt = replace(TO_BLOBS, container="flims")
+    with running_namespace(capture_storage=account.connection_string) as namespace:
+        namespace.create_event_hub("misspelt", capture=misspelt)
+        publish(namespace, "misspelt", 25)
+        until(lambda: "ContainerNotFound" in state_of(namespace, "misspelt")["failure"])
+        move_capture(namespace, "misspelt", CONTAINER)
+        until(lambda: state_of(namespace, "misspelt")["files"] == 2)
+        state = state_of(namespace, "misspelt")
+        assert (state["failure"], state["uncaptured_events"]) == ("", 0)
+    numbers = [record["SequenceNumber"] for file in records(account) for record in file]
+    assert numbers == list(range(state["next_sequence_number"]))
 
 
 def test_a_blob_is_there_when_it_is_committed_and_not_before(account: Azurite) -> None:

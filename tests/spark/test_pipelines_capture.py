@@ -148,3 +148,24 @@ def test_events_that_neither_files_nor_the_hub_have_are_told(spark: SparkSession
         replay(spark, hub, tmp_path)
     replay(spark, hub, tmp_path, failOnDataLoss="false")
     assert [number for _, number, _ in rows(tmp_path)] == [*range(20), *range(40, 60)]
+
+
+@pytest.mark.slow
+def test_a_replay_into_another_hub_keeps_keys_and_adds_nothing_when_a_batch_is_repeated(
+    spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path
+) -> None:
+    (out,) = hubs(1)
+    arguments: dict[str, Any] = {
+        "parameters": {"captured": str(tmp_path / "captured")},
+        "sink": {"eventHub": out.name, "exactlyOnce": "require"},
+    }
+    for part in range(2):
+        hub.client.sender().send([b"%d" % (100 * part + number) for number in range(100)], partition_key="meter-1")
+        if part == 0:
+            capture(spark, hub, tmp_path)
+    run_once(spark, "replay", hub, tmp_path, **arguments)
+    repeat_last_batch(tmp_path / "checkpoint-replay")
+    run_once(spark, "replay", hub, tmp_path, **arguments)
+    stored = spark.read.format("eventhubs").options(**out.options()).load().orderBy("sequenceNumber").collect()
+    assert [bytes(row.body) for row in stored] == [b"%d" % number for number in range(200)]
+    assert {row.partitionKey for row in stored} == {"meter-1"}

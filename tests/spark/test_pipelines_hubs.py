@@ -31,7 +31,7 @@ def flight(number: int, **other: Any) -> dict[str, Any]:
     return {"origin": ("EWR", "JFK")[number % 2], "carrier": "UA", "dep_delay": number, "time_hour": hour, **other}
 
 
-@pytest.mark.parametrize("exactly_once", ["require", "off"])
+@pytest.mark.parametrize("exactly_once", ["require", pytest.param("off", marks=pytest.mark.slow)])
 def test_what_does_not_parse_goes_to_its_own_hub_with_the_reason_once(
     spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path, exactly_once: str
 ) -> None:

@@ -9,7 +9,7 @@ All of it blocks, on threads of the pool; every request has a time limit. What t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -111,14 +111,25 @@ class BlobContainer:
         )
 
     def exists(self, name: str) -> bool:
-        """See Destination.exists."""
+        """See Destination.exists. Raises BlobFailure, too, when the container is not there."""
         obstore = _obstore()
         with _as_blob_failures():
             try:
                 obstore.head(self._store, name)
             except (FileNotFoundError, obstore.exceptions.NotFoundError):
+                self._look_at_container(name)
                 return False
         return True
+
+    def _look_at_container(self, name: str) -> None:
+        """BlobFailure when the container itself is not there, which looks the same to who asks for a blob in it.
+
+        So that no file is begun that can never be: the container may be given another name yet.
+        """
+        obstore = _obstore()
+        # Whoever may only write blobs finds out when the file is written.
+        with suppress(PermissionError, obstore.exceptions.PermissionDeniedError):
+            next(iter(obstore.list(self._store, prefix=name, chunk_size=1)), None)
 
     def begin(self, name: str) -> BlobArchive:
         """See Destination.begin."""

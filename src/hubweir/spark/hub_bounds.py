@@ -77,6 +77,12 @@ class HubBounds:
         report_loss(self.options, wanted.partition_id, wanted.start, lost_to, why)
         return EventRange(wanted.partition_id, lost_to, wanted.end) if lost_to < wanted.end else None
 
+    def first_from(self, partition_id: str, number: int) -> int:
+        """The first sequence number from this one on that an event has; the partition has one. ServiceError TIMED_OUT
+        when it does not come.
+        """
+        return self._first_event(EventPosition(PositionKind.SEQUENCE_NUMBER, number, True), partition_id)
+
     def _number(self, position: EventPosition, state: PartitionState, option: str) -> int:
         bounds = bounds_of(state)
         match position.kind:

@@ -31,6 +31,10 @@ from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.range_tasks import tasks_of
 from hubweir.spark.worker_process import end_quietly
 
+# A relaxed hub skips twice this many numbers behind an unclean stop. A partition that has so much waiting may be before
+# such a gap, which small batches would take hours to cross; it is worth asking for its first event.
+_GAP = 1 << 24
+
 
 class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """See the module's text."""
@@ -66,7 +70,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is not None:
             # "latest" may have been resolved after the target was frozen, so an end is never before its start.
             highs = {key: max(begin[key], min(high, self._target.get(key, 0))) for key, high in highs.items()}
-        end = split_by_lag(begin, highs, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        end = self._end(begin, highs, bounds, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
         events = sum(end[key] - begin[key] for key in begin)
         if events < self._least(limit) and not self._is_late():
             return start
@@ -104,6 +108,21 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The query ends, and this process with it."""
         close_clients()
         end_quietly()
+
+    def _end(
+        self, begin: dict[str, int], highs: dict[str, int], bounds: dict[str, Bounds], limit: int | None
+    ) -> dict[str, int]:
+        """The end of a batch of at most limit events. A gap that is wider than the batch is crossed in one."""
+        end = split_by_lag(begin, highs, limit)
+        firsts = {
+            key: self._hub.first_from(key, begin[key])
+            for key in begin
+            if end[key] < highs[key] and highs[key] - begin[key] >= _GAP and begin[key] >= bounds[key].low
+        }
+        if all(first <= begin[key] for key, first in firsts.items()):
+            return end
+        behind = {key: min(highs[key], max(number, firsts.get(key, 0))) for key, number in begin.items()}
+        return split_by_lag(behind, highs, limit)
 
     def _highs(self, bounds: dict[str, Bounds]) -> dict[str, int]:
         self._seen = {key: each.high for key, each in bounds.items()}

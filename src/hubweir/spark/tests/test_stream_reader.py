@@ -1,6 +1,8 @@
+import asyncio
 import json
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -8,16 +10,22 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark import event_range, hub_bounds
 from hubweir.spark.errors import DataLoss, IllegalOffset
+from hubweir.spark.hub_connection import close_clients
 from hubweir.spark.options import parse_options
 from hubweir.spark.stream_reader import EventHubStreamReader
 from hubweir.testing.running_namespace import RunningNamespace
+from hubweir.testing.server_process import ServerProcess
 
 NewHub = Callable[..., str]
 OptionsOf = Callable[..., dict[str, str]]
 ClientOf = Callable[[str], BlockingEventHubClient]
 ALL = ReadAllAvailable()
+SOURCE = str(Path(__file__).parents[3])
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +116,45 @@ def test_limit_holds_and_is_the_option(new_hub: NewHub, reader_of: ReaderOf, cli
         taken.append(len(read(reader, offset, end)) if end is not offset else 0)
         offset = end
     assert taken == [50, 50, 0]
+
+
+def test_gap_that_an_unclean_stop_left_in_a_relaxed_hub_is_crossed_in_one_small_batch(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
+        text = server.connection_string()
+
+        async def create() -> None:
+            connection = await Connection.open(ConnectionString.parse(text))
+            await Management(connection).create_hub(
+                "relaxed", partition_count=1, retention_ms=3_600_000, durability="relaxed"
+            )
+            await connection.close()
+
+        def send() -> None:
+            with BlockingEventHubClient.from_connection_string(text, "relaxed") as client:
+                client.sender().send([b"x"] * 5)
+
+        asyncio.run(create())
+        send()
+        server.kill9()
+        server.start()
+        send()
+        given = {"connectionString": text, "eventHub": "relaxed", "startingPosition": "earliest"}
+        strict = EventHubStreamReader(parse_options(given, is_stream=True), ("partition", "sequenceNumber"))
+        with pytest.raises(DataLoss, match="sequence numbers 5 to 8"):
+            read(strict, {"0": 0}, strict.latestOffset({"0": 0}, ReadMaxRows(9)))
+        lenient = EventHubStreamReader(
+            parse_options({**given, "failOnDataLoss": "false"}, is_stream=True), ("partition", "sequenceNumber")
+        )
+        offset, taken = lenient.initialOffset(), list[int]()
+        for _ in range(5):
+            end = lenient.latestOffset(offset, ReadMaxRows(3))
+            if end is not offset:
+                rows = [number for _, number in read(lenient, offset, end)]
+                assert len(rows) <= 3
+                taken += rows
+            offset = end
+        assert taken[:5] == list(range(5)) and len(taken) == 10 and taken[5] >= 2**25
+        close_clients()
 
 
 def test_too_few_events_wait_but_not_for_ever(new_hub: NewHub, reader_of: ReaderOf, client_of: ClientOf) -> None:
