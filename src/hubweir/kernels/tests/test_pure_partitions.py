@@ -6,10 +6,8 @@ from array import array
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from hubweir.event_hub.partition_key import hash_key, partition_of_key
+from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.kernels.columns_contract import (
     ROWS_MALFORMED,
     ROWS_NO_PARTITION,
@@ -18,25 +16,6 @@ from hubweir.kernels.columns_contract import (
     Variable,
 )
 from hubweir.kernels.tests.test_pure_event_batches import column
-
-# From the unit tests of the official libraries, and computed from the definition.
-VECTORS = {
-    "": 0, "a": -16220, "pk1": 13741, "TEST1": -26660, "device-000042": -13760, "abcdefghijkl": -2373,
-    "abcdefghijklm": -31855, "abcdefghijklmnopqrstuvwx": 26788, "abcdefghijklmnopqrstuvwxy": -2321,
-    "The quick brown fox jumps over the lazy dog": -31937, "héllo": 17041, "漢字": 17702, "😀": -17126,
-    "!c*_!I@1^c": 15372, "p4*!jioeO/z-!-;w:dh": -3104, "$0cb": 26269, "-4189260826195535198": 453,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("key", "expected"), VECTORS.items())
-def test_a_key_hashes_as_the_service_hashes_it(column_kernels: SimpleNamespace, key: str, expected: int) -> None:
-    assert column_kernels.hash_key(key.encode()) == expected
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(key=st.binary(max_size=60))
-def test_the_hash_is_the_one_of_the_hub(column_kernels: SimpleNamespace, key: bytes) -> None:
-    assert column_kernels.hash_key(key) == hash_key(key)
 
 
 def grouped(
