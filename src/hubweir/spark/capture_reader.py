@@ -137,7 +137,10 @@ def _time_ms(texts: OptionTexts, name: str, otherwise: int) -> int:
     text = texts.text(name)
     if text is None:
         return otherwise
-    position = parse_positions(name, text, EARLIEST).default
+    try:
+        position = parse_positions(name, text, EARLIEST).default
+    except IllegalOption:
+        position = EARLIEST  # no time either
     if position.kind is not PositionKind.ENQUEUED_TIME:
         raise IllegalOption(f"{name} is a time such as 2026-01-31T12:00:00Z, not '{text[:64]}'")
     return position.value

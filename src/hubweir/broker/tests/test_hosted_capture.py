@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hubweir.broker.capture_places import CaptureQuota
-from hubweir.broker.commands import CreatePartition, Done
+from hubweir.broker.commands import CreatePartition, DeletePartition, Done
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
@@ -252,3 +252,59 @@ def test_numbers_that_a_relaxed_log_skips_make_no_files_and_no_alarm(power_cut: 
         assert sum(len(file) for file in world.records()) == 12
         assert len(world.archives()) <= 3
         world.check()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_retention_waits_for_the_age_of_the_quota_and_what_it_took_then_is_counted(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Away(monkeypatch)
+    with CaptureWorld(seed, quota=CaptureQuota(age_ms=HOUR_MS), retention_ms=HOUR_MS) as world:
+        world.open()
+        away.is_away = True
+        for _ in range(10):
+            world.send(60)
+            world.run_s(5)
+        world.run_s(5_400)
+        assert world.state().behind_events == 600 and world.state().uncaptured_events == 0
+        world.run_s(7_200)
+        world.send(5)
+        away.is_away = False
+        world.run_s(200)
+        numbers = [record["SequenceNumber"] for file in world.records() for record in file]
+        assert numbers == sorted(set(numbers)) and 5 <= len(numbers) < 605
+        assert world.state().uncaptured_events == 605 - len(numbers)
+        assert world.state().behind_events == 0 and world.broker is not None and not world.broker.alarms
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_another_destination_that_is_given_while_the_first_is_away_gets_what_waits(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Away(monkeypatch)
+    with CaptureWorld(seed) as world:
+        world.open()
+        away.is_away = True
+        for _ in range(5):
+            world.send(60)
+            world.run_s(30)
+        world.description = replace(CAPTURED, container="other")
+        assert world.change(world.description) == [Done()]
+        away.is_away = False
+        world.run_s(200)
+        world.restart()
+        world.open()
+        world.run_s(70)
+        world.check()
+        assert all(name.startswith("capture/other/") for name in world.archives())
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_partition_that_is_deleted_while_a_file_is_made_leaves_no_half_of_it(seed: int) -> None:
+    with CaptureWorld(seed) as world:
+        world.open()
+        world.send(80)
+        world.env.run(1_000 + 9 * seed)
+        assert world.ask(DeletePartition(LOG_ID), run_ms=2_000) == [Done()]
+        assert not [path for path in world._below("capture") if path.endswith(".tmp")]
+        assert world.broker is not None and not world.broker.alarms

@@ -92,7 +92,7 @@ def test_damaged_file_is_named(captured: Path) -> None:
         ({"path": ""}, "path is missing"),
         ({"partition": "a"}, "partition is one id or several"),
         ({"since": "latest"}, "since is a time"),
-        ({"until": "soon"}, "until"),
+        ({"until": "soon"}, "until is a time such as"),
         ({"connectionString": "x"}, "option connectionstring is not known"),
         ({"archiveNameFormat": "{Year}"}, "archiveNameFormat"),
     ],
