@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hubweir.broker import hosted_capture
+from hubweir.broker import capture_intent, hosted_capture
 from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.capture import capture
@@ -140,7 +140,7 @@ def find_a_violation(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_control_a_mark_that_moves_before_the_file_is_there_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mark is moved where the intent should be written: an end in between loses the window."""
-    save = hosted_capture.save_mark
+    save = capture_intent.save_mark
 
     def moved_at_once(files: Any, folder: str, mark: CaptureMark) -> None:
         intent = mark.intent
@@ -148,7 +148,7 @@ def test_control_a_mark_that_moves_before_the_file_is_there_is_found(monkeypatch
             mark = msgspec.structs.replace(mark, intent=None, next_index=intent.end, next_offset=intent.end_offset)
         save(files, folder, mark)
 
-    monkeypatch.setattr(hosted_capture, "save_mark", moved_at_once)
+    monkeypatch.setattr(capture_intent, "save_mark", moved_at_once)
     assert "in no file" in find_a_violation(monkeypatch)
 
 
