@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hubweir.broker import capture_intent, hosted_capture
+from hubweir.broker import capture_intent
 from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.capture import capture

@@ -128,6 +128,7 @@ def fill(hub: Hub, batches: int) -> None:
         hub.send(partition_id, batches * ROWS_A_BATCH // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_every_row_is_stored_once_over_kills_in_mid_write(
     hub: Hub, target: Hub, tmp_path: Path, measure: Callable[[int], int]
