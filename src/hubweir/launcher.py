@@ -184,19 +184,19 @@ class Service:
         store = self._store = MessagingStore.open(
             env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
         )
+        account = storage_account(settings)
         broker = self._broker = Broker(
             env,
             store,
             self.counters,
             sweep_ms=settings.retention_sweep_ms,
-            capture_places=capture_places(settings, self._files),
+            capture_places=capture_places(settings, self._files, account),
         )
         broker.start()
         brokers = Brokers([await self._reach(broker)])
         process = self._process = GatewayProcess(
             env, brokers, budget_bytes=settings.process_budget_bytes, counters=self.counters
         )
-        account = storage_account(settings)
         account_name = "" if account is None else account.name
         amqp = self._amqp = Connections(process)
         for namespace, wanted in zip(opened.namespaces, self.namespaces, strict=True):
@@ -334,9 +334,8 @@ def storage_account(settings: Settings) -> StorageAccount | None:
     return parse_storage(settings.capture_storage) if settings.capture_storage else None
 
 
-def capture_places(settings: Settings, files: Files) -> CapturePlaces:
+def capture_places(settings: Settings, files: Files, account: StorageAccount | None) -> CapturePlaces:
     """Where captured files may go. files: of the data folder."""
-    account = storage_account(settings)
     return CapturePlaces(
         files=SystemFiles(settings.capture_folder) if settings.capture_folder else files,
         folder="" if settings.capture_folder else CAPTURE_FOLDER,
