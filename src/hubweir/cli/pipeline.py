@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from hubweir.cli.options import as_json
 from hubweir.cli.render import table
 from hubweir.cli.session import DEVELOPMENT
 from hubweir.client.blocking import BlockingEventHubClient
@@ -25,7 +26,6 @@ INSTALL = (
     "a pipeline runs on PySpark, which is not installed: pip install hubweir[spark]; "
     "in a checkout: ./run python --with spark -m hubweir pipeline …"
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 connection_string = click.option(
     "--connection-string",
     envvar="HUBWEIR_CONNECTION_STRING",
