@@ -88,7 +88,10 @@ class EventHubClient:
     def sender(
         self, *, partition_id: str | None = None, publisher: str | None = None, resend_unknown: bool = True
     ) -> ResendingSender:
-        """Publishes to the hub, to one partition, or as one publisher. resend_unknown: see ResendingSender."""
+        """Publishes to the hub, to one partition, or as one publisher. resend_unknown: see ResendingSender.
+
+        Nothing is sent yet: a name that does not exist is refused at the first send. ServiceError ARGUMENT_ERROR: both.
+        """
         if partition_id is not None and publisher is not None:
             raise ServiceError(ARGUMENT_ERROR, "a sender has a partition or a publisher, not both")
         address = self.hub
