@@ -20,7 +20,8 @@ from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.publisher import restore_publisher, revoke_publisher
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
-from hubweir.client.management import HubInfo, Management
+from hubweir.client.entity_info import HubInfo
+from hubweir.client.management import Management
 from hubweir.namespace.descriptions import RETENTION_DEFAULT_MS
 from hubweir.namespace.resource_path import fold
 

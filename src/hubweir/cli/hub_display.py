@@ -12,7 +12,7 @@ import click
 from hubweir.cli.capture_options import capture_row, capture_text
 from hubweir.cli.durations import duration_text
 from hubweir.cli.render import table
-from hubweir.client.management import HubInfo, PartitionState
+from hubweir.client.entity_info import HubInfo, PartitionState
 from hubweir.namespace.descriptions import Availability
 
 

@@ -9,7 +9,8 @@ import json
 
 from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
-from hubweir.client.management import HubInfo, Management
+from hubweir.client.entity_info import HubInfo
+from hubweir.client.management import Management
 from hubweir.config.effective_document import rights_words
 from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, Root

@@ -12,7 +12,8 @@ from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
-from hubweir.client.management import Management, NamespaceInfo
+from hubweir.client.entity_info import NamespaceInfo
+from hubweir.client.management import Management
 
 _COLUMNS = ("units", "bytes_in", "events_in", "bytes_out", "events_out", "refusals", "delays", "inflations")
 

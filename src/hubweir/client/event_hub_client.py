@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from hubweir.client.connection import DEFAULT_TIMEOUT_S, Connection
+from hubweir.client.entity_info import HubInfo, PartitionState
 from hubweir.client.lasting_connection import LastingConnection
-from hubweir.client.management import HubInfo, Management, PartitionState
+from hubweir.client.management import Management
 from hubweir.client.numbered_sender import NumberedSender
 from hubweir.client.receiver import DEFAULT_CREDIT
 from hubweir.client.resending_sender import ResendingSender

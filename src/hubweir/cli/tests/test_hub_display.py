@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hubweir.cli.hub_display import ShownHub, hub_document, print_hubs, unless_active
-from hubweir.client.management import HubInfo, PartitionState
+from hubweir.client.entity_info import HubInfo, PartitionState
 
 NEVER_HELD = PartitionState("0", -1, -1, "-1", 0, True)
 OUTLIVED = PartitionState("1", 40, 39, "900", 1_769_860_800_123, True)  # retention took all it had
