@@ -13,7 +13,7 @@ from hubweir.cli.authorization_rule import rules_of_hubs
 from hubweir.cli.capture_options import capture_text, given_capture, takes_capture
 from hubweir.cli.consumer_group import add_group, consumer_group, remove_group
 from hubweir.cli.durations import Duration, duration_text
-from hubweir.cli.hub_display import ShownHub, hub_document, print_hubs, unless_active
+from hubweir.cli.hub_display import ShownHub, hub_document, partitions_text, print_hubs, unless_active
 from hubweir.cli.hub_settings import retention_of, takes_settings_of_a_hub
 from hubweir.cli.names import takes_name
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
@@ -85,7 +85,7 @@ def create(
         )
 
     hub = target.run(job)
-    click.echo(f"created event hub {hub.name} with {len(hub.partition_ids)} partitions")
+    click.echo(f"created event hub {hub.name} with {partitions_text(len(hub.partition_ids))}")
 
 
 @event_hub.command(name="list")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from hubweir.cli.authorization_rule import rules_of_namespaces
+from hubweir.cli.hub_display import partitions_text
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
@@ -84,7 +85,7 @@ def _print(info: NamespaceInfo, as_json: bool) -> None:
         return
     units = "off" if not info.throughput_units else str(info.throughput_units)
     inflate = f", auto-inflate to {info.maximum_throughput_units}" if info.maximum_throughput_units else ""
-    click.echo(f"namespace {info.name}: throughput units {units}{inflate}, {info.partition_count} partitions")
+    click.echo(f"namespace {info.name}: throughput units {units}{inflate}, {partitions_text(info.partition_count)}")
     click.echo(f"quotas of profile {info.profile}; hosts: {', '.join(info.host_names)}")
     if info.warning:
         click.echo(f"warning: {info.warning}", err=True)
