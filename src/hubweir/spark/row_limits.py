@@ -11,13 +11,15 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS
 from hubweir.kernels.contract import PROPERTIES_LIMIT, PROPERTY_LIMIT
 from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 from hubweir.spark.errors import IllegalRow
 
-# Of an encoded event: heads of its annotations and of its properties, and the annotation's name; head of one string.
-_FRONT_BYTES, _HEAD_BYTES = 46, 5
+# Of an encoded event: the head of its properties; of its annotations with the key's name, at least; of one string.
+_PROPERTIES_HEAD_BYTES, _KEY_HEAD_BYTES, _HEAD_BYTES = 12, 29, 5
+# The 128 characters of a partition key are a rule of who lets the service choose by it; here the writer chooses, and a
+# source may give longer ones.
+_KEY_LIMIT_BYTES = PROPERTY_LIMIT - 26
 _NO_PIECE = r"[/?#\\\x00-\x1F\x7F]|%[0-9A-Fa-f]{2}|^\.\.?$"
 
 RowName = Callable[[int], str]
@@ -30,12 +32,11 @@ def check_limits(
     limit.
     """
     if keys is not None:
-        _check_length(keys, "partitionKey", KEY_LIMIT_CHARACTERS, row_name)
+        _check_keys(keys, row_name)
     if publishers is not None:
-        _check_length(publishers, "publisher", PUBLISHER_NAME_LIMIT, row_name)
-        _check_address(publishers, row_name)
+        _check_publishers(publishers, row_name)
     if properties is not None and len(properties):
-        _check_properties(properties, 0 if keys is None else _longest(keys), row_name)
+        _check_properties(properties, keys, row_name)
 
 
 def _longest(texts: pa.Array) -> int:
@@ -43,21 +44,33 @@ def _longest(texts: pa.Array) -> int:
     return int(pc.max(pc.binary_length(texts)).as_py() or 0)
 
 
-def _check_length(texts: pa.Array, column: str, limit: int, row_name: RowName) -> None:
-    if _longest(texts) <= limit:
+def _first(of_rows: pa.Array) -> int:
+    """The first row for which it is true; -1 when there is none."""
+    return int(pc.index(pc.fill_null(of_rows, False), True).as_py())
+
+
+def _check_keys(keys: pa.Array, row_name: RowName) -> None:
+    if _longest(keys) <= _KEY_LIMIT_BYTES:
         return
-    lengths = pc.utf8_length(texts)
-    row = pc.index(pc.fill_null(pc.greater(lengths, limit), False), True).as_py()
-    if row >= 0:
-        raise IllegalRow(
-            f"{row_name(row)} has a {column} of {lengths[row].as_py()} characters, and {limit} are allowed: shorten "
-            "it, as by sha2, or filter the row out"
-        )
+    lengths = pc.binary_length(keys)
+    row = _first(pc.greater(lengths, _KEY_LIMIT_BYTES))
+    raise IllegalRow(
+        f"{row_name(row)} has a partitionKey of {lengths[row].as_py()} bytes, and {_KEY_LIMIT_BYTES} are allowed: "
+        "shorten it, as by sha2, or filter the row out"
+    )
 
 
-def _check_address(publishers: pa.Array, row_name: RowName) -> None:
+def _check_publishers(publishers: pa.Array, row_name: RowName) -> None:
     """A name is the last piece of an address."""
-    row = pc.index(pc.fill_null(pc.match_substring_regex(publishers, _NO_PIECE), False), True).as_py()
+    if _longest(publishers) > PUBLISHER_NAME_LIMIT:
+        lengths = pc.utf8_length(publishers)
+        row = _first(pc.greater(lengths, PUBLISHER_NAME_LIMIT))
+        if row >= 0:
+            raise IllegalRow(
+                f"{row_name(row)} has a publisher of {lengths[row].as_py()} characters, and {PUBLISHER_NAME_LIMIT} are "
+                "allowed: shorten it, as by sha2, or filter the row out"
+            )
+    row = _first(pc.match_substring_regex(publishers, _NO_PIECE))
     if row >= 0:
         raise IllegalRow(
             f"{row_name(row)} has the publisher {publishers[row].as_py()[:64]!r}, which is no piece of an address: no "
@@ -65,28 +78,30 @@ def _check_address(publishers: pa.Array, row_name: RowName) -> None:
         )
 
 
-def _check_properties(properties: pa.Array, key_bytes: int, row_name: RowName) -> None:
-    """key_bytes: of the longest partition key."""
+def _check_properties(properties: pa.Array, keys: pa.Array | None, row_name: RowName) -> None:
     offsets = properties.offsets
     first = offsets[0].as_py()
     offsets = pc.subtract(offsets, first)
     names, values = (each.slice(first, offsets[-1].as_py()) for each in (properties.keys, properties.items))
     counts = pc.subtract(offsets[1:], offsets[:-1])
     most = _longest(names) + _longest(values) + 2 * _HEAD_BYTES
-    front = _FRONT_BYTES + key_bytes
+    front = 64 if keys is None else 64 + _longest(keys)
     if most <= PROPERTY_LIMIT and front + most * pc.max(counts).as_py() <= PROPERTIES_LIMIT:
         return
     entries = pc.add(_encoded(names), _encoded(values))
     so_far = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(entries)])
     ends = so_far.take(offsets)
-    sizes = pc.add(pc.subtract(ends[1:], ends[:-1]), front)
-    row = pc.index(pc.greater(sizes, PROPERTIES_LIMIT), True).as_py()
+    sizes = pc.add(pc.subtract(ends[1:], ends[:-1]), _PROPERTIES_HEAD_BYTES)
+    if keys is not None:
+        lengths = pc.fill_null(pc.binary_length(keys), 0)
+        sizes = pc.add(sizes, pc.if_else(pc.greater(lengths, 0), pc.add(lengths, _KEY_HEAD_BYTES), 0))
+    row = _first(pc.greater(sizes, PROPERTIES_LIMIT))
     if row >= 0:
         raise IllegalRow(
             f"{row_name(row)} has {sizes[row].as_py()} bytes in properties and partitionKey, and {PROPERTIES_LIMIT} "
             "are allowed: put more into the body"
         )
-    entry = pc.index(pc.greater(entries, PROPERTY_LIMIT), True).as_py()
+    entry = _first(pc.greater(entries, PROPERTY_LIMIT))
     if entry >= 0:
         row = pc.sum(pc.less_equal(offsets, entry)).as_py() - 1
         raise IllegalRow(
