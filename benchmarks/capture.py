@@ -62,7 +62,7 @@ class Bench:
         files = SystemFiles(folder)
         self.env = SystemEnv(files)
         self.counters = Counters()
-        store = MessagingStore.open(self.env, "store-0")
+        store = MessagingStore.open(self.env, "store-0", counters=self.counters)
         places = CapturePlaces(files, "capture")
         self.broker = Broker(self.env, store, self.counters, capture_places=places)
         self.broker.start()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hubweir.broker.capture_slots import CaptureSlots
 from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.capture.destination import Destination, LocalFolder
+from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env, Files
 from hubweir.namespace.capture_description import CaptureDestination
@@ -58,3 +59,4 @@ class CaptureWorld:
     places: CapturePlaces
     slots: CaptureSlots
     names: ClaimedNames
+    pace: CapturePace

@@ -2,7 +2,8 @@
 
 Local files have four: one file alone waits for the disk half of its time. Storage accounts have two, together: one that
 is away holds its callers up to a time-out, and an upload has several requests under way by itself. The two kinds do not
-wait for one another. The pool has eight threads at least.
+wait for one another. The pool has eight threads at least. While capture gives way to publishers (capture/pace.py) half
+as many are begun: what it may do then finishes a few files early, not all of them late.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from hubweir.capture.pace import CapturePace
 from hubweir.namespace.capture_description import CaptureDestination
 
 LOCAL_SLOTS, BLOB_SLOTS = 4, 2
@@ -18,25 +20,33 @@ LOCAL_SLOTS, BLOB_SLOTS = 4, 2
 class CaptureSlots:
     """Used on the loop. The queues are bounded by the partitions: each waits for one slot at most."""
 
-    def __init__(self, local: int = LOCAL_SLOTS, blobs: int = BLOB_SLOTS) -> None:
+    def __init__(self, pace: CapturePace, *, local: int = LOCAL_SLOTS, blobs: int = BLOB_SLOTS) -> None:
+        self._pace = pace
         self._local, self._blobs = _Slots(local), _Slots(blobs)
 
     def take(self, destination: CaptureDestination, go: Callable[[], None]) -> None:
         """Call go when a slot is free, maybe at once. Whoever was called gives it back by `give`."""
         slots = self._of(destination)
-        if slots.free:
-            slots.free -= 1
-            go()
-        else:
-            slots.waiting.append(go)
+        slots.waiting.append(go)
+        self._hand_out(slots)
 
     def give(self, destination: CaptureDestination) -> None:
         """A slot is free: the one that waits longest has it."""
         slots = self._of(destination)
-        if slots.waiting:
-            slots.waiting.popleft()()
-        else:
-            slots.free += 1
+        slots.taken -= 1
+        self._hand_out(slots)
+
+    def _hand_out(self, slots: _Slots) -> None:
+        # Who is called may give its slot back at once: that is for this loop to see, not for a call inside the call.
+        if slots.is_handing_out:
+            return
+        slots.is_handing_out = True
+        try:
+            while slots.waiting and slots.taken < ((slots.count + 1) // 2 if self._pace.gives_way else slots.count):
+                slots.taken += 1
+                slots.waiting.popleft()()
+        finally:
+            slots.is_handing_out = False
 
     def _of(self, destination: CaptureDestination) -> _Slots:
         return self._local if destination is CaptureDestination.LOCAL_FOLDER else self._blobs
@@ -45,8 +55,10 @@ class CaptureSlots:
 class _Slots:
     """Those of one kind of destination."""
 
-    __slots__ = ("free", "waiting")
+    __slots__ = ("count", "is_handing_out", "taken", "waiting")
 
-    def __init__(self, free: int) -> None:
-        self.free = free
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.taken = 0
+        self.is_handing_out = False
         self.waiting: deque[Callable[[], None]] = deque()

@@ -23,6 +23,7 @@ from hubweir.broker.hosted_partitions import HostedPartition, LogStore
 from hubweir.broker.turns import Turns
 from hubweir.capture.capture import Capture, first_mark
 from hubweir.capture.capture_mark import MARK_NAME, SEED_SIZE, CaptureMark, save_mark, unpack_mark
+from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env, Result
 from hubweir.errors import STORE_OFFLINE, CorruptStore, ServiceError
@@ -42,7 +43,10 @@ class HostedCaptures:
         self._env = env
         self._store = store
         self._counters = counters
-        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots(), ClaimedNames())
+        pace = CapturePace()
+        self._world = (
+            None if places is None else CaptureWorld(env, counters, places, CaptureSlots(pace), ClaimedNames(), pace)
+        )
         self._running: dict[str, HostedCapture] = {}  # by log id
         self._alarms: list[str] = []
         self._turns = Turns()

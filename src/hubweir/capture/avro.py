@@ -89,15 +89,18 @@ class BlockWriter:
         while batch_at < len(view):
             if _first_index(view, batch_at) + ordinal >= until:
                 break
-            written = bytearray()
-            room = BLOCK_BYTES - len(self._block)
+            begun = len(self._block)
+            room = BLOCK_BYTES - begun
             events, batch_at, record_at, ordinal, _, _, _, _, status = capture_block(
-                view, batch_at, record_at, ordinal, room, _ANY_EVENTS, until, written
+                view, batch_at, record_at, ordinal, room, _ANY_EVENTS, until, self._block
             )
-            begins_block = len(written) > room and bool(self._block)
+            begins_block = bool(begun) and len(self._block) - begun > room
             if begins_block:
-                out += self.flush()  # the first event of a call is written whatever its size
-            self._block += written
+                # The first event of a call is written whatever its size: alone then, in a block of its own.
+                event = self._block[begun:]
+                del self._block[begun:]
+                out += self.flush()
+                self._block = event
             self._count += events
             self.events += events
             if status != CAPTURE_OK:

@@ -1,6 +1,6 @@
-"""The mark of capture beside a partition's log, as `hubweir store show` tells it: how far the partition is captured.
+"""The mark of capture beside a partition's log: what `hubweir store show` and `hubweir store verify` tell of it.
 
-One that cannot be read is shown as that, with what a start makes of it.
+One that cannot be read is told as that, with what a start makes of it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, unpack_mark
 from hubweir.env import Files
 from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.messaging_store.inspection import Finding
 from hubweir.messaging_store.layout import join
 from hubweir.messaging_store.whole_file import read_whole, unseal
 
@@ -85,3 +86,21 @@ def shown_mark(files: Files, folder: str, next_index: int) -> ShownMark | None:
     except NewerFormat as error:
         return ShownMark(None, str(error), 0)
     return ShownMark(mark, "", max(0, next_index - mark.next_index))
+
+
+def mark_finding(files: Files, folder: str, *, is_captured: bool) -> Finding | None:
+    """What is wrong with the mark in a log's folder; None when nothing is. Raises OSError.
+
+    is_captured: the catalog says that capture is on, so there has to be one.
+    """
+    found, path = shown_mark(files, folder, 0), join(folder, MARK_NAME)
+    if found is None:
+        text = (
+            "the hub is captured and its mark is not there: a start captures what comes from then on, and what is in "
+            "no finished file stays uncaptured; put the file back if you have it"
+        )
+        return Finding("capture mark", path, 0, text) if is_captured else None
+    if found.mark is None:
+        more = "" if is_captured else " (capture of the hub is off now: a start removes it)"
+        return Finding("capture mark", path, 0, found.problem + more)
+    return None

@@ -57,6 +57,7 @@ class OwnedLog:
     """One log. entity: whose it is, such as `hub orders, partition 3`; `unknown` when no catalog names it.
 
     state: empty when it is in use; `being made`, `being deleted`, `missing`. hub, partition_id: None for a catalog.
+    is_captured: the catalog says that capture of its hub is on.
     """
 
     store: str
@@ -66,6 +67,7 @@ class OwnedLog:
     namespace: str | None = None
     hub: str | None = None
     partition_id: str | None = None
+    is_captured: bool = False
 
     @property
     def folder(self) -> str:
@@ -163,6 +165,8 @@ class DataFolder:
         of = f" of {namespace}" if len(self._log_ids(store)) > 1 else ""
         yield OwnedLog(store, log_id, f"catalog of {namespace}" if namespace else "catalog", namespace=namespace)
         for hub in catalog.hubs():
+            capture = hub.description.capture
+            is_captured = capture is not None and capture.enabled
             for number, placement in enumerate(hub.placements):
                 yield OwnedLog(
                     f"{STORE_PREFIX}{placement.store_index}",
@@ -172,6 +176,7 @@ class DataFolder:
                     namespace,
                     hub.name,
                     str(number),
+                    is_captured,
                 )
 
     def _catalog(self, folder: str, log_id: str) -> Catalog:

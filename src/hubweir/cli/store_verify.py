@@ -10,13 +10,14 @@ from pathlib import Path
 
 import click
 
+from hubweir.cli.capture_mark import mark_finding
 from hubweir.cli.data_folder import DataFolder, OwnedLog, again, takes_data
 from hubweir.cli.options import as_json
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.inspection import Finding, findings, torn_tail
 from hubweir.messaging_store.recovery import Recovered
 
-# Between two looks at the end of a log, to tell a torn tail from one that is being written.
+# Between two looks at a log, to tell what is torn or missing from what is being written.
 SECOND_LOOK_S = 0.3
 PROGRESS_EVERY_S = 1.0
 
@@ -26,7 +27,10 @@ PROGRESS_EVERY_S = 1.0
 @takes_data
 @as_json
 def verify(log: str | None, data: Path, as_json: bool) -> None:
-    """Check every checksum of one log, or of all. Exit code 1 when something is damaged, with its place."""
+    """Check every checksum of one log, or of all, and the marks of capture beside them.
+
+    Exit code 1 when something is damaged or missing, with its place.
+    """
     folder = DataFolder(data)
     logs = [folder.find(log)] if log is not None else folder.logs()
     found: list[tuple[OwnedLog, Finding]] = []
@@ -69,6 +73,9 @@ def _wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], Non
         yield Finding("unreadable", log.folder, 0, str(error))
         return
     yield from found
+    mark = again(lambda: _wrong_with_mark(folder, log))
+    if mark is not None:
+        yield mark
 
 
 def _all_wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], None]) -> list[Finding]:
@@ -85,6 +92,17 @@ def _is_being_written(folder: DataFolder, log: OwnedLog, before: Recovered) -> b
     now = folder.recovered(log)
     moved = (now.segments[-1].path, now.end.position) != (before.segments[-1].path, before.end.position)
     return moved or torn_tail(folder.files, now) is None
+
+
+def _wrong_with_mark(folder: DataFolder, log: OwnedLog) -> Finding | None:
+    """What is wrong with the mark of capture at a second look too: capture may be switched, or begin, just now."""
+    if mark_finding(folder.files, log.folder, is_captured=log.is_captured and not log.state) is None:
+        return None
+    time.sleep(SECOND_LOOK_S)
+    now = next((each for each in folder.logs() if (each.store, each.log_id) == (log.store, log.log_id)), None)
+    if now is None:
+        return None
+    return mark_finding(folder.files, now.folder, is_captured=now.is_captured and not now.state)
 
 
 class _Progress:

@@ -155,7 +155,9 @@ def _cut(piece: Piece, index: int, end: int, max_bytes: int) -> Run | None:
             last = at
     if first < 0:
         return None
-    data = piece.data[rows[first + B_POSITION] : rows[last + B_POSITION] + rows[last + B_LENGTH]]
+    data = memoryview(piece.data)[rows[first + B_POSITION] : rows[last + B_POSITION] + rows[last + B_LENGTH]]
+    if 2 * len(data) < len(piece.data):
+        data = memoryview(bytes(data))  # a short run must not hold the whole piece for as long as it is kept
     return Run(data, rows[first + B_FIRST_INDEX], rows[last + B_FIRST_INDEX] + rows[last + B_COUNT])
 
 

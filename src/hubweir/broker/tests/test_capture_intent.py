@@ -10,6 +10,7 @@ from hubweir.broker.capture_slots import CaptureSlots
 from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, Intent, unpack_mark
 from hubweir.capture.destination import LocalFolder
+from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.messaging_store.whole_file import read_sealed
 from hubweir.namespace.capture_description import CaptureDestination
@@ -24,7 +25,8 @@ def world() -> CaptureWorld:
     files = MemoryFiles("intent")
     files.make_folder("log")
     places = CapturePlaces(files, "captured")
-    return CaptureWorld(SimulatedEnv(0, files=files), Counters(), places, CaptureSlots(), ClaimedNames())
+    pace = CapturePace()
+    return CaptureWorld(SimulatedEnv(0, files=files), Counters(), places, CaptureSlots(pace), ClaimedNames(), pace)
 
 
 def intend(last_second: int) -> CaptureMark:

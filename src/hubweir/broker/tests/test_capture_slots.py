@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.capture.pace import CapturePace
 from hubweir.namespace.capture_description import CaptureDestination
 
 LOCAL = CaptureDestination.LOCAL_FOLDER
@@ -10,7 +11,7 @@ BLOBS, LAKE = CaptureDestination.AZURE_BLOCK_BLOB, CaptureDestination.AZURE_DATA
 
 
 def test_those_that_wait_go_in_their_order_when_slots_are_given_back() -> None:
-    slots, went = CaptureSlots(local=2), []
+    slots, went = CaptureSlots(CapturePace(), local=2), []
     for number in range(5):
         slots.take(LOCAL, lambda number=number: went.append(number))
     assert went == [0, 1]
@@ -25,8 +26,37 @@ def test_those_that_wait_go_in_their_order_when_slots_are_given_back() -> None:
 
 
 def test_accounts_that_are_away_hold_their_own_slots_only() -> None:
-    slots, went = CaptureSlots(local=1, blobs=1), []
+    slots, went = CaptureSlots(CapturePace(), local=1, blobs=1), []
     slots.take(BLOBS, lambda: went.append("blob"))
     slots.take(LAKE, lambda: went.append("another"))
     slots.take(LOCAL, lambda: went.append("local"))
     assert went == ["blob", "local"]
+
+
+def test_half_as_many_files_of_a_kind_are_begun_while_capture_gives_way() -> None:
+    pace = CapturePace()
+    slots, went = CaptureSlots(pace, local=4, blobs=1), []
+    pace.gives_way = True
+    for number in range(6):
+        slots.take(LOCAL, lambda number=number: went.append(number))
+    slots.take(BLOBS, lambda: went.append("blob"))
+    assert went == [0, 1, "blob"], "one at least"
+    slots.give(LOCAL)
+    assert went == [0, 1, "blob", 2]
+    pace.gives_way = False
+    slots.give(LOCAL)
+    assert went == [0, 1, "blob", 2, 3, 4, 5]
+
+
+def test_any_number_that_give_their_slot_back_at_once_go_one_after_the_other() -> None:
+    slots, went = CaptureSlots(CapturePace(), local=1), []
+
+    def go_and_end() -> None:
+        went.append(1)
+        slots.give(LOCAL)
+
+    slots.take(LOCAL, lambda: None)
+    for _ in range(5_000):
+        slots.take(LOCAL, go_and_end)
+    slots.give(LOCAL)
+    assert len(went) == 5_000

@@ -1,16 +1,20 @@
-"""A verification tells how far it is, and does not take a log that is being written for a torn one."""
+"""A verification tells how far it is, finds marks of capture that are wrong, and takes nothing that is being written
+for torn or missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from hubweir.capture.capture_mark import MARK_NAME
 from hubweir.cli import store_verify
 from hubweir.cli.data_folder import DataFolder
 from hubweir.cli.main import hubweir
+from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.running_namespace import running_namespace
 
 
@@ -58,3 +62,63 @@ def test_a_tail_that_is_whole_at_the_second_look_was_only_being_written(
     result = verify(folder)
     torn = second_look == "nothing has come"
     assert (result.exit_code, "torn tail" in result.output) == (int(torn), torn), result.output
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder of a stopped service: one hub of one partition that is captured."""
+    data = tmp_path_factory.mktemp("captured") / "data"
+    with running_namespace(data=str(data)) as namespace:
+        namespace.create_event_hub("hub", capture=CaptureDescription(enabled=True))
+    return data
+
+
+@pytest.fixture
+def mark(captured: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The mark of its capture, put back afterwards. A second look comes at once."""
+    monkeypatch.setattr(store_verify.time, "sleep", float)
+    path = captured / DataFolder(captured).find("hub/0").folder / MARK_NAME
+    whole = path.read_bytes()
+    yield path
+    path.write_bytes(whole)
+
+
+def test_a_captured_hub_whose_mark_is_whole_is_sound(captured: Path, mark: Path) -> None:
+    result = verify(captured)
+    assert (result.exit_code, "everything is sound" in result.output) == (0, True), result.output
+
+
+def test_a_damaged_mark_is_a_finding_with_what_a_start_makes_of_it(captured: Path, mark: Path) -> None:
+    data = bytearray(mark.read_bytes())
+    data[-1] ^= 1
+    mark.write_bytes(data)
+    result = verify(captured)
+    assert result.exit_code == 1
+    for part in ("capture mark", str(mark.relative_to(captured)), "damaged", "events may be in two files", "hub hub"):
+        assert part in result.output
+
+
+def test_a_missing_mark_of_a_captured_hub_is_a_finding(captured: Path, mark: Path) -> None:
+    mark.unlink()
+    result = CliRunner().invoke(hubweir, ["store", "verify", "--data", str(captured), "--json"])
+    assert result.exit_code == 1
+    (finding,) = json.loads(result.output)["findings"]
+    assert (finding["kind"], finding["path"]) == ("capture mark", str(mark.relative_to(captured)))
+    assert "not there" in finding["text"]
+
+
+def test_a_mark_that_is_there_at_the_second_look_was_only_being_made(
+    captured: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = mark.read_bytes()
+    mark.unlink()
+    monkeypatch.setattr(store_verify.time, "sleep", lambda seconds: mark.write_bytes(whole))
+    assert verify(captured).exit_code == 0
+
+
+def test_a_hub_that_is_not_captured_needs_no_mark_and_a_damaged_one_is_told(folder: Path) -> None:
+    assert verify(folder).exit_code == 0
+    path = folder / DataFolder(folder).find("hub/0").folder / MARK_NAME
+    path.write_bytes(b"anything")
+    result = verify(folder)
+    assert result.exit_code == 1 and "capture of the hub is off" in result.output

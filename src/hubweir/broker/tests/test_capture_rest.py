@@ -1,0 +1,112 @@
+"""Rests between pieces: as long as the pace says, none near the quota, and over at once when they must be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hubweir.broker import hosted_captures
+from hubweir.broker.capture_rest import CaptureRest
+from hubweir.broker.tests.capture_world import CAPTURED, CaptureWorld
+from hubweir.capture.pace import CapturePace
+from hubweir.counters import Counters
+from hubweir.testing.memory_files import MemoryFiles
+from hubweir.testing.simulated_env import SimulatedEnv
+
+QUOTA = 1_000
+
+
+class Resting(CapturePace):
+    """Rests for so long behind every piece; what it was told."""
+
+    rest_ms = 500
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[int, int, int]] = []
+
+    def worked(self, size: int, work_ms: int, now_ms: int, appended_bytes: int) -> int:
+        self.told.append((size, work_ms, appended_bytes))
+        return self.rest_ms
+
+
+@pytest.fixture
+def env() -> SimulatedEnv:
+    return SimulatedEnv(0, files=MemoryFiles("rest"))
+
+
+def test_the_next_piece_begins_when_the_rest_is_over(env: SimulatedEnv) -> None:
+    counters, pace, went = Counters(), Resting(), []
+    rest = CaptureRest(env, counters, pace, QUOTA)
+    rest.enter()
+    counters.add("log.appended_bytes", 70)
+    rest.begin_piece()
+    env.run_for(30)
+    rest.end_piece(11, 0, lambda: went.append(env.monotonic_ms()))
+    begun_ms = env.monotonic_ms()
+    env.run_for(499)
+    assert not went
+    env.run_for(10)
+    assert went == [begun_ms + 500]
+    assert pace.told == [(11, 30, 70)]
+
+
+def test_there_is_no_rest_near_the_quota(env: SimulatedEnv) -> None:
+    went: list[int] = []
+    rest = CaptureRest(env, Counters(), Resting(), QUOTA)
+    rest.begin_piece()
+    rest.end_piece(1, QUOTA, lambda: went.append(1))
+    assert went == [1]
+
+
+def test_a_rest_that_is_cut_is_over_once(env: SimulatedEnv) -> None:
+    went: list[int] = []
+    rest = CaptureRest(env, Counters(), Resting(), QUOTA)
+    rest.cut()
+    rest.begin_piece()
+    rest.end_piece(1, 0, lambda: went.append(1))
+    rest.cut()
+    env.run_for(1_000)
+    rest.cut()
+    assert went == [1]
+
+
+def test_who_leaves_twice_or_never_entered_is_counted_once(env: SimulatedEnv) -> None:
+    pace = CapturePace()
+    one, another = CaptureRest(env, Counters(), pace, QUOTA), CaptureRest(env, Counters(), pace, QUOTA)
+    one.enter()
+    another.leave()
+    assert pace.at_work == 1
+    one.leave()
+    one.leave()
+    assert pace.at_work == 0
+
+
+def test_a_capture_that_rests_loses_nothing_and_ends_in_mid_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    paces: list[Resting] = []
+
+    def pace() -> Resting:
+        paces.append(Resting())
+        return paces[-1]
+
+    monkeypatch.setattr(hosted_captures, "CapturePace", pace)
+    with CaptureWorld(description=replace(CAPTURED, size_limit_bytes=100_000)) as world:
+        world.open()
+        for _ in range(10):
+            world.send(8)
+            world.run_s(1)
+        world.run_s(51)  # the window is over, and the first of several pieces is written
+        assert not world.archives() and paces[0].told
+        ended: list[int] = []
+        assert world.broker is not None
+        world.broker.stop(lambda: ended.append(world.env.monotonic_ms()))
+        before_ms = world.env.monotonic_ms()
+        world.env.run_for(400)
+        assert ended and ended[0] - before_ms < 100, "a stop waits for no rest"
+        assert paces[0].at_work == 0
+        world.restart()
+        world.open()
+        world.run_s(70)
+        world.check()
+        assert len(paces[1].told) > 3 and paces[1].at_work == 0

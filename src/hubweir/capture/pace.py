@@ -1,0 +1,69 @@
+"""How fast capture goes beside publishers: it gives way to them when it cannot keep up with them anyhow.
+
+Capture and publishers share the processor and the disk. While capture keeps up it goes at full speed: files come soon,
+and whoever leaves it that much room is not held up by it. When more comes in than it can take, full speed would slow
+publishers down, and files would be late all the same: then each piece of work is followed by a rest. All captures of
+a broker together then take SHARE_PERCENT of one thread's time or, if that is more, one byte for each PART that come
+in. They go at full speed again when less comes in (what is left is taken then), and each for itself when its lag
+comes near to what retention waits for: before events are lost to capture, capture comes first.
+
+Pure arithmetic: times and counts are passed in. Sizes are bytes of the log.
+"""
+
+from __future__ import annotations
+
+# Of one thread's time: capture costs about as much an event as storing it does, so publishers keep most of a machine.
+SHARE_PERCENT = 40
+# On a slow or busy machine a thread's time says little: there capture keeps to its part of what is stored.
+PART = 4
+# How long counts are gathered before what comes in is held against what is captured.
+LOOK_MS = 250
+# A disk that hung for a while is no reason to stay away for long.
+LONGEST_REST_MS = 1_000
+
+
+def is_near(behind_bytes: int, quota_bytes: int) -> bool:
+    """Whether a partition is so far behind that its capture rests no more."""
+    return 2 * behind_bytes > quota_bytes
+
+
+class CapturePace:
+    """That of all captures of one broker. Used on the loop. at_work: files that are being made now."""
+
+    def __init__(self) -> None:
+        self.gives_way = False
+        self.at_work = 0
+        self._rate = 0  # bytes that came in, a second
+        self._start(0, 0)
+
+    def enter(self, now_ms: int, appended_bytes: int) -> None:
+        """A file is begun. now_ms: monotonic. appended_bytes: to all logs, since the process began."""
+        if not self.at_work:
+            self._start(now_ms, appended_bytes)  # what came while nobody captured says nothing
+        self.at_work += 1
+
+    def leave(self) -> None:
+        """It is finished, or given up."""
+        self.at_work -= 1
+
+    def worked(self, size: int, work_ms: int, now_ms: int, appended_bytes: int) -> int:
+        """A piece of so many bytes took so long: how many milliseconds whoever did it rests now."""
+        self._captured += size
+        self._worked_ms += work_ms
+        passed_ms = now_ms - self._since_ms
+        if passed_ms >= LOOK_MS:
+            came = appended_bytes - self._appended
+            # Resting, one thread has shown what it could do if it did not.
+            could = self._captured * passed_ms // max(1, self._worked_ms) if self.gives_way else self._captured
+            self.gives_way, self._rate = came > could, came * 1000 // passed_ms
+            self._start(now_ms, appended_bytes)
+        if not self.gives_way:
+            return 0
+        # The others work and rest as well: the more there are, the longer each of them rests.
+        by_time = work_ms * self.at_work * 100 // SHARE_PERCENT
+        by_bytes = size * self.at_work * PART * 1000 // max(1, self._rate)
+        return max(0, min(LONGEST_REST_MS, min(by_time, by_bytes) - work_ms))
+
+    def _start(self, now_ms: int, appended_bytes: int) -> None:
+        self._since_ms, self._appended = now_ms, appended_bytes
+        self._captured = self._worked_ms = 0

@@ -1,0 +1,96 @@
+"""The pace of capture: full speed while it keeps up, a share when it cannot, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.capture.pace import LONGEST_REST_MS, LOOK_MS, PART, SHARE_PERCENT, CapturePace, is_near
+
+MB = 1_000_000
+SECOND = 1_000
+
+
+class Machine:
+    """Publishers and captures in virtual time: bytes a second that come in, and that one thread of capture takes."""
+
+    def __init__(self, *, comes: int, takes: int, files: int = 1) -> None:
+        self.comes, self.takes = comes, takes
+        self.now_ms, self.appended = 1_000_000, 0
+        self.captured = self.worked_ms = 0
+        self.pace = CapturePace()
+        for _ in range(files):
+            self.pace.enter(self.now_ms, self.appended)
+
+    def run(self, seconds: float) -> float:
+        """Share of the time that all captures together worked, each thread counted; pieces of 1 MB, in turn."""
+        end_ms, begun_ms, before = self.now_ms + int(seconds * SECOND), self.now_ms, self.worked_ms
+        free_ms = [self.now_ms] * self.pace.at_work
+        while (start := min(free_ms)) < end_ms:
+            work_ms = MB * SECOND // self.takes
+            self._pass_until(max(self.now_ms, start + work_ms))
+            self.captured += MB
+            self.worked_ms += work_ms
+            rest_ms = self.pace.worked(MB, work_ms, self.now_ms, self.appended)
+            free_ms[free_ms.index(start)] = self.now_ms + rest_ms
+        return (self.worked_ms - before) / (self.now_ms - begun_ms)
+
+    def _pass_until(self, now_ms: int) -> None:
+        self.appended += (now_ms - self.now_ms) * self.comes // SECOND
+        self.now_ms = now_ms
+
+
+def test_capture_that_keeps_up_never_rests() -> None:
+    machine = Machine(comes=90 * MB, takes=100 * MB)
+    assert machine.run(10) == pytest.approx(1)
+    assert not machine.pace.gives_way
+
+
+@pytest.mark.parametrize("files", [1, 4])
+def test_captures_that_cannot_keep_up_take_their_share_together(files: int) -> None:
+    machine = Machine(comes=600 * MB, takes=500 * MB, files=files)
+    machine.comes *= files  # so that even all threads together could not
+    machine.run(2)
+    assert machine.pace.gives_way
+    wanted = max(SHARE_PERCENT / 100, machine.comes / PART / machine.takes)
+    assert machine.run(10) == pytest.approx(wanted, rel=0.15)
+
+
+def test_a_slow_machine_captures_its_part_of_what_comes_in() -> None:
+    machine = Machine(comes=100 * MB, takes=25 * MB)
+    machine.run(2)
+    before = machine.captured, machine.appended
+    machine.run(20)
+    part = (machine.captured - before[0]) / (machine.appended - before[1])
+    assert part == pytest.approx(1 / PART, rel=0.15)
+
+
+def test_capture_goes_at_full_speed_again_when_less_comes_in() -> None:
+    machine = Machine(comes=300 * MB, takes=200 * MB)
+    assert machine.run(5) < 0.6
+    machine.comes = 150 * MB
+    machine.run(1)
+    assert not machine.pace.gives_way
+    assert machine.run(5) == pytest.approx(1)
+
+
+def test_what_came_while_nobody_captured_is_no_reason_to_rest() -> None:
+    pace = CapturePace()
+    pace.enter(0, 0)
+    pace.leave()
+    pace.enter(3_600_000, 100_000 * MB)
+    assert pace.worked(MB, LOOK_MS, 3_600_000 + LOOK_MS, 100_000 * MB + MB // 2) == 0
+    assert not pace.gives_way
+
+
+def test_no_rest_is_longer_than_a_second() -> None:
+    pace = CapturePace()
+    for _ in range(4):
+        pace.enter(0, 0)
+    assert pace.worked(MB, SECOND, SECOND, 3 * MB) == LONGEST_REST_MS
+    assert pace.gives_way
+
+
+def test_captures_rest_no_more_when_half_of_the_quota_is_used() -> None:
+    assert not is_near(500, 1_000)
+    assert is_near(501, 1_000)
+    assert is_near(1, 0)
