@@ -64,10 +64,11 @@ class Bench:
         """The median time of a micro-batch of a query that runs on, over count of them behind the first five."""
         with self._query(rows, {"processingTime": "0 seconds"}) as query:
             until_s = time.monotonic() + _LIMIT_S
-            while len(timed := [one for one in query.recentProgress if one["numInputRows"]]) < count + 5:
+            while (last := query.lastProgress) is None or last["batchId"] < count + 5:
                 if query.exception() is not None or time.monotonic() > until_s:
-                    raise RuntimeError(f"a query stopped after {len(timed)} batches: {query.exception()}")
-                time.sleep(0.2)
+                    raise RuntimeError(f"a query stopped behind batch {last and last['batchId']}: {query.exception()}")
+                time.sleep(0.5)  # asking has the JVM make JSON, which is not what is timed
+            timed = [one for one in query.recentProgress if one["numInputRows"]]
         return median(map(_ms, timed[5:]))
 
     @contextmanager

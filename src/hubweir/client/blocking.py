@@ -24,7 +24,7 @@ from hubweir.client.entity_info import HubInfo, PartitionState
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.event_hub_client import DEFAULT_GROUP, EventHubClient
 from hubweir.client.event_run import EventRun
-from hubweir.client.loop_thread import LoopThread
+from hubweir.client.loop_thread import LoopThread, wait
 from hubweir.client.receiver import DEFAULT_CREDIT
 from hubweir.client.resending_sender import ResendingSender
 from hubweir.client.resuming_receiver import ResumingReceiver
@@ -88,11 +88,21 @@ class BlockingReceiver:
 
     def receive_runs(self, wanted: int, *, max_wait_s: float) -> list[EventRun]:
         """The next events, in as many runs as they came in; see ResumingReceiver.receive_runs."""
-        return self._thread.run(self._receiver.receive_runs(wanted, max_wait_s=max_wait_s))
+        return wait(self.begin_runs(wanted, max_wait_s=max_wait_s))
+
+    def begin_runs(self, wanted: int, *, max_wait_s: float) -> Future[list[EventRun]]:
+        """As receive_runs, and result() of the future waits: so several receivers attach and get events together. One
+        call at a time for each receiver.
+        """
+        return self._thread.begin(self._receiver.receive_runs(wanted, max_wait_s=max_wait_s))
 
     def close(self) -> None:
         """Detach."""
-        self._thread.run(self._receiver.close())
+        wait(self.begin_close())
+
+    def begin_close(self) -> Future[None]:
+        """Detach before whatever this client begins next; nobody has to wait for it."""
+        return self._thread.begin(self._receiver.close())
 
 
 class BlockingEventHubClient:

@@ -13,11 +13,13 @@ import logging
 import time
 from array import array
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pyarrow as pa
 
 from hubweir.client.blocking import BlockingEventHubClient, BlockingReceiver
 from hubweir.client.event_run import EventRun
+from hubweir.client.loop_thread import wait
 from hubweir.errors import ARGUMENT_ERROR, RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.kernels import event_columns
@@ -27,6 +29,7 @@ from hubweir.spark.event_schema import fresh_columns, mask_of, record_batch
 from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions
+from hubweir.spark.ranges_together import read_together
 from hubweir.spark.worker_process import freeze_garbage
 
 logger = logging.getLogger(__name__)
@@ -43,9 +46,9 @@ def read_ranges(
     """The events of the ranges of one task, range by range. Errors as of RangeReader."""
     freeze_garbage()
     client = client_of(options)
+    readers = [RangeReader(options, client, one, columns) for one in ranges]
     try:
-        for one in ranges:
-            yield from RangeReader(options, client, one, columns).read()
+        yield from read_together(readers, options.prefetch_count, ROWS_A_BATCH)
     finally:
         freeze_garbage()
 
@@ -65,6 +68,26 @@ class RangeReader:
         self._columns = fresh_columns()
         self._rows = 0
         self._next = wanted.start
+        self._receiver: BlockingReceiver | None = None
+        self._first: Future[list[EventRun]] | None = None  # what begin asked for
+
+    def __len__(self) -> int:
+        """How many events the range has."""
+        return len(self._wanted)
+
+    def begin(self) -> None:
+        """Ask for the link and the first events, and do not wait for them; `read` has to follow, or `close`."""
+        self._receiver = self._made_receiver()
+        self._first = self._begun(self._receiver)
+
+    def close(self) -> None:
+        """Give the link back, if there is one. Safe to call twice."""
+        receiver, self._receiver = self._receiver, None
+        first, self._first = self._first, None
+        if first is not None:
+            first.cancel()
+        if receiver is not None:
+            receiver.begin_close()
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Record batches of ROWS_A_BATCH events or a little more. DataLoss when events are missing and that matters;
@@ -73,14 +96,7 @@ class RangeReader:
         May be closed early: the link is given back.
         """
         wanted = self._wanted
-        receiver = self._client.receiver(
-            wanted.partition_id,
-            group=self._options.consumer_group,
-            position=EventPosition(PositionKind.SEQUENCE_NUMBER, self._next, True),
-            epoch=0 if self._options.use_exclusive_receiver else None,
-            credit=self._options.prefetch_count,
-            limit=len(wanted),
-        )
+        receiver = self._receiver = self._receiver or self._made_receiver()
         heard_s = time.monotonic()
         try:
             while self._next < wanted.end:
@@ -94,12 +110,22 @@ class RangeReader:
             if self._rows:
                 yield self._batch()
         finally:
-            receiver.close()
+            self.close()
+
+    def _made_receiver(self) -> BlockingReceiver:
+        return self._client.receiver(
+            self._wanted.partition_id,
+            group=self._options.consumer_group,
+            position=EventPosition(PositionKind.SEQUENCE_NUMBER, self._next, True),
+            epoch=0 if self._options.use_exclusive_receiver else None,
+            credit=self._options.prefetch_count,
+            limit=len(self._wanted),
+        )
 
     def _receive(self, receiver: BlockingReceiver) -> list[EventRun]:
-        wanted = min(self._wanted.end - self._next, ROWS_A_BATCH - self._rows)
+        begun, self._first = self._first or self._begun(receiver), None
         try:
-            return receiver.receive_runs(wanted, max_wait_s=min(_SILENCE_S, self._options.receiver_timeout_s))
+            return wait(begun)
         except ServiceError as error:
             if error.condition is ARGUMENT_ERROR and self._is_gone(0.0):
                 return []
@@ -111,6 +137,10 @@ class RangeReader:
                     f"group of its own, or cache what several actions read. {error.text}",
                 ) from error
             raise
+
+    def _begun(self, receiver: BlockingReceiver) -> Future[list[EventRun]]:
+        wanted = min(self._wanted.end - self._next, ROWS_A_BATCH - self._rows)
+        return receiver.begin_runs(wanted, max_wait_s=min(_SILENCE_S, self._options.receiver_timeout_s))
 
     def _take(self, run: EventRun) -> Iterator[pa.RecordBatch]:
         """Append a run to the columns; a batch each time that they are full."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.entity_info import PartitionState
@@ -18,6 +19,8 @@ from hubweir.spark.positions import Positions
 # New partitions are found after so long; asking takes a round trip of its own.
 _PARTITIONS_KEPT_S = 5.0
 _FIRST_EVENT_S = 10.0
+# Who plans small batches in a row need not ask for each: tasks look again at what retention may have taken meanwhile.
+_RECENT_S = 1.0
 
 
 class HubBounds:
@@ -27,6 +30,8 @@ class HubBounds:
         self.options = options
         self._ids: tuple[str, ...] = ()
         self._ids_at_s = float("-inf")
+        self._bounds: dict[str, Bounds] = {}
+        self._bounds_at_s = float("-inf")
 
     @property
     def client(self) -> BlockingEventHubClient:
@@ -47,8 +52,17 @@ class HubBounds:
         return dict(zip(ids, self.client.partitions(ids), strict=True))
 
     def bounds(self) -> dict[str, Bounds]:
-        """Every partition's bounds."""
-        return {key: bounds_of(state) for key, state in self.states().items()}
+        """Every partition's bounds, as they are now."""
+        self._bounds = {key: bounds_of(state) for key, state in self.states().items()}
+        self._bounds_at_s = time.monotonic()
+        return self._bounds
+
+    def bounds_behind(self, numbers: Mapping[str, int], events: int) -> dict[str, Bounds]:
+        """Every partition's bounds: of the last second, if they have so many events behind numbers; else of now."""
+        kept = self._bounds if time.monotonic() - self._bounds_at_s < _RECENT_S else {}
+        is_inside = all(key in kept and number <= kept[key].high for key, number in numbers.items())
+        behind = sum(each.high - numbers.get(key, 0) for key, each in kept.items())
+        return kept if kept and is_inside and behind >= events else self.bounds()
 
     def resolve(self, positions: Positions, *, option: str) -> dict[str, int]:
         """The sequence number that each position means now; option: for errors.

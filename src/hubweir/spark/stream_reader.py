@@ -64,13 +64,15 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next batch; start itself while there is nothing to read, or too little to bother."""
-        bounds = self._hub.bounds()
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        # With a full batch waiting since a moment ago it makes no difference how much more came.
+        bounds = self._hub.bounds() if most is None else self._hub.bounds_behind(plain(start), most)
         highs = self._highs(bounds)
         begin = self._begin(plain(start), bounds)
         if self._target is not None:
             # "latest" may have been resolved after the target was frozen, so an end is never before its start.
             highs = {key: max(begin[key], min(high, self._target.get(key, 0))) for key, high in highs.items()}
-        end = self._end(begin, highs, bounds, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        end = self._end(begin, highs, bounds, most)
         events = sum(end[key] - begin[key] for key in begin)
         if events < self._least(limit) and not self._is_late():
             return start
@@ -90,7 +92,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._options.fail_on_data_loss:  # the hub was made anew: its numbers began again
             begin = {key: number if number <= upto.get(key, number) else 0 for key, number in begin.items()}
         found = ranges(begin, upto)
-        bounds = self._hub.bounds()
+        bounds = self._hub.bounds_behind(upto, 0)  # as a rule what the end was made of, just now
         self._check_partitions(upto, bounds)
         kept = [self._hub.kept(one, bounds[one.partition_id]) for one in found]
         tasks = tasks_of([one for one in kept if one is not None], self._options.min_partitions)

@@ -64,6 +64,22 @@ def test_all_partitions_are_asked_at_once(namespace: RunningNamespace, new_hub: 
             client.partitions(("0", "7"))
 
 
+def test_receivers_attach_and_get_events_together(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    with client_of(namespace, new_hub(partition_count=2)) as client:
+        receivers = [client.receiver(key) for key in ("0", "1", "1")]
+        begun = [
+            receiver.begin_runs(wanted, max_wait_s=5) for receiver, wanted in zip(receivers, (2, 2, 9), strict=True)
+        ]
+        for key in ("1", "0"):
+            client.sender(partition_id=key).send([b"a", b"b"])
+        assert begun[2].cancel()  # one that is given up while it waits
+        receivers[2].begin_close()
+        assert [[list(run.sequence_numbers()) for run in each.result(10)] for each in begun[:2]] == [[[0, 1]]] * 2
+        assert receivers[1].receive(max_wait_s=0.01) is None
+        for receiver in receivers:
+            receiver.close()
+
+
 def test_errors_are_those_of_the_coroutines(namespace: RunningNamespace) -> None:
     with client_of(namespace, "no-such-hub") as client:
         for call in (client.describe, client.receiver("0").open, lambda: client.sender().send([b"x"])):

@@ -33,6 +33,9 @@ class Hub:
     def bounds(self) -> dict[str, Bounds]:
         return {"0": Bounds(250, 400), "1": Bounds(0, 50)}
 
+    def bounds_behind(self, numbers: Any, events: int) -> dict[str, Bounds]:
+        return self.bounds()
+
     def resolve(self, positions: Any, *, option: str) -> dict[str, int]:
         return {"0": 250, "1": 0}
 

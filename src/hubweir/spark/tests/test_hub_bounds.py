@@ -8,6 +8,7 @@ import pytest
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.entity_info import PartitionState
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
+from hubweir.spark import hub_bounds
 from hubweir.spark.errors import DataLoss, IllegalOption
 from hubweir.spark.hub_bounds import HubBounds, bounds_of
 from hubweir.spark.offsets import Bounds, EventRange
@@ -97,6 +98,26 @@ def test_what_retention_took_is_data_loss_or_left_out(
         assert lenient.kept(EventRange("0", 3, 9), Bounds(0, 4)) == EventRange("0", 0, 4)
         assert lenient.kept(EventRange("0", 3, 9), Bounds(0, 0)) is None
     assert len(caplog.records) == 4
+
+
+def test_hub_is_not_asked_again_while_enough_is_known_to_wait(
+    new_hub: NewHub, options_of: OptionsOf, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = new_hub(partition_count=2)
+    sender = client_of(hub).sender(partition_id="1")
+    sender.send([b"x"] * 5)
+    bounds = HubBounds(parse_options(options_of(hub), is_stream=True))
+    monkeypatch.setattr(hub_bounds, "_RECENT_S", 3600.0)
+    first = bounds.bounds_behind({}, 0)
+    assert first == {"0": Bounds(0, 0), "1": Bounds(0, 5)}
+    sender.send([b"x"] * 3)
+    assert bounds.bounds_behind({"0": 0, "1": 1}, 4) is first
+    assert bounds.bounds_behind({"0": 0, "1": 2}, 4)["1"].high == 8  # too few of them were known
+    sender.send([b"x"])
+    assert bounds.bounds_behind({"0": 0, "1": 9}, 0)["1"].high == 9  # behind what was known
+    sender.send([b"x"])
+    monkeypatch.setattr(hub_bounds, "_RECENT_S", 0.0)
+    assert bounds.bounds_behind({"0": 0, "1": 0}, 0)["1"].high == 10  # too old
 
 
 def test_partition_that_never_held_anything_is_empty_at_zero() -> None:
