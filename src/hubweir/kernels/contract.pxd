@@ -25,6 +25,7 @@ cdef enum:
     F_STATE = 14
     F_PAYLOAD = 15
     FRAME_WIDTH = 16
+    MOST_TAG_BYTES = 32
     EMPTY_FRAME = -2
     SCAN_OK = 0
     SCAN_TOO_LARGE = 1

@@ -23,9 +23,9 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 
     collect_deliveries(frames, first, last, rows) -> taken
         From frames[first:last], take the leading transfers that share channel and handle, are whole in one frame (no
-        more, not aborted, no state, not resumed), carry a delivery id, each one higher than the one before (wrapping
-        at 2**32), and write one delivery row each (as many as rows has room for). taken: how many; 0 when the first
-        frame is none such.
+        more, not aborted, no state, not resumed), have a tag of at most MOST_TAG_BYTES, are all settled or all not,
+        carry a delivery id, each one higher than the one before (wrapping at 2**32), and write one delivery row each
+        (as many as rows has room for). taken: how many; 0 when the first frame is none such.
 
     ingest(data, rows, first_row, last_row, resume_at, name, out, room) -> (row, resume_at, events, status)
         Append event records (table in stored_batch.py) for the deliveries rows[first_row:last_row] to out. A delivery
@@ -123,6 +123,8 @@ DELIVERY_WIDTH = 5
     F_SETTLED, F_MORE, F_ABORTED, F_STATE, F_PAYLOAD,
 ) = range(16)  # fmt: skip
 FRAME_WIDTH = 16
+# The standard's own limit on a delivery tag (part 2 section 2.8.7).
+MOST_TAG_BYTES = 32
 EMPTY_FRAME = -2
 SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 

@@ -142,22 +142,25 @@ cdef inline int scan_bytes(
 
 cdef inline int64_t collect(int64_t* frame, int64_t count, int64_t* row, int64_t room) noexcept nogil:
     cdef int64_t taken = 0, channel = -1, handle = -1, expected = -1
+    cdef bint settled = False
     while taken < count and taken < room:
         if frame[F_CODE] != TRANSFER or frame[F_TYPE] != 0 or frame[F_DELIVERY_ID] < 0:
             break
-        if frame[F_MORE] == 1 or frame[F_ABORTED] == 1 or frame[F_STATE] >= 0:
+        if frame[F_MORE] == 1 or frame[F_ABORTED] == 1 or frame[F_STATE] >= 0 or frame[F_TAG_LENGTH] > MOST_TAG_BYTES:
             break
         if taken and (
             frame[F_CHANNEL] != channel or frame[F_HANDLE] != handle or frame[F_DELIVERY_ID] != expected
+            or (frame[F_SETTLED] == 1) != settled
         ):
             break
+        settled = frame[F_SETTLED] == 1
         channel = frame[F_CHANNEL]
         handle = frame[F_HANDLE]
         expected = <int64_t><uint32_t>(frame[F_DELIVERY_ID] + 1)
         row[D_DELIVERY_ID] = frame[F_DELIVERY_ID]
         row[D_START] = frame[F_PAYLOAD]
         row[D_LENGTH] = frame[F_END] - frame[F_PAYLOAD]
-        row[D_SETTLED] = frame[F_SETTLED] == 1
+        row[D_SETTLED] = settled
         row[D_FORMAT] = max(<int64_t>0, frame[F_FORMAT])
         taken += 1
         frame += FRAME_WIDTH

@@ -23,6 +23,7 @@ from hubweir.kernels.contract import (
     F_TAG_LENGTH,
     F_TYPE,
     FRAME_WIDTH,
+    MOST_TAG_BYTES,
     SCAN_MALFORMED,
     SCAN_OK,
     SCAN_TOO_LARGE,
@@ -70,19 +71,21 @@ def collect_deliveries(frames: array[int], first: int, last: int, rows: array[in
     check_rows(frames, FRAME_WIDTH, first, last)
     room, taken = len(rows) // DELIVERY_WIDTH, 0
     channel = handle = expected = -1
+    settled = False
     for index in range(first, last):
         frame = frames[index * FRAME_WIDTH : (index + 1) * FRAME_WIDTH]
         if taken == room or frame[F_CODE] != TRANSFER or frame[F_TYPE] != 0 or frame[F_DELIVERY_ID] < 0:
             break
-        if frame[F_MORE] == 1 or frame[F_ABORTED] == 1 or frame[F_STATE] >= 0:
+        if frame[F_MORE] == 1 or frame[F_ABORTED] == 1 or frame[F_STATE] >= 0 or frame[F_TAG_LENGTH] > MOST_TAG_BYTES:
             break
-        if taken and (frame[F_CHANNEL], frame[F_HANDLE], frame[F_DELIVERY_ID]) != (channel, handle, expected):
+        belongs = frame[F_CHANNEL], frame[F_HANDLE], frame[F_SETTLED] == 1, frame[F_DELIVERY_ID]
+        if taken and belongs != (channel, handle, settled, expected):
             break
-        channel, handle = frame[F_CHANNEL], frame[F_HANDLE]
+        channel, handle, settled, _ = belongs
         expected = (frame[F_DELIVERY_ID] + 1) % 2**32
         length = frame[F_END] - frame[F_PAYLOAD]
         delivery = (
-            frame[F_DELIVERY_ID], frame[F_PAYLOAD], length, int(frame[F_SETTLED] == 1), max(0, frame[F_FORMAT]),
+            frame[F_DELIVERY_ID], frame[F_PAYLOAD], length, int(settled), max(0, frame[F_FORMAT]),
         )  # fmt: skip
         rows[taken * DELIVERY_WIDTH : (taken + 1) * DELIVERY_WIDTH] = array("q", delivery)
         taken += 1

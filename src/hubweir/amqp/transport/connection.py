@@ -62,6 +62,7 @@ class Connection:
         self.remote_open: Open | None = None
         self.outgoing_frame_limit = settings.max_frame_size
         self.incoming_frame_limit = min(settings.open_frame_limit, settings.max_frame_size)
+        self.usual_frame_bytes = self.incoming_frame_limit  # of the frames that came last: sizes the next table
         self.link_count = 0  # links that stand
         self.attach_size = 0  # bytes of the frame being handled
         self._channels = NumberPool()

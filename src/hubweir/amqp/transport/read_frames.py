@@ -10,7 +10,7 @@ from array import array
 
 from hubweir.amqp.transport.connection import Connection
 from hubweir.amqp.transport.faults import ConnectionFault
-from hubweir.amqp.transport.receiver_link import MAX_TAG_BYTES, TransferPart
+from hubweir.amqp.transport.receiver_link import TransferPart
 from hubweir.errors import FRAMING_ERROR
 from hubweir.kernels import collect_deliveries, scan_frames
 from hubweir.kernels.contract import (
@@ -35,9 +35,9 @@ from hubweir.kernels.contract import (
 )
 
 TRANSFER = 0x14
-# Rows of the first scan of a read, and the most of the next ones, which are sized by the frames seen so far: a read of
-# few large frames does not pay for a large table, and a read of small ones is cut in few calls.
-FIRST_ROWS, MORE_ROWS = 32, 1_024
+# Rows of a table, at least and at most. The last frames that came, if they were many or so many bytes, say how many there
+# may be: few large frames do not pay for a large table, and a read of small ones is cut in few calls.
+LEAST_ROWS, MOST_ROWS, SAMPLE_BYTES = 32, 1_024, 16 * 1024
 SMALLEST_FRAME = 8
 
 _FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
@@ -50,15 +50,17 @@ def read_frames(connection: Connection, data: memoryview) -> int:
     data must stay as it is until the host has handled the events: deliveries point into it. A frame over the limit is
     a fault as soon as the four bytes of its size are there. After the connection's end everything counts as used.
     """
-    position, end, most = 0, len(data), FIRST_ROWS
+    position, end = 0, len(data)
     while position < end:
-        room = min(most, (end - position) // SMALLEST_FRAME + 1)
+        left = end - position
+        room = min(MOST_ROWS, left // connection.usual_frame_bytes + LEAST_ROWS, left // SMALLEST_FRAME + 1)
         table = _FRAME_ROW * room
         limit = connection.incoming_frame_limit
         start = position
         rows, position, status = scan_frames(data, start, end, limit, table)
         if rows:
-            most = min(MORE_ROWS, (end - position) * rows // (position - start) + FIRST_ROWS)
+            if rows >= LEAST_ROWS or position - start >= SAMPLE_BYTES:
+                connection.usual_frame_bytes = (position - start) // rows
             _take_rows(connection, data, table, rows)
         if not connection.is_reading:
             return end
@@ -90,13 +92,11 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
         if table[at + F_CODE] == TRANSFER and table[at + F_STATE] < 0:
             taken = collect_deliveries(table, index, rows, scratch)
             if taken:
-                tags = table[at + F_TAG_LENGTH : at + taken * FRAME_WIDTH : FRAME_WIDTH]
-                if max(tags) <= MAX_TAG_BYTES:
-                    connection.receive_rows(
-                        table[at + F_CHANNEL], table[at + F_HANDLE], data, scratch[: taken * DELIVERY_WIDTH], taken
-                    )
-                    index += taken
-                    continue
+                connection.receive_rows(
+                    table[at + F_CHANNEL], table[at + F_HANDLE], data, scratch[: taken * DELIVERY_WIDTH], taken
+                )
+                index += taken
+                continue
             connection.receive_part(table[at + F_CHANNEL], table[at + F_HANDLE], _part(data, table, at))
         else:
             connection.receive_frame(

@@ -19,13 +19,10 @@ from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.types.values import Described
 from hubweir.errors import INVALID_FIELD, NOT_IMPLEMENTED, RESOURCE_LIMIT
-from hubweir.kernels.contract import D_LENGTH, D_SETTLED, DELIVERY_WIDTH
+from hubweir.kernels.contract import D_LENGTH, D_SETTLED, DELIVERY_WIDTH, MOST_TAG_BYTES
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
     from hubweir.amqp.transport.session import Session
-
-# The standard's own limit on a delivery tag (part 2, section 2.8.7).
-MAX_TAG_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,10 @@ class ReceiverLink(Link):
             self.grant(self._credit.credit, drain=self._draining)
 
     def take_rows(self, data: memoryview, rows: array[int], count: int) -> None:
-        """Take whole deliveries of one frame each, ids without a gap; rows is given away. LinkFault: over a limit."""
+        """Take whole deliveries of one frame each, ids without a gap, all settled or all not; rows is given away.
+
+        LinkFault: over a limit.
+        """
         if self._partial is not None:
             # Some clients repeat the id on every frame of a delivery: its last frame looks like a whole one.
             self.take_part(_last_part(data, rows))
@@ -137,17 +137,14 @@ class ReceiverLink(Link):
             count -= 1
             if not count:
                 return
-        if self.max_message_size < max(rows[D_LENGTH::DELIVERY_WIDTH]):
+        # No payload is larger than its frame may be: with a usual limit none of them has to be looked at.
+        limit = self.max_message_size
+        if limit < self.session.connection.incoming_frame_limit and limit < max(rows[D_LENGTH::DELIVERY_WIDTH]):
             self._take_rows_one_by_one(data, rows, count)
             return
         self._credit.received(count)
-        presettled = sum(rows[D_SETTLED::DELIVERY_WIDTH])
-        if presettled == 0:
+        if not rows[D_SETTLED]:
             self._await_settlement(rows[0], count)
-        elif presettled < count:
-            for at in range(0, len(rows), DELIVERY_WIDTH):
-                if not rows[at + D_SETTLED]:
-                    self._await_settlement(rows[at], 1)
         self.session.report.deliveries(self, data, rows, count)
 
     def _take_rows_one_by_one(self, data: memoryview, rows: array[int], count: int) -> None:
@@ -167,8 +164,8 @@ class ReceiverLink(Link):
             partial = self._begin_delivery(part)
         elif part.delivery_id is not None and part.delivery_id != partial.delivery_id:
             raise LinkFault(self, INVALID_FIELD, "a delivery was begun before the last one on this link was complete")
-        if part.tag_length > MAX_TAG_BYTES:
-            raise LinkFault(self, INVALID_FIELD, f"a delivery tag of {part.tag_length} bytes; {MAX_TAG_BYTES} at most")
+        if part.tag_length > MOST_TAG_BYTES:
+            raise LinkFault(self, INVALID_FIELD, f"a delivery tag of {part.tag_length} bytes; {MOST_TAG_BYTES} at most")
         if part.aborted:
             self._drop_partial()
             return

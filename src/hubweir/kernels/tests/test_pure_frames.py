@@ -145,17 +145,22 @@ def collect(kernels: SimpleNamespace, frames: list[bytes], first: int = 0, room:
 def test_deliveries_of_one_link_are_gathered(kernels: SimpleNamespace) -> None:
     frames = [
         transfer(fields(2**32 - 1), b"a"),
-        transfer(fields(0, (4, TRUE)), b"bc"),
-        transfer(fields(1, (3, NULL), (4, NULL)), b""),
+        transfer(fields(0, (4, NULL)), b"bc"),
+        transfer(fields(1, (3, NULL)), b""),
     ]
     taken = collect(kernels, frames)
     assert [(row[0], row[2], row[3], row[4]) for row in taken] == [
-        (2**32 - 1, 1, 0, BATCH_FORMAT), (0, 2, 1, BATCH_FORMAT), (1, 0, 0, 0),
+        (2**32 - 1, 1, 0, BATCH_FORMAT), (0, 2, 0, BATCH_FORMAT), (1, 0, 0, 0),
     ]  # fmt: skip
     stream = b"".join(frames)
     assert [stream[row[1] : row[1] + row[2]] for row in taken] == [b"a", b"bc", b""]
     assert len(collect(kernels, frames, room=2)) == 2
     assert len(collect(kernels, frames, first=3)) == 0
+
+
+def test_settled_deliveries_are_gathered_too(kernels: SimpleNamespace) -> None:
+    longest = fields(1, (4, TRUE), (2, b"\xa0\x20" + bytes(32)))
+    assert [row[3] for row in collect(kernels, [transfer(fields(0, (4, TRUE))), transfer(longest)])] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +175,8 @@ def test_deliveries_of_one_link_are_gathered(kernels: SimpleNamespace) -> None:
         transfer(fields(2, (9, TRUE))),
         transfer(fields(2, (7, b"\x00\x53\x24\x45"))),
         transfer(fields(2, (8, TRUE))),
+        transfer(fields(2, (4, TRUE))),
+        transfer(fields(2, (2, b"\xa0\x21" + bytes(33)))),
         frame(0, b""),
     ],
 )
