@@ -1,20 +1,20 @@
-"""Two measures for the long tests: a tenth of the way by default, all of it with --all. And the options of all folders.
+"""Two measures for the long tests: a tenth of the way by default, all of it with --all.
 
 A test that repeats something takes the fixture measure and asks it how often: measure(200) is 20 kills, or 200.
-A test marked slow runs with --all only.
+A test marked slow runs with --all only. How tests are spread over workers (-n NUMBER) stands in tests/workers.
 """
 
 from collections.abc import Callable
 
 import pytest
 
+pytest_plugins = ["tests.workers.plugin", "tests.conformance.results"]
+
 SHORT_SHARE = 10  # the default run does one in so many
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every test at full length (about an hour)")
-    # Of tests/conformance, whose own conftest is read too late for options when pytest starts above it.
-    parser.addoption("--write-table", action="store_true", help="write docs/compatibility.md from this run")
 
 
 @pytest.fixture(scope="session")

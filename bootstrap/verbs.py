@@ -12,6 +12,10 @@ from bootstrap.steps import say
 
 # Benchmarks that want Spark as well.
 NEED_SPARK = ("spark",)
+# Tests wait for servers and limits more than they compute.
+WORKERS_A_CORE = 2
+MOST_WORKERS = 8  # each collects all tests anew
+SLOWEST_SHOWN = 10
 VERBS = ("demo", "test", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data")
 
 
@@ -42,7 +46,7 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
     if verb == "conformance":
         folder = present(env, "tests/conformance", "its tests")
         env.ensure(TEST)
-        return finish(env, ["-m", "pytest", folder, "--write-table", *rest])
+        return finish(env, ["-m", "pytest", *in_workers(rest), folder, "--write-table", *rest])
     if verb == "campaign":
         return campaign(rest, env)
     if verb == "bench":
@@ -98,20 +102,34 @@ def python(rest: list[str], env: Environment) -> int:
 def test(rest: list[str], env: Environment) -> int:
     """Check style and types, then run every test. pytest's closing line comes last; a failed check stops before it."""
     spark.ensure_for_tests(env)
-    whole = "--all" in rest
-    chosen = [argument for argument in rest if argument != "--all"]
     tell_kernels(env)
-    if not chosen:
-        for check in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]):
-            print(f"── {' '.join(check)}", flush=True)
-            if status := subprocess.call([env.python, "-m", *check], cwd=env.root):
-                say(f"{' '.join(check)} found something; the tests did not run (./run test PATH runs them alone)")
-                return status
-        if env.state.get("kernels", "").endswith(SEE_LOG):
-            say("a C compiler is here and the kernels did not build; the tests did not run")
-            return 1
-        print(f"── pytest{' --all' if whole else ''}", flush=True)
-    return finish(env, ["-m", "pytest", *(["--all"] if whole else []), *chosen])
+    chosen = [argument for argument in without_workers(rest) if argument != "--all"]
+    if chosen:
+        return finish(env, ["-m", "pytest", *rest])
+    for check in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]):
+        print(f"── {' '.join(check)}", flush=True)
+        if status := subprocess.call([env.python, "-m", *check], cwd=env.root):
+            say(f"{' '.join(check)} found something; the tests did not run (./run test PATH runs them alone)")
+            return status
+    if env.state.get("kernels", "").endswith(SEE_LOG):
+        say("a C compiler is here and the kernels did not build; the tests did not run")
+        return 1
+    options = [*in_workers(rest), *rest]
+    print(f"── pytest {' '.join(options)}", flush=True)
+    return finish(env, ["-m", "pytest", *options, f"--durations={SLOWEST_SHOWN}"])
+
+
+def in_workers(rest: Sequence[str]) -> list[str]:
+    """Return how many workers pytest gets, unless rest says so itself: -n 0 runs all in one process."""
+    if list(rest) != without_workers(rest):
+        return []
+    return ["-n", str(min(WORKERS_A_CORE * (os.cpu_count() or 1), MOST_WORKERS))]
+
+
+def without_workers(rest: Sequence[str]) -> list[str]:
+    """Return the arguments but for -n NUMBER or -nNUMBER."""
+    values = {place + 1 for place, argument in enumerate(rest) if argument == "-n"}
+    return [each for place, each in enumerate(rest) if not each.startswith("-n") and place not in values]
 
 
 def campaign(rest: list[str], env: Environment) -> int:

@@ -1,5 +1,6 @@
 """./run answers a wrong call with a clear line and a status, before it installs anything."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,48 @@ def test_run_alone_prints_the_menu(arguments: list[str]) -> None:
     shown = subprocess.run([sys.executable, ROOT / "run", *arguments], capture_output=True, text=True, check=True)
     assert "./run VERB" in shown.stdout
     assert shown.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("cores", "rest", "passed_on"),
+    [
+        (2, [], ["-n", "4", "--durations=10"]),
+        (64, ["--all"], ["-n", "8", "--all", "--durations=10"]),
+        (2, ["-n", "0"], ["-n", "0", "--durations=10"]),
+        (2, ["-n3", "--all"], ["-n3", "--all", "--durations=10"]),
+    ],
+)
+def test_the_whole_run_is_checked_and_goes_on_in_workers(
+    cores: int, rest: list[str], passed_on: list[str], calls: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert verbs.test(rest, verbs.Environment(ROOT)) == 0
+    assert calls == [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"], ["pytest", *passed_on]]
+
+
+@pytest.mark.parametrize("rest", [["src/hubweir/kernels", "-k", "crc"], ["src", "-n", "2"], ["-x"]])
+def test_a_part_runs_alone_and_as_it_was_asked_for(rest: list[str], calls: list[list[str]]) -> None:
+    assert verbs.test(rest, verbs.Environment(ROOT)) == 0
+    assert calls == [["pytest", *rest]]
+
+
+def test_a_check_that_fails_stops_before_the_tests(calls: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "call", lambda command, cwd: 7)
+    assert verbs.test([], verbs.Environment(ROOT)) == 7
+    assert calls == []
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What would have run in the environment, which is taken for ready."""
+    made: list[list[str]] = []
+
+    def ran(arguments: list[str]) -> int:
+        made.append([*arguments[1:]])  # behind -m
+        return 0
+
+    monkeypatch.setattr(verbs.spark, "ensure_for_tests", lambda env: None)
+    monkeypatch.setattr(verbs, "tell_kernels", lambda env: None)
+    monkeypatch.setattr(verbs, "finish", lambda env, arguments: ran(arguments))
+    monkeypatch.setattr(subprocess, "call", lambda command, cwd: ran(command[1:]))
+    return made

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from bootstrap.environment import alone
 from hubweir.testing.server_process import free_ports
 
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # everybody's
@@ -31,11 +32,13 @@ def azurite_command() -> list[str]:
         pytest.skip("NOT RUN: npm is not installed, so there is no Azurite to capture to")
     folder = Path(__file__).resolve().parents[2] / ".hubweir/azurite"
     script = folder / "node_modules/.bin/azurite-blob"
-    if not script.exists():
-        command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), "azurite"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
-        if done.returncode:
-            pytest.skip(f"NOT RUN: npm cannot install azurite: {done.stderr[-300:]}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder / "lock"):  # other workers want it at the same time
+        if not script.exists():
+            command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), "azurite"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            if done.returncode:
+                pytest.skip(f"NOT RUN: npm cannot install azurite: {done.stderr[-300:]}")
     return [str(script)]
 
 

@@ -1,8 +1,7 @@
-"""A live namespace for the conformance tests, and the table of what they showed.
+"""A live namespace for the conformance tests.
 
-`--write-table`, an option of the top folder, writes docs/compatibility.md from this run, if it was all of this folder.
 Every test says which checks of the list it belongs to (`@pytest.mark.eh`), and in which client's row it counts
-(`@pytest.mark.client`, `@pytest.mark.feature`).
+(`@pytest.mark.client`, `@pytest.mark.feature`); results.py makes the table from them.
 
 Gateway and broker talk by calls. Tests marked `both_ways`, which together send every command, run a second time with
 all commands as bytes on a socket pair; with --all every test does.
@@ -14,16 +13,13 @@ import os
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from hubweir.testing.server_process import free_ports
 from tests.conformance.raw_client import RawClient
-from tests.conformance.table import Result, page
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/compatibility.md"
 # One address a test process: over TLS the Python client knows no port but 5671, and others may hold it elsewhere.
 HOST = f"127.0.71.{os.getpid() % 250 + 2}"
 CALLS, SOCKET = "calls", "socket pair"
@@ -111,53 +107,3 @@ def hub(doors: Doors, request: pytest.FixtureRequest) -> Iterator[str]:
     doors.namespace.create_event_hub(name, partition_count=4, consumer_groups=("second",))
     yield name
     doors.namespace.delete_event_hub(name)
-
-
-_RESULTS: list[Result] = []
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's own type
-    if report.when == "call" or (report.when == "setup" and not report.passed):
-        numbers = tuple(number for mark in item.iter_markers("eh") for number in mark.args)
-        client, feature = item.get_closest_marker("client"), item.get_closest_marker("feature")
-        _RESULTS.append(
-            Result(
-                name=item.name,
-                numbers=numbers,
-                client="" if client is None else client.args[0],
-                feature="" if feature is None else feature.args[0],
-                outcome=report.outcome,
-            )
-        )
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The page, when it was asked for and this was all of it; else why not."""
-    not_run = sorted({result.client for result in _RESULTS if result.outcome == "skipped" and result.client})
-    if not_run:
-        terminalreporter.section("clients that were NOT RUN, or not in all of their tests")
-        terminalreporter.write_line("; ".join(not_run))
-    if config.getoption("--write-table", default=False):
-        part = _part_of(terminalreporter)
-        if not part:
-            PAGE.write_text(page(_RESULTS))
-        terminalreporter.write_line(f"{PAGE.name} is NOT written: {part}" if part else f"{PAGE.name} is written")
-
-
-def _part_of(reporter: pytest.TerminalReporter) -> str:
-    """Why this run is not the whole of the folder; empty when it is."""
-    config = reporter.config
-    for option in ("keyword", "markexpr", "deselect", "lf", "collectonly"):
-        if config.getoption(option, default=None):
-            return f"only a part was asked for ({option})"
-    folder = Path(__file__).resolve().parent
-    asked = [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
-    if not any(path == folder or path in folder.parents for path in asked) or any("::" in each for each in config.args):
-        return "only a part of the folder was asked for"
-    session = reporter._session
-    if session is None or session.shouldstop or session.shouldfail or reporter._keyboardinterrupt_memo is not None:
-        return "the run was stopped"
-    return ""

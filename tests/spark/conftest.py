@@ -17,6 +17,7 @@ import pytest
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.spark.live_hub import WAIT_S, Hub
+from tests.workers.notices import notice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,10 +54,9 @@ MISSING = missing()
 collect_ignore_glob = ["test_*.py"] if MISSING else []
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     if MISSING:
-        terminalreporter.section("tests/spark did NOT run", yellow=True)
-        terminalreporter.line(MISSING)
+        notice(config, "tests/spark did NOT run", MISSING)
 
 
 @pytest.fixture(scope="session")

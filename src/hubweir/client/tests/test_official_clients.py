@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +17,7 @@ from hubweir.client.event_run import EventRun
 from hubweir.client.partition_context import PartitionContext
 from hubweir.client.sqlite_checkpoint_store import BlockingSqliteCheckpointStore, SqliteCheckpointStore
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import free_ports
+from tests.capture.azurite import INSTALL_S, azurite
 
 azure_eventhub = pytest.importorskip("azure.eventhub", reason="NOT RUN: azure-eventhub is not installed")
 
@@ -142,64 +139,18 @@ def test_official_processor_and_ours_share_one_group(
     asyncio.run(scenario())
 
 
-AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # everybody's
-INSTALL_S = 300
-
-
-def azurite_command(folder: Path) -> list[str]:
-    """Azurite as it is installed, or as npm puts it into folder; skips when there is no npm or it has no package."""
-    found = shutil.which("azurite-blob")
-    if found:
-        return [found]
-    if shutil.which("npm") is None:
-        pytest.skip("NOT RUN: npm is not installed, so there is no Azurite to keep checkpoints in")
-    script = folder / "node_modules/.bin/azurite-blob"
-    if not script.exists():
-        done = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), "azurite"],
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_S,
-        )
-        if done.returncode:
-            pytest.skip(f"NOT RUN: npm cannot install azurite: {done.stderr[-300:]}")
-    return [str(script)]
-
-
 @pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def storage_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A connection string of a real Azurite. Installed only where there is a client for it."""
     reason = "NOT RUN: azure-eventhub-checkpointstoreblob-aio is not installed"
     pytest.importorskip("azure.eventhub.extensions.checkpointstoreblobaio", reason=reason)
-    command = azurite_command(Path(__file__).resolve().parents[4] / ".hubweir/azurite")
-    port, data = free_ports(1)[0], tmp_path_factory.mktemp("azurite")
-    with (data / "log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, "--disableTelemetry", "--skipApiVersionCheck", "--silent", "--blobHost", "127.0.0.1"]
-            + ["--blobPort", str(port), "--location", str(data)],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None and time.monotonic() < end, (data / "log").read_text()
-            time.sleep(0.1)
-        yield (
-            f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={AZURITE_KEY};"
-            f"BlobEndpoint=http://127.0.0.1:{port}/devstoreaccount1;"
-        )
-    finally:
-        process.terminate()
-        process.wait(20)
+    with azurite(tmp_path_factory.mktemp("azurite") / "data") as account:
+        yield account.connection_string
 
 
 @pytest.mark.timeout(INSTALL_S + 120)
 def test_our_processors_keep_their_place_in_the_official_blob_store(
-    namespace: RunningNamespace, new_hub: NewHub, azurite: str
+    namespace: RunningNamespace, new_hub: NewHub, storage_account: str
 ) -> None:
     """Two processors of ours over real blobs: shares, a stop, a second life behind the checkpoints."""
     from azure.eventhub.extensions.checkpointstoreblobaio import BlobCheckpointStore
@@ -210,7 +161,7 @@ def test_our_processors_keep_their_place_in_the_official_blob_store(
         handled, after = Handled(), Handled()
         async with (
             EventHubClient.from_connection_string(namespace.connection_string(), hub) as client,
-            BlobCheckpointStore.from_connection_string(azurite, "checkpoints") as store,
+            BlobCheckpointStore.from_connection_string(storage_account, "checkpoints") as store,
         ):
             await store._container_client.create_container()
             await send_to_all(client, 30)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.workers.notices import notice
+
 if TYPE_CHECKING:
     from hubweir.client.blocking import BlockingEventHubClient
     from hubweir.testing.running_namespace import RunningNamespace
@@ -18,10 +20,9 @@ collect_ignore_glob: list[str] = ["test_*.py"] if MISSING else []
 _NUMBERS = count(1)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     if MISSING:
-        terminalreporter.section("hubweir.spark was NOT tested", yellow=True)
-        terminalreporter.line(f"not installed: {', '.join(MISSING)} (requirements/spark.txt)")
+        notice(config, "hubweir.spark was NOT tested", f"not installed: {', '.join(MISSING)} (requirements/spark.txt)")
 
 
 @pytest.fixture(scope="session")

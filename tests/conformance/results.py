@@ -1,0 +1,87 @@
+"""What the conformance tests showed, and the page of it. A plugin of the top folder: workers run the tests, and the
+page is written where all their results come together.
+
+`--write-table` writes docs/compatibility.md from this run, if it was all of this folder and no worker was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.table import Result, page
+from tests.workers.notices import notice
+
+FOLDER = Path(__file__).resolve().parent
+PAGE = FOLDER.parents[1] / "docs/compatibility.md"
+NOT_RUN = "clients that were NOT RUN, or not in all of their tests"
+PROPERTY = "conformance"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-table", action="store_true", help="write docs/compatibility.md from this run")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Where the test runs: put into its report what the table has to know."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's own type
+    if FOLDER in item.path.parents and (report.when == "call" or (report.when == "setup" and not report.passed)):
+        numbers = [number for mark in item.iter_markers("eh") for number in mark.args]
+        client, feature = item.get_closest_marker("client"), item.get_closest_marker("feature")
+        known = [item.name, numbers, client.args[0] if client else "", feature.args[0] if feature else ""]
+        report.user_properties.append((PROPERTY, known))
+
+
+@pytest.hookimpl
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Gathering(config), "conformance results")
+
+
+class Gathering:
+    """The results of a run, in the process that shows them: all workers report to it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._results: list[Result] = []
+        self._lost_a_worker = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, known in report.user_properties:
+            if name == PROPERTY:
+                test, numbers, client, feature = known  # type: ignore[misc]
+                self._results.append(Result(test, tuple(numbers), client, feature, report.outcome))
+                if report.skipped and client:
+                    notice(self._config, NOT_RUN, client)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
+        self._lost_a_worker = self._lost_a_worker or error is not None
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The page, when it was asked for and this was all of it; else why not."""
+        if self._config.getoption("--write-table"):
+            part = self._part_of(terminalreporter)
+            if not part:
+                PAGE.write_text(page(self._results))
+            terminalreporter.write_line(f"{PAGE.name} is NOT written: {part}" if part else f"{PAGE.name} is written")
+
+    def _part_of(self, reporter: pytest.TerminalReporter) -> str:
+        """Why this run is not the whole of the folder; empty when it is."""
+        for option in ("keyword", "markexpr", "deselect", "lf", "collectonly"):
+            if self._config.getoption(option, default=None):
+                return f"only a part was asked for ({option})"
+        arguments = self._config.args
+        asked = [(self._config.invocation_params.dir / each.split("::")[0]).resolve() for each in arguments]
+        if not any(path in (FOLDER, *FOLDER.parents) for path in asked) or any("::" in each for each in arguments):
+            return "only a part of the folder was asked for"
+        if self._lost_a_worker:
+            return "a worker was lost, and its results with it"
+        session = reporter._session
+        if session is None or session.shouldstop or session.shouldfail or reporter._keyboardinterrupt_memo is not None:
+            return "the run was stopped"
+        return ""

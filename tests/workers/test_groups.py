@@ -1,0 +1,30 @@
+"""A group is a file, or a folder that stays together; the table of long ones names nothing that is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workers.groups import FOLDERS, SECONDS, group_of, seconds_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "group"),
+    [
+        ("src/hubweir/kernels/tests/test_crc.py::test_a[x::y/z]", "src/hubweir/kernels/tests/test_crc.py"),
+        ("tests/spark/test_batch.py::test_a", "tests/spark"),
+        ("tests/sparkling/test_batch.py::test_a", "tests/sparkling/test_batch.py"),
+        ("src/hubweir/spark/tests/test_options.py::test_a", "src/hubweir/spark/tests/test_options.py"),
+    ],
+)
+def test_group_is_the_file_or_the_folder(nodeid: str, group: str) -> None:
+    assert group_of(nodeid) == group
+
+
+def test_groups_and_their_times_are_of_files_that_are_there() -> None:
+    assert [name for name in (*FOLDERS, *SECONDS) if not (ROOT / name).exists()] == []
+    assert [name for name in SECONDS if group_of(f"{name}/test_x.py") != name and group_of(name) != name] == []
+    assert seconds_of("tests/nothing.py") == 0
