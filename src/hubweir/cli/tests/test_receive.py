@@ -2,19 +2,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from hubweir.cli.main import hubweir
 from hubweir.cli.receive import Start
+from hubweir.cli.tests.typed_commands import Typed
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.testing.running_namespace import RunningNamespace
-
-Typed = Callable[..., Result]
 
 
 @pytest.mark.parametrize(

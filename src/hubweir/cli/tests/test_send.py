@@ -3,18 +3,16 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from hubweir.cli.main import hubweir
+from hubweir.cli.tests.typed_commands import Typed
 from hubweir.errors import MESSAGE_TOO_LARGE, ServiceError
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.testing.server_process import ServerProcess
-
-Typed = Callable[..., Result]
 
 
 @pytest.fixture(scope="module", autouse=True)
