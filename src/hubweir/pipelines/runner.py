@@ -22,7 +22,15 @@ from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
 from hubweir.pipelines.program import load_program
-from hubweir.pipelines.run_status import FAILED, RUNNING, STOPPED, PartitionStatus, RunStatus, progress_of, write_status
+from hubweir.pipelines.run_status import (
+    FAILED,
+    RUNNING,
+    STOPPED,
+    RunStatus,
+    known_partitions,
+    progress_of,
+    write_status,
+)
 from hubweir.spark import session
 from hubweir.spark.options import parse_options
 
@@ -48,7 +56,7 @@ class Run:
         endpoint = ConnectionString.parse(options.connection_string).endpoint
         self._claim = Claim(description.pipeline, options.event_hub, endpoint)
         self._batch, self.events, self._events_per_s = -1, 0, 0.0
-        self._partitions: dict[str, PartitionStatus] = {}
+        self._partitions = {} if self._folder is None else known_partitions(self._folder)
 
     def run(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool] = lambda: False) -> None:
         """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says.
@@ -103,7 +111,7 @@ class Run:
         for entry in entries:
             if entry["batchId"] <= self._batch or "addBatch" not in entry["durationMs"]:
                 continue
-            progress = progress_of(entry)
+            progress = progress_of(entry, self._partitions)
             self._batch, self._partitions = progress.batch, progress.partitions
             self.events += progress.events
             self._events_per_s = progress.events_per_s

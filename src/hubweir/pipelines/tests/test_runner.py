@@ -185,3 +185,24 @@ def test_a_batch_without_events_has_no_line_and_the_status_knows_it(
     query.recentProgress = [{"batchId": 9, "durationMs": {"addBatch": 1, "triggerExecution": 5}, "sources": [source]}]
     run.run(None, once=False, is_over=lambda: True)  # type: ignore[arg-type]
     assert told == [] and (read_status(tmp_path / "c").batch, run.events) == (9, 0)
+
+
+def test_a_restart_knows_how_far_it_was_until_the_hub_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that is repeated is planned without asking: it is not at the end of the hub, though nothing says so."""
+    first, _ = one_run(tmp_path, monkeypatch, Query(None))
+    first.run(None, once=False)  # type: ignore[arg-type]
+    assert read_status(tmp_path / "c").partitions["0"].behind == 3
+    query = Query(None)
+    source = {"startOffset": {"0": 2}, "endOffset": {"0": 4}, "latestOffset": None}
+    query.recentProgress = [{"batchId": 2, "durationMs": {"addBatch": 1, "triggerExecution": 500}, "sources": [source]}]
+    again, told = one_run(tmp_path, monkeypatch, query)
+    monkeypatch.setattr(query, "start", lambda: (_ for _ in ()).throw(RuntimeError("no")))
+    with pytest.raises(PipelineFailed):
+        again.run(None, once=False)  # type: ignore[arg-type]
+    assert read_status(tmp_path / "c").partitions["0"].next == 2  # a start that failed has read nothing
+    monkeypatch.setattr(query, "start", lambda: query)
+    again, told = one_run(tmp_path, monkeypatch, query)
+    again.run(None, once=False, is_over=lambda: True)  # type: ignore[arg-type]
+    assert told == ["to-lake: batch 2, 2 events, 4/s, behind 1, 2 in all"]
