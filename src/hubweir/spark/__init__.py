@@ -6,8 +6,8 @@ one range of one partition into Arrow record batches and knows nothing of Spark.
 put these together, capture_reader.py reads captured files.
 
 The sink is writer.py, what Spark calls, and task_writer.py, one task's rows, which knows nothing of Spark. Where each
-row goes is row_targets.py; numbered_target.py stores a partition's rows once, resending_target.py at least once. The
-page is docs/spark.md.
+row goes is row_targets.py, what it may have row_limits.py; numbered_target.py stores a partition's rows once,
+resending_target.py at least once. The page is docs/spark.md.
 
 This front page carries the two names that users need, `register` and `session`; PySpark is loaded when one is called.
 """
