@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.broker.capture_slots import CaptureSlots
-from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.capture.destination import Destination, LocalFolder
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
@@ -58,5 +57,4 @@ class CaptureWorld:
     counters: Counters
     places: CapturePlaces
     slots: CaptureSlots
-    names: ClaimedNames
     pace: CapturePace
