@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hubweir.pipelines.capture_windows import without_window
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.spark.offsets import FROM, INITIAL, plain
 
@@ -64,7 +65,9 @@ class Progress:
 def progress_of(entry: Mapping[str, Any]) -> Progress:
     """Read an entry of StreamingQuery.recentProgress. Events are counted by offsets: rows may be other things."""
     source = entry["sources"][0]
-    start, end, latest = (_offset(source.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
+    start, end, latest = (
+        without_window(_offset(source.get(name))) for name in ("startOffset", "endOffset", "latestOffset")
+    )
     # The first batch has its true start in its end, which stays that of later batches that read nothing.
     is_first = not start or INITIAL in start
     begin = plain(end[FROM] if is_first and FROM in end else start)

@@ -6,15 +6,18 @@ with the same events by the next run. So a stop loses nothing and doubles nothin
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.pipelines.checkpoint_claim import Claim, claimed
 from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
@@ -25,11 +28,13 @@ from hubweir.spark.options import parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 _LOOK_S = 0.5
 # Of a repeated batch the tasks must be the same, or a sink cannot tell its rows: docs/spark.md.
 SETTINGS = {"spark.sql.adaptive.enabled": "false"}
+# PySpark tells of an error of a query by a line of JSON of many screens, and then raises it.
+_TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class Run:
@@ -39,29 +44,47 @@ class Run:
         self._description = description
         self._tell = tell
         self._folder = local_folder(description.checkpoint)
+        options = parse_options(description.source, is_stream=True)
+        endpoint = ConnectionString.parse(options.connection_string).endpoint
+        self._claim = Claim(description.pipeline, options.event_hub, endpoint)
         self._batch, self.events, self._events_per_s = -1, 0, 0.0
         self._partitions: dict[str, PartitionStatus] = {}
 
     def run(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says."""
-        job = Job(spark, self._description)
-        name = self._description.name
+        """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says.
+
+        CheckpointInUse, IllegalDescription as of checkpoint_claim.claimed: then nothing was touched.
+        """
+        with self.claimed():
+            self.run_claimed(spark, once=once, is_over=is_over)
+
+    def run_claimed(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool]) -> None:
+        """The same for who is inside `claimed` already."""
         try:
-            writer = load_program(self._description.program)(job).queryName(name)
-            writer = writer.option("checkpointLocation", self._description.checkpoint)
-            interval_s = self._description.trigger_s
-            if once or interval_s is None:
-                writer = writer.trigger(availableNow=True)
-            else:
-                writer = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
-            self._watch(writer.start(), is_over)
+            self._watch(self._writer(spark, once=once).start(), is_over)
         except Exception as error:
             # Ctrl-C reaches Spark's worker processes as well, and their tasks fail of it.
             if not is_over():
-                text = first_line(error)
-                self._keep(FAILED, text)
-                raise PipelineFailed(f"pipeline {name}: {text}") from error
+                raise self.failed(error) from error
         self._keep(STOPPED)
+
+    def claimed(self) -> AbstractContextManager[None]:
+        """While inside, the checkpoint is this run's alone, where it is a folder of this machine. Errors as of run."""
+        return nullcontext() if self._folder is None else claimed(self._folder, self._claim)
+
+    def failed(self, error: Exception) -> PipelineFailed:
+        """What to raise for an error, which the status file keeps."""
+        text = first_line(error)
+        self._keep(FAILED, text)
+        return PipelineFailed(f"pipeline {self._description.name}: {text}")
+
+    def _writer(self, spark: SparkSession, *, once: bool) -> DataStreamWriter:
+        its = self._description
+        writer = load_program(its.program)(Job(spark, its)).queryName(its.name)
+        writer = writer.option("checkpointLocation", its.checkpoint)
+        if once or its.trigger_s is None:
+            return writer.trigger(availableNow=True)
+        return writer.trigger(processingTime=f"{round(its.trigger_s * 1000)} milliseconds")
 
     def _watch(self, query: StreamingQuery, is_over: Callable[[], bool]) -> None:
         self._keep(RUNNING)
@@ -71,11 +94,12 @@ class Run:
                 self._take(query.recentProgress)
                 if has_ended:
                     return
+            self._take(query.recentProgress)
         finally:
             query.stop()
 
     def _take(self, entries: list[Any]) -> None:
-        """Tell of every micro-batch that is over and was not told of yet."""
+        """Tell of every micro-batch that is over and was not told of yet; one without events is for the status."""
         for entry in entries:
             if entry["batchId"] <= self._batch or "addBatch" not in entry["durationMs"]:
                 continue
@@ -84,6 +108,8 @@ class Run:
             self.events += progress.events
             self._events_per_s = progress.events_per_s
             self._keep(RUNNING)
+            if not progress.events:  # of timers, watermarks or empty windows: a line a second, for days
+                continue
             behind = sum(each.behind for each in progress.partitions.values())
             self._tell(
                 f"{self._description.name}: batch {progress.batch}, {progress.events:,} events, "
@@ -95,11 +121,9 @@ class Run:
         if self._folder is None:
             return
         its = self._description
-        options = parse_options(its.source, is_stream=True)
-        endpoint = ConnectionString.parse(options.connection_string).endpoint
         status = RunStatus(
-            its.name, its.pipeline, options.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
-            self.events, round(self._events_per_s, 1), self._partitions, failure, endpoint,
+            its.name, its.pipeline, self._claim.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
+            self.events, round(self._events_per_s, 1), self._partitions, failure, self._claim.endpoint,
         )  # fmt: skip
         write_status(self._folder, status)
 
@@ -109,18 +133,33 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
 
     A Spark session that is there already is used, and stays. Only for the main thread, which gets the signals.
     """
+    one = Run(description, tell)
+    with one.claimed():
+        spark, is_own = open_session(one, master, description.name)
+        try:
+            with stop_signals() as is_over:
+                one.run_claimed(spark, once=once, is_over=is_over)
+        finally:
+            if is_own:
+                spark.stop()
+    return one.events
+
+
+def open_session(one: Run, master: str, name: str) -> tuple[SparkSession, bool]:
+    """A session, and whether it was made here. PipelineFailed when the master gives none."""
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    for talkative in _TALKATIVE:
+        PySparkLogger.getLogger(talkative).setLevel(logging.CRITICAL + 1)
     is_own = SparkSession.getActiveSession() is None
-    spark = session(master=master, app_name=description.name, settings=SETTINGS)
-    one = Run(description, tell)
     try:
-        with stop_signals() as is_over:
-            one.run(spark, once=once, is_over=is_over)
-    finally:
-        if is_own:
-            spark.stop()
-    return one.events
+        return session(master=master, app_name=name, settings=SETTINGS), is_own
+    except HubweirError:
+        raise
+    except Exception as error:
+        text = f"Spark's master {master} gives no session, is it there and does it answer? {first_line(error)}"
+        raise one.failed(RuntimeError(text)) from error
 
 
 @contextmanager
@@ -139,7 +178,10 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
 def first_line(error: Exception) -> str:
     """What of an error a person wants: the last line of the Python traceback that Spark's text holds, or the first."""
     lines = [line.strip() for line in str(error).partition("\n===")[0].splitlines() if line.strip()]
+    if len(lines) > 1 and lines[1].startswith(": "):  # behind "An error occurred while calling …" of the JVM
+        lines = [line.removeprefix(": ") for line in lines[1:]]
     errors = [line for line in lines if re.match(r"[\w.]*(\.\w+|Error|Exception): ", line)]
     own = [line.partition(": ")[2] for line in errors if line.startswith("hubweir.")]
     found = (own or errors or lines[:1] or [type(error).__name__])[-1]
-    return re.sub(r"\s*(SQLSTATE: \w+\s*)+$", "", found)
+    found = re.sub(r"^\[STREAM_FAILED\] Query \[[^]]*\] terminated with exception: ", "", found)
+    return re.sub(r"\s*(SQLSTATE: \w+[\s;]*)+(line \d+ pos \d+;?)?$", "", found)

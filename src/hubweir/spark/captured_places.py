@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,10 @@ def name_pattern(name_format: str) -> re.Pattern[str]:
 
 
 def parse_name(pattern: re.Pattern[str], prefix: str, path: str, size_bytes: int) -> CapturedName:
-    """What a file's name tells. prefix: the path of its place, which may hold the name's first parts already."""
+    """What a file's name tells. prefix: the path of its place, which may hold the name's first parts already.
+
+    pattern: of name_pattern, so of one archiveNameFormat. IllegalCapture: the name is not of it, or tells no date.
+    """
     found = pattern.search(f"{prefix.rstrip('/')}/{path}")
     try:
         if found is None:
@@ -95,7 +99,9 @@ class BlobPlace:
             from obstore.store import from_url
         except ImportError:
             raise IllegalOption("reading from blob storage needs the package obstore: pip install obstore") from None
-        self.prefix = urlsplit(url).path
+        parts = urlsplit(url)
+        self.prefix = parts.path
+        self._url = f"{parts.scheme}://{parts.netloc}{parts.path}"  # behind it there may be a signature
         try:
             config: Any = dict(settings) or None
             # Azure's stand-in on this machine has no TLS; obstore wants to be told that this is meant.
@@ -105,19 +111,32 @@ class BlobPlace:
             raise IllegalOption(f"{url} cannot be opened: {str(error).splitlines()[0]}") from None
 
     def files(self) -> Iterator[tuple[str, int]]:
-        """See LocalPlace.files."""
+        """See LocalPlace.files. IllegalCapture when the store does not answer, or refuses."""
         import obstore
 
-        for chunk in obstore.list(self._store):
-            for found in chunk:
-                if found["path"].endswith(SUFFIX):
-                    yield found["path"], found["size"]
+        with self._as_illegal_capture():
+            for chunk in obstore.list(self._store):
+                for found in chunk:
+                    if found["path"].endswith(SUFFIX):
+                        yield found["path"], found["size"]
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        """See LocalPlace.read."""
+        """See LocalPlace.read. IllegalCapture as of files."""
         import obstore
 
-        return bytes(obstore.get_range(self._store, path, start=start, end=end))
+        with self._as_illegal_capture():
+            return bytes(obstore.get_range(self._store, path, start=start, end=end))
+
+    @contextmanager
+    def _as_illegal_capture(self) -> Iterator[None]:
+        """What the library says, as one line without its debugging text."""
+        import obstore.exceptions
+
+        try:
+            yield
+        except (OSError, obstore.exceptions.BaseError) as error:
+            text = " ".join(str(error).split()).partition(" Debug source")[0].partition(" <?xml")[0]
+            raise IllegalCapture(f"{self._url} cannot be read: {text[:300]}") from error
 
 
 def place_of(path: str, settings: Mapping[str, str]) -> LocalPlace | BlobPlace:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
-
-Typed = Callable[..., Result]
+from hubweir.cli.tests.typed_commands import Typed, condition_of
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND
 
 
 def group(type_command: Typed, *arguments: str) -> Result:
     return type_command("eventhub", "consumer-group", *arguments)
-
-
-def condition_of(result: Result) -> object:
-    assert isinstance(result.exception, ServiceError), result.output
-    return result.exception.condition
 
 
 def test_a_group_is_created_listed_shown_and_deleted(type_command: Typed) -> None:
@@ -57,3 +50,10 @@ def test_what_is_not_there_is_not_found_and_the_default_group_stays(type_command
     assert condition_of(group(type_command, "delete", "$Default", "--eventhub", "kept", "--yes")) is NOT_ALLOWED
     assert group(type_command, "delete", "mine", "--eventhub", "kept").exit_code == 1  # asked, and not answered
     assert group(type_command, "create", "mine").exit_code == 2
+
+
+def test_groups_come_and_go(type_command: Typed) -> None:
+    type_command("eventhub", "create", "grouped", "--consumer-group", "one")
+    type_command("eventhub", "add-group", "grouped", "two")
+    type_command("eventhub", "remove-group", "grouped", "one")
+    assert "consumer groups: $Default, two" in type_command("eventhub", "show", "grouped").output
