@@ -264,12 +264,11 @@ class HostedCapture:
         def move() -> None:
             save_mark(env.files, folder, moved)
             env.fault("capture.after_mark")
-            release(places, making.intent)
 
         def done(_: None) -> None:
             self._capture.mark = moved
             self._again = False
-            self._finished(making, lost)
+            self._offload(lambda: release(places, making.intent), lambda _: self._finished(making, lost))
 
         self._offload(move, done)
 
