@@ -123,7 +123,7 @@ class BlobContainer:
         return True
 
     def claim(self, name: str) -> bool:
-        """See Destination.claim. The account makes a blob for one only (`If-None-Match: *`)."""
+        """See SharedDestination.claim. The account makes a blob for one only (`If-None-Match: *`)."""
         obstore = _obstore()
         with _as_blob_failures():
             try:
@@ -138,7 +138,7 @@ class BlobContainer:
         return True
 
     def release(self, name: str) -> None:
-        """See Destination.release."""
+        """See SharedDestination.release."""
         obstore = _obstore()
         with _as_blob_failures(), suppress(FileNotFoundError, obstore.exceptions.NotFoundError):
             obstore.delete(self._store, name + CLAIM_SUFFIX)

@@ -42,6 +42,13 @@ class Destination(Protocol):
     def exists(self, name: str) -> bool:
         """Whether a whole file of that name is there. Raises OSError."""
 
+    def begin(self, name: str) -> Archive:
+        """Start a file; what another start of the same name left in part is overwritten. Raises OSError."""
+
+
+class SharedDestination(Destination, Protocol):
+    """One that several write to who know nothing of one another: names are claimed."""
+
     def claim(self, name: str) -> bool:
         """Take a name that nobody has, for good; False when somebody has claimed it, or a file of it is there.
 
@@ -50,9 +57,6 @@ class Destination(Protocol):
 
     def release(self, name: str) -> None:
         """Give up a claim of one's own. Does nothing when it is not there. Raises OSError."""
-
-    def begin(self, name: str) -> Archive:
-        """Start a file; what another start of the same name left in part is overwritten. Raises OSError."""
 
 
 class LocalArchive:
@@ -110,7 +114,7 @@ class LocalFolder:
         return self._files.exists(join(self._folder, name))
 
     def claim(self, name: str) -> bool:
-        """See Destination.claim."""
+        """See SharedDestination.claim."""
         path = join(self._folder, name + CLAIM_SUFFIX)
         folder, _, _ = path.rpartition("/")
         _make_durable_folder(self._files, folder)
@@ -126,7 +130,7 @@ class LocalFolder:
         return True
 
     def release(self, name: str) -> None:
-        """See Destination.release."""
+        """See SharedDestination.release."""
         with suppress(FileNotFoundError):
             self._files.remove(join(self._folder, name + CLAIM_SUFFIX))
 
