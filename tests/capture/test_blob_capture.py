@@ -6,6 +6,7 @@ import asyncio
 import io
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,39 @@ def test_a_wrong_key_is_a_failure_and_no_answer(account: Azurite) -> None:
     container = BlobContainer(StorageAccount(ACCOUNT, account.endpoint, "AAAA", ""), CONTAINER)
     with pytest.raises(BlobFailure, match="403"):
         container.exists("a")
+
+
+def test_of_many_that_want_a_name_at_once_one_has_it_and_nobody_when_its_file_is_there(account: Azurite) -> None:
+    containers = [BlobContainer(parse_storage(account.connection_string), CONTAINER) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(5):
+            won = list(threads.map(lambda container, name=f"a/{number}.avro": container.claim(name), containers))
+            assert won.count(True) == 1
+    one, another = containers[:2]
+    one.release("a/0.avro")
+    one.release("a/0.avro")
+    assert another.claim("a/0.avro")
+    archive = another.begin("a/0.avro")
+    archive.commit()
+    another.release("a/0.avro")
+    assert not one.claim("a/0.avro")
+    there = {found["path"] for page in obstore.list(store_of(account)) for found in page}
+    assert there == {"a/0.avro", *(f"a/{number}.avro.claim" for number in range(1, 5))}
+
+
+def test_two_services_with_the_same_names_overwrite_nothing_of_one_another(account: Azurite) -> None:
+    storage = account.connection_string
+    with running_namespace(capture_storage=storage) as one, running_namespace(capture_storage=storage) as another:
+        both = (one, another)
+        for namespace in both:
+            namespace.create_event_hub("shared", capture=TO_BLOBS)
+        for _ in range(3):  # at the same time, so that windows end in the same seconds
+            with ThreadPoolExecutor(2) as threads:
+                list(threads.map(lambda namespace: publish(namespace, "shared", 25), both))
+        until(lambda: all(state_of(namespace, "shared")["behind_bytes"] < 10_485_760 for namespace in both))
+        states = [state_of(namespace, "shared") for namespace in both]
+    files = records(account)  # and so there is no claim left: it would be no Avro file
+    assert len(files) == sum(state["files"] for state in states) > 8
+    numbers = sorted(record["SequenceNumber"] for file in files for record in file)
+    ends = [state["next_sequence_number"] for state in states]
+    assert numbers == sorted([*range(ends[0]), *range(ends[1])])

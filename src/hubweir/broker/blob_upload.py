@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from hubweir.capture.destination import CLAIM_SUFFIX
 from hubweir.env import Buffer
 from hubweir.errors import HubweirError
 
@@ -120,6 +121,27 @@ class BlobContainer:
                 self._look_at_container(name)
                 return False
         return True
+
+    def claim(self, name: str) -> bool:
+        """See SharedDestination.claim. The account makes a blob for one only (`If-None-Match: *`)."""
+        obstore = _obstore()
+        with _as_blob_failures():
+            try:
+                obstore.put(self._store, name + CLAIM_SUFFIX, b"", mode="create", use_multipart=False)
+            except (FileExistsError, obstore.exceptions.AlreadyExistsError):
+                # A lost answer to a request of ours looks the same: then the name is passed over, and no more.
+                return False
+        # Whoever had the claim before let go of it behind the file.
+        if self.exists(name):
+            self.release(name)
+            return False
+        return True
+
+    def release(self, name: str) -> None:
+        """See SharedDestination.release."""
+        obstore = _obstore()
+        with _as_blob_failures(), suppress(FileNotFoundError, obstore.exceptions.NotFoundError):
+            obstore.delete(self._store, name + CLAIM_SUFFIX)
 
     def _look_at_container(self, name: str) -> None:
         """BlobFailure when the container itself is not there, which looks the same to who asks for a blob in it.

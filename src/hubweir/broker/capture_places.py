@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.broker.capture_slots import CaptureSlots
-from hubweir.broker.claimed_names import ClaimedNames
-from hubweir.capture.destination import Destination, LocalFolder
+from hubweir.capture.destination import LocalFolder, SharedDestination
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env, Files
@@ -38,10 +37,10 @@ class CapturePlaces:
 
     files: Files
     folder: str = ""
-    containers: Callable[[str], Destination] | None = None
+    containers: Callable[[str], SharedDestination] | None = None
     quota: CaptureQuota = CaptureQuota()
 
-    def destination(self, kind: CaptureDestination, container: str) -> Destination:
+    def destination(self, kind: CaptureDestination, container: str) -> SharedDestination:
         """The place of that name. Raises NoDestination. May block: for the pool's threads."""
         if kind is CaptureDestination.LOCAL_FOLDER:
             return LocalFolder(self.files, "/".join(part for part in (self.folder, container) if part))
@@ -58,5 +57,4 @@ class CaptureWorld:
     counters: Counters
     places: CapturePlaces
     slots: CaptureSlots
-    names: ClaimedNames
     pace: CapturePace

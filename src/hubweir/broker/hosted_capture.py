@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from hubweir.broker.capture_intent import save_intent
+from hubweir.broker.capture_intent import release, save_intent
 from hubweir.broker.capture_places import CaptureWorld
 from hubweir.broker.capture_rest import CaptureRest
 from hubweir.broker.captured_file import CapturedFile
@@ -103,9 +103,6 @@ class HostedCapture:
     # Its life
 
     def start(self) -> None:
-        its = self.mark.intent
-        if its is not None:
-            self._world.names.claim(self, its.destination, its.container, its.name)
         self._look()
 
     def change(self, description: CaptureDescription) -> None:
@@ -123,7 +120,6 @@ class HostedCapture:
             self._on_idle.append(on_idle)
             self._rest.cut()
         else:
-            self._world.names.release(self)
             on_idle()
 
     # The window
@@ -169,7 +165,7 @@ class HostedCapture:
         find_window_end(self._log, self._capture, found)
 
     def _intend(self, end: int, end_offset: int) -> None:
-        """Make the intent durable, under a name that nobody has."""
+        """Make the intent durable, under a name that nobody else has."""
         now_ms, monotonic_ms = self._env.now_ms(), self._env.monotonic_ms()
 
         def intend(last_second: int) -> CaptureMark:
@@ -177,7 +173,7 @@ class HostedCapture:
                 end, end_offset, now_ms=now_ms, monotonic_ms=monotonic_ms, last_second=last_second
             )
 
-        self._offload(lambda: save_intent(self._world, self._folder, self, intend), self._make)
+        self._offload(lambda: save_intent(self._world, self._folder, intend), self._make)
 
     # The file
 
@@ -260,7 +256,7 @@ class HostedCapture:
         """The file is there: move the mark behind it."""
         unsound = [(found.start, found.end) for found in making.blocks.unsound]
         lost = [*making.lost, *unsound] if made else []
-        env, folder = self._env, self._folder
+        env, folder, places = self._env, self._folder, self._world.places
         moved = self._capture.finished(
             self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms()
         )  # fmt: skip
@@ -272,8 +268,7 @@ class HostedCapture:
         def done(_: None) -> None:
             self._capture.mark = moved
             self._again = False
-            self._world.names.release(self)
-            self._finished(making, lost)
+            self._offload(lambda: release(places, making.intent), lambda _: self._finished(making, lost))
 
         self._offload(move, done)
 
@@ -312,7 +307,6 @@ class HostedCapture:
         self._rest.leave()
         self._world.slots.give(self._slot)
         if self._stopped:
-            self._world.names.release(self)
             waiting, self._on_idle = self._on_idle, []
             for callback in waiting:
                 callback()

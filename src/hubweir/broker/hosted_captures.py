@@ -14,9 +14,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from hubweir.broker.capture_intent import release
 from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
 from hubweir.broker.capture_slots import CaptureSlots
-from hubweir.broker.claimed_names import ClaimedNames
 from hubweir.broker.commands import CaptureState
 from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.hosted_partitions import HostedPartition, LogStore
@@ -44,9 +44,7 @@ class HostedCaptures:
         self._store = store
         self._counters = counters
         pace = CapturePace()
-        self._world = (
-            None if places is None else CaptureWorld(env, counters, places, CaptureSlots(pace), ClaimedNames(), pace)
-        )
+        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots(pace), pace)
         self._running: dict[str, HostedCapture] = {}  # by log id
         self._alarms: list[str] = []
         self._turns = Turns()
@@ -226,12 +224,14 @@ class HostedCaptures:
             on_done(None)
             return
         self._running.pop(hosted.log.log_id, None)
-        path, env = join(self._store.log_folder(hosted.log.log_id), MARK_NAME), self._env
+        path, env, world = join(self._store.log_folder(hosted.log.log_id), MARK_NAME), self._env, self._need_world()
 
         def remove() -> None:
             if env.files.exists(path):
                 env.files.remove(path)
                 env.files.sync_folder(path.rpartition("/")[0])
+            if capture.mark.intent is not None:
+                release(world.places, capture.mark.intent)
 
         def removed(result: Result[None]) -> None:
             try:

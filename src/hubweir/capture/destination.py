@@ -2,6 +2,11 @@
 
 A destination is used on threads of the offload pool: all of it blocks. A file is there whole or not at all under its
 name: what `commit` returned for stays through a power cut.
+
+A destination may be shared by several services, and partitions of one service may have names in common. So a name is
+claimed before anything is written under it: an empty file `<name>.claim`, which only one can make. It is there from
+before the intent is durable until the mark is behind it (capture_mark.py), so whoever finds an intent at a start has
+its name still. A kill before or behind that leaves a claim that nobody needs: its name is passed over.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from typing import Protocol
 from hubweir.env import Buffer, File, Files
 from hubweir.messaging_store.layout import join
 
-TMP_SUFFIX = ".tmp"
+TMP_SUFFIX, CLAIM_SUFFIX = ".tmp", ".claim"
 # Synced in pieces: one sync of hundreds of megabytes would hold up the syncs of logs on the same disk.
 SYNC_BYTES = 16 * 1024 * 1024
 
@@ -39,6 +44,19 @@ class Destination(Protocol):
 
     def begin(self, name: str) -> Archive:
         """Start a file; what another start of the same name left in part is overwritten. Raises OSError."""
+
+
+class SharedDestination(Destination, Protocol):
+    """One that several write to who know nothing of one another: names are claimed."""
+
+    def claim(self, name: str) -> bool:
+        """Take a name that nobody has, for good; False when somebody has claimed it, or a file of it is there.
+
+        Raises OSError; then it may be claimed or not. After a crash: what was claimed stays so.
+        """
+
+    def release(self, name: str) -> None:
+        """Give up a claim of one's own. Does nothing when it is not there. Raises OSError."""
 
 
 class LocalArchive:
@@ -94,6 +112,27 @@ class LocalFolder:
     def exists(self, name: str) -> bool:
         """See Destination.exists."""
         return self._files.exists(join(self._folder, name))
+
+    def claim(self, name: str) -> bool:
+        """See SharedDestination.claim."""
+        path = join(self._folder, name + CLAIM_SUFFIX)
+        folder, _, _ = path.rpartition("/")
+        _make_durable_folder(self._files, folder)
+        try:
+            self._files.open(path, create=True).close()
+        except FileExistsError:
+            return False
+        self._files.sync_folder(folder)
+        # Whoever had the claim before let go of it behind the file.
+        if self.exists(name):
+            self.release(name)
+            return False
+        return True
+
+    def release(self, name: str) -> None:
+        """See SharedDestination.release."""
+        with suppress(FileNotFoundError):
+            self._files.remove(join(self._folder, name + CLAIM_SUFFIX))
 
     def begin(self, name: str) -> LocalArchive:
         """See Destination.begin."""

@@ -31,7 +31,7 @@ class CapturePace:
     """That of all captures of one broker. Used on the loop. at_work: files that are being made now."""
 
     def __init__(self) -> None:
-        self.gives_way = False
+        self.gives_way = True  # until it is known what comes in: a moment later
         self.at_work = 0
         self._rate = 0  # bytes that came in, a second
         self._start(0, 0)

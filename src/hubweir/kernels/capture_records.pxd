@@ -10,18 +10,19 @@ from hubweir.kernels.batches cimport Batch
 from hubweir.kernels.bodies cimport BODY_NONE, BODY_RANGE, body_kind, put_body
 from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.decimals cimport write_unsigned
-from hubweir.kernels.growing cimport Out, put, put_byte
+from hubweir.kernels.entries cimport Entry, next_entry, next_field, open_entries, open_fields
+from hubweir.kernels.growing cimport Out
 from hubweir.kernels.event_columns cimport NAME_PARTITION_KEY, NO_NAME, name_at
-from hubweir.kernels.property_names cimport PROPERTY_COUNT, property_names, property_sizes
+from hubweir.kernels.property_names cimport property_names, property_sizes
 from hubweir.kernels.scalars cimport load_double, load_integer
 from hubweir.kernels.sections cimport (
-    APPLICATION_PROPERTIES, HEADER, PROPERTIES, Items, Message, Section, compound, read_message, read_section,
+    APPLICATION_PROPERTIES, HEADER, PROPERTIES, Message, Section, read_message, read_section,
 )
 from hubweir.kernels.stored_batch cimport FLAG_NAME_IS_KEY, FLAG_NAME_IS_PUBLISHER, RECORD_HEADER_SIZE
 from hubweir.kernels.strings cimport is_ascii, is_binary, is_text, is_utf8, put_utf8
 from hubweir.kernels.text cimport put_value, undescribed
 from hubweir.kernels.times cimport TIME_SIZE, write_time, write_us_time
-from hubweir.kernels.walk cimport content_of, step
+from hubweir.kernels.walk cimport content_of
 
 cdef struct Times:
     # A batch's enqueued time, spelled once for all of its events.
@@ -74,53 +75,32 @@ cdef inline void put_union(Out* out, const uint8_t* data, int64_t at, int64_t en
         put_text(out, data, at, end)
 
 
+cdef inline void put_named(Out* out, Entries* entries, const char* name, int64_t size) noexcept nogil:
+    begin_entry(out, entries)
+    put_octets(out, <const uint8_t*>name, size)
+
+
 cdef inline void put_map_entries(
     Out* out, Entries* entries, const uint8_t* data, int64_t at, int64_t end, bint stored, bint named
 ) noexcept nogil:
     """The entries of the map at `at` as far as they can be walked; stored: without the service's names."""
-    cdef Items items
-    cdef int64_t value, behind, left
+    cdef Entry entry
     cdef int name
-    if compound(data, at, end, &items) == NOWHERE:
-        return
-    at = items.start
-    left = items.count // 2
-    while left:
-        left -= 1
-        value = step(data, at, items.end)
-        if value == NOWHERE:
-            return
-        behind = step(data, value, items.end)
-        if behind == NOWHERE:
-            return
-        name = name_at(data, at, value) if stored else NO_NAME
+    open_entries(data, at, end, &entry)
+    while next_entry(data, &entry):
+        name = name_at(data, entry.key, entry.value) if stored else NO_NAME
         if name == NO_NAME or (name == NAME_PARTITION_KEY and not named):
             begin_entry(out, entries)
-            put_text(out, data, at, value)
-            put_union(out, data, value, behind)
-        at = behind
+            put_text(out, data, entry.key, entry.value)
+            put_union(out, data, entry.value, entry.stop)
 
 
 cdef inline void put_property_fields(Out* out, Entries* entries, const uint8_t* data, int64_t at, int64_t end) noexcept nogil:
-    cdef Items items
-    cdef int64_t behind, index
-    if compound(data, at, end, &items) == NOWHERE:
-        return
-    at = items.start
-    for index in range(min(<int64_t>items.count, <int64_t>PROPERTY_COUNT)):
-        behind = step(data, at, items.end)
-        if behind == NOWHERE:
-            return
-        if data[at] != 0x40:
-            begin_entry(out, entries)
-            put_octets(out, <const uint8_t*>property_names[index], property_sizes[index])
-            put_union(out, data, at, behind)
-        at = behind
-
-
-cdef inline void put_named(Out* out, Entries* entries, const char* name, int64_t size) noexcept nogil:
-    begin_entry(out, entries)
-    put_octets(out, <const uint8_t*>name, size)
+    cdef Entry field
+    open_fields(data, at, end, &field)
+    while next_field(data, &field):
+        put_named(out, entries, property_names[field.index], property_sizes[field.index])
+        put_union(out, data, field.value, field.stop)
 
 
 cdef inline void put_name_text(Out* out, const uint8_t* data, Batch* batch) noexcept nogil:

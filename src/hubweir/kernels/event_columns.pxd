@@ -10,8 +10,9 @@ from hubweir.kernels.columns cimport (
 )
 from hubweir.kernels.columns_contract cimport *
 from hubweir.kernels.contract cimport D_FORMAT, D_LENGTH, D_START, DELIVERY_WIDTH
+from hubweir.kernels.entries cimport Entry, next_entry, next_field, open_entries, open_fields
 from hubweir.kernels.growing cimport put
-from hubweir.kernels.property_names cimport PROPERTY_COUNT, property_names, property_sizes
+from hubweir.kernels.property_names cimport property_names, property_sizes
 from hubweir.kernels.sections cimport (
     APPLICATION_PROPERTIES, HEADER, PROPERTIES, Items, Message, Section, compound, read_message, read_section,
 )
@@ -137,44 +138,22 @@ cdef inline void put_text_value(Columns* columns, int buffer, const uint8_t* dat
 
 cdef inline void put_entries(Columns* columns, int entries, const uint8_t* data, int64_t at, int64_t end, bint others) noexcept nogil:
     """The entries of the map at `at` as far as they can be walked; others: without the service's names."""
-    cdef Items items
-    cdef int64_t value, behind, left
-    if compound(data, at, end, &items) == NOWHERE:
-        return
-    at = items.start
-    left = items.count // 2
-    while left:
-        left -= 1
-        value = step(data, at, items.end)
-        if value == NOWHERE:
-            return
-        behind = step(data, value, items.end)
-        if behind == NOWHERE:
-            return
-        if not others or name_at(data, at, value) == NO_NAME:
-            put_text_value(columns, entries + 1, data, at, value)
-            put_text_value(columns, entries + 3, data, value, behind)
-        at = behind
+    cdef Entry entry
+    open_entries(data, at, end, &entry)
+    while next_entry(data, &entry):
+        if not others or name_at(data, entry.key, entry.value) == NO_NAME:
+            put_text_value(columns, entries + 1, data, entry.key, entry.value)
+            put_text_value(columns, entries + 3, data, entry.value, entry.stop)
 
 
 cdef inline void put_properties(Columns* columns, const uint8_t* data, int64_t at, int64_t end) noexcept nogil:
     """The fields of the properties list at `at` that are not null, as far as they can be walked."""
-    cdef Items items
-    cdef int64_t behind, index
-    if compound(data, at, end, &items) == NOWHERE:
-        return
-    at = items.start
-    for index in range(min(<int64_t>items.count, <int64_t>PROPERTY_COUNT)):
-        behind = step(data, at, items.end)
-        if behind == NOWHERE:
-            return
-        if data[at] != 0x40:
-            put(
-                &columns.buffers[SYSTEM_KEY_BYTES], <const uint8_t*>property_names[index], property_sizes[index]
-            )
-            end_text(columns, SYSTEM_KEY_OFFSETS)
-            put_text_value(columns, SYSTEM_VALUE_OFFSETS, data, at, behind)
-        at = behind
+    cdef Entry field
+    open_fields(data, at, end, &field)
+    while next_field(data, &field):
+        put(&columns.buffers[SYSTEM_KEY_BYTES], property_names[field.index], property_sizes[field.index])
+        end_text(columns, SYSTEM_KEY_OFFSETS)
+        put_text_value(columns, SYSTEM_VALUE_OFFSETS, data, field.value, field.stop)
 
 
 cdef inline void put_nullable(Columns* columns, int validity, const uint8_t* data, int64_t start, int64_t end) noexcept nogil:

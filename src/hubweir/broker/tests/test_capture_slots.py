@@ -10,8 +10,14 @@ LOCAL = CaptureDestination.LOCAL_FOLDER
 BLOBS, LAKE = CaptureDestination.AZURE_BLOCK_BLOB, CaptureDestination.AZURE_DATA_LAKE
 
 
+def full_speed() -> CapturePace:
+    pace = CapturePace()
+    pace.gives_way = False
+    return pace
+
+
 def test_those_that_wait_go_in_their_order_when_slots_are_given_back() -> None:
-    slots, went = CaptureSlots(CapturePace(), local=2), []
+    slots, went = CaptureSlots(full_speed(), local=2), []
     for number in range(5):
         slots.take(LOCAL, lambda number=number: went.append(number))
     assert went == [0, 1]
@@ -26,7 +32,7 @@ def test_those_that_wait_go_in_their_order_when_slots_are_given_back() -> None:
 
 
 def test_accounts_that_are_away_hold_their_own_slots_only() -> None:
-    slots, went = CaptureSlots(CapturePace(), local=1, blobs=1), []
+    slots, went = CaptureSlots(full_speed(), local=1, blobs=1), []
     slots.take(BLOBS, lambda: went.append("blob"))
     slots.take(LAKE, lambda: went.append("another"))
     slots.take(LOCAL, lambda: went.append("local"))
@@ -34,7 +40,7 @@ def test_accounts_that_are_away_hold_their_own_slots_only() -> None:
 
 
 def test_half_as_many_files_of_a_kind_are_begun_while_capture_gives_way() -> None:
-    pace = CapturePace()
+    pace = full_speed()
     slots, went = CaptureSlots(pace, local=4, blobs=1), []
     pace.gives_way = True
     for number in range(6):
@@ -49,7 +55,7 @@ def test_half_as_many_files_of_a_kind_are_begun_while_capture_gives_way() -> Non
 
 
 def test_any_number_that_give_their_slot_back_at_once_go_one_after_the_other() -> None:
-    slots, went = CaptureSlots(CapturePace(), local=1), []
+    slots, went = CaptureSlots(full_speed(), local=1), []
 
     def go_and_end() -> None:
         went.append(1)

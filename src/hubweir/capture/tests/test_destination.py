@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 from hubweir.capture.destination import SYNC_BYTES, LocalFolder
+from hubweir.messaging_store.files import SystemFiles
 from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
 
 NAME = "ns/hub/0/2020/x.avro"
@@ -79,3 +83,28 @@ def test_an_empty_folder_name_is_the_root() -> None:
     archive = LocalFolder(files, "").begin("x.avro")
     archive.commit()
     assert files.exists("x.avro")
+
+
+def test_a_claim_keeps_others_away_through_a_power_cut_until_it_is_let_go_of() -> None:
+    files, local = folder()
+    assert local.claim(NAME)
+    files.power_cut()
+    assert not local.claim(NAME)
+    local.release(NAME)
+    assert local.claim(NAME)
+
+
+def test_a_name_whose_file_is_there_is_not_claimed() -> None:
+    files, local = folder()
+    archive = local.begin(NAME)
+    archive.commit()
+    assert not local.claim(NAME)
+    assert files.list("films/ns/hub/0/2020") == ["x.avro"]
+
+
+def test_of_many_that_want_a_name_at_once_one_has_it(tmp_path: Path) -> None:
+    places = [LocalFolder(SystemFiles(tmp_path), "films") for _ in range(8)]  # as eight services have them
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(20):
+            won = list(threads.map(lambda place, name=f"a/{number}.avro": place.claim(name), places))
+            assert won.count(True) == 1
