@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from hubweir.broker import producers
 from hubweir.broker.tests.numbered_world import NumberedWorld, Violation
+from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.event_hub.producer_state import Opened
-from hubweir.messaging_store.log import Appended
-from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.testing.memory_files import Fault, PowerCut
 
 SEED = 3
@@ -83,26 +80,6 @@ def snapshots_often(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_power_cut_at_any_call_lets_an_older_epoch_in_or_tells_a_wrong_number_or_digest() -> None:
     cuts, said = violations()
     assert said == [] and cuts > 100
-
-
-def no_fences(patch: pytest.MonkeyPatch) -> None:
-    opened = ProducerSequences.open
-
-    def unfenced(self: ProducerSequences, opening: int, **given: Any) -> Opened:
-        return replace(opened(self, opening, **given), needs_fence=False)
-
-    patch.setattr(ProducerSequences, "open", unfenced)
-
-
-def fences_answered_before_they_are_durable(patch: pytest.MonkeyPatch) -> None:
-    append = SegmentLog.append_control
-
-    def early(self: SegmentLog, control: int, body: bytes, *, now_ms: int, on_done: Any = None) -> None:
-        append(self, control, body, now_ms=now_ms)
-        if on_done is not None:
-            on_done(Appended(0, 0, 0, 0, now_ms))
-
-    patch.setattr(SegmentLog, "append_control", early)
 
 
 def digest_of_the_batch_before(patch: pytest.MonkeyPatch) -> None:

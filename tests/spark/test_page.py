@@ -24,6 +24,8 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 # As the page prints it, in two pieces.
 TEXT = re.compile(r'TEXT = \(\n(?:    "[^"\n]*"\n)+\)\n')
+# Those that the page says to make.
+HUBS = re.findall(r"^\$ \./run hubweir eventhub create ([a-z]+)$", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=[f"example-{number}" for number in range(len(EXAMPLES))])
@@ -35,16 +37,16 @@ def test_example_runs(
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(json.loads(SCHEMA)), [])
     path.write_bytes(out.getvalue())
-    own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", code).replace(
-        '"orders"', repr(hub.name)
-    )
-    hub.namespace.create_event_hub(f"{hub.name}-kitchen", partition_count=2)
-    own = own.replace('"kitchen"', repr(f"{hub.name}-kitchen"))
-    for name in ("checkpoint", "lake", "captured"):
+    own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", code)
+    for name in HUBS:
+        if f'"{name}"' in own:
+            hub.namespace.create_event_hub(f"{hub.name}-{name}", partition_count=2)
+            own = own.replace(f'"{name}"', repr(f"{hub.name}-{name}"))
+    for name in ("checkpoint", "kitchen-checkpoint", "lake", "captured"):
         own = own.replace(f'"{name}"', repr(str(tmp_path / name)))
     exec(compile(own, "docs/spark.md", "exec"), {"__name__": "example"})
 
 
 def test_there_are_examples_and_every_option_is_told() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 3 and len(HUBS) == 3
     assert [name for name in (*_OURS, *OF_THE_SINK) if f"`{name}`" not in PAGE] == []

@@ -26,7 +26,8 @@ EXAMPLE, PROGRAM = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.
 
 def test_the_example_runs(spark: SparkSession, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", EXAMPLE)
-    own = own.replace('"orders"', repr(hub.name))
+    assert "./run hubweir eventhub create breakfast" in PAGE
+    own = own.replace('"breakfast"', repr(hub.name))
     for name in ("checkpoint", "lake"):
         own = own.replace(f': "{name}"', f": {str(tmp_path / name)!r}")
     exec(compile(own, "docs/pipelines.md", "exec"), {"__name__": "example"})

@@ -7,7 +7,6 @@ told by the place.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,12 +14,13 @@ from functools import partial
 import click
 
 from hubweir.cli.names import hub_option, takes_name
+from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.authorization_rules import AuthorizationRules, RuleInfo, RuleKeys
 from hubweir.namespace.secret import Secret
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+takes_rule = takes_name("RULE", "--authorization-rule-name")
 on_hub = click.option(
     "--eventhub", "--eventhub-name", "hub", default="", metavar="HUB", help="Of this event hub, not of the namespace."
 )
@@ -62,7 +62,7 @@ def authorization_rule() -> None:
 
 
 @authorization_rule.command(cls=TakesManyRights)
-@takes_name("RULE", "--authorization-rule-name")
+@takes_rule
 @takes_rights
 @on_hub
 @takes_target
@@ -80,7 +80,7 @@ def list_rules(target: Target, hub: str, as_json: bool) -> None:
     """List the rules of the namespace or of one event hub, without their keys."""
     rules = target.run(lambda connection: AuthorizationRules(connection).list_rules(hub))
     if as_json:
-        click.echo(json.dumps([_document(rule) for rule in rules], indent=2))
+        print_json([_document(rule) for rule in rules])
     elif not rules:
         click.echo(f"{_level(hub)} has no authorization rules")
     else:
@@ -88,18 +88,21 @@ def list_rules(target: Target, hub: str, as_json: bool) -> None:
 
 
 @authorization_rule.command()
-@takes_name("RULE", "--authorization-rule-name")
+@takes_rule
 @on_hub
 @as_json
 @takes_target
 def show(target: Target, name: str, hub: str, as_json: bool) -> None:
     """Show what a rule allows, without its keys."""
     rule = target.run(lambda connection: AuthorizationRules(connection).rule(name, hub))
-    click.echo(json.dumps(_document(rule), indent=2) if as_json else f"{rule.name}: {', '.join(rule.rights)}")
+    if as_json:
+        print_json(_document(rule))
+    else:
+        click.echo(f"{rule.name}: {', '.join(rule.rights)}")
 
 
 @authorization_rule.command(cls=TakesManyRights)
-@takes_name("RULE", "--authorization-rule-name")
+@takes_rule
 @takes_rights
 @on_hub
 @takes_target
@@ -110,14 +113,13 @@ def update(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None
 
 
 @authorization_rule.command()
-@takes_name("RULE", "--authorization-rule-name")
+@takes_rule
 @on_hub
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@without_asking
 @takes_target
 def delete(target: Target, name: str, hub: str, yes: bool) -> None:
     """Delete a rule; whoever uses its keys is cut off within 5 seconds."""
-    if not yes:
-        click.confirm(f"delete authorization rule {name} of {_level(hub)}?", abort=True)
+    ask_before(f"delete authorization rule {name} of {_level(hub)}", yes=yes)
     target.run(lambda connection: AuthorizationRules(connection).delete_rule(name, hub))
     click.echo(f"deleted authorization rule {name} of {_level(hub)}")
 
@@ -128,7 +130,7 @@ def keys() -> None:
 
 
 @keys.command(name="list")
-@takes_name("RULE", "--authorization-rule-name")
+@takes_rule
 @on_hub
 @as_json
 @takes_target
@@ -138,7 +140,7 @@ def list_keys(target: Target, name: str, hub: str, as_json: bool) -> None:
 
 
 @keys.command()
-@takes_name("RULE", "--authorization-rule-name")
+@takes_rule
 @click.option(
     "--key", "which", type=click.Choice(list(_KEYS), case_sensitive=False), required=True, help="Which to replace."
 )
@@ -198,7 +200,7 @@ def _print_keys(target: Target, rule: RuleKeys, hub: str, as_json: bool) -> None
                 f"{label}Key": key.reveal(),
                 f"{label}ConnectionString": _connection_string(target, rule.name, key, hub),
             }
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
     for label, key in keys.items():
         click.echo(f"{label:<10} {key.reveal() or 'none'}")

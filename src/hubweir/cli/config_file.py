@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import sys
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.live_namespace import differences, live_document
+from hubweir.cli.options import as_json, print_json
 from hubweir.cli.serve import takes_settings
 from hubweir.cli.session import Target, takes_target
 from hubweir.config.effective_document import effective_document
@@ -35,7 +35,6 @@ takes_more_partitions = click.option(
     "--allow-more-partitions", "more", is_flag=True, help="As of serve: event hubs may have more than 32 partitions."
 )
 strictly = click.option("--strict-config", "strict", is_flag=True, help="A member that nothing reads is an error.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
 @click.group(name="config")
@@ -58,7 +57,7 @@ def validate(files: tuple[Path, ...], profile: str, more: bool, strict: bool, as
         found, problems, left_out = None, error.problems, error.left_out
     if as_json:
         documents = [_problem(problem) for problem in problems]
-        click.echo(json.dumps({"valid": found is not None, "problems": documents, "left_out": left_out}, indent=2))
+        print_json({"valid": found is not None, "problems": documents, "left_out": left_out})
     else:
         for problem in problems:
             click.echo(str(problem))
@@ -92,7 +91,7 @@ def show(config: Path | None, **flags: object) -> None:
         for warning in found.warnings:
             click.echo(str(warning), err=True)
         document |= effective_document(found, longest_ms=PROFILES[settings.profile].retention_ms)
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 @config_file.command()
@@ -101,7 +100,7 @@ def show(config: Path | None, **flags: object) -> None:
 def export(target: Target, with_keys: bool) -> None:
     """Print a Config.json that makes what the namespace has now."""
     document = target.run(lambda connection: live_document(connection, with_keys=with_keys))
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 @config_file.command()

@@ -1,13 +1,16 @@
-"""hubweir eventhub consumer-group create | list | show | update | delete, in the words of `az eventhubs`."""
+"""hubweir eventhub consumer-group create | list | show | update | delete, in the words of `az eventhubs`.
+
+Beside them `eventhub add-group` and `remove-group`, which do the same with two arguments and never ask.
+"""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
 
 from hubweir.cli.names import in_hub, takes_name
+from hubweir.cli.options import as_json, ask_before, print_json, user_metadata, without_asking
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
@@ -15,7 +18,7 @@ from hubweir.client.management import Management
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.namespace.resource_path import fold
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+takes_group = takes_name("GROUP", "--consumer-group-name")
 
 
 @click.group(name="consumer-group")
@@ -24,9 +27,9 @@ def consumer_group() -> None:
 
 
 @consumer_group.command()
-@takes_name("GROUP", "--consumer-group-name")
+@takes_group
 @in_hub
-@click.option("--user-metadata", help="A text of yours, at most 1,024 characters.")
+@user_metadata
 @takes_target
 def create(target: Target, name: str, hub: str, user_metadata: str | None) -> None:
     """Add a consumer group to an event hub."""
@@ -42,13 +45,13 @@ def list_groups(target: Target, hub: str, as_json: bool) -> None:
     """List the consumer groups of an event hub; $Default is always one."""
     groups = target.run(lambda connection: _groups(connection, hub))
     if as_json:
-        click.echo(json.dumps([{"name": group} for group in groups], indent=2))
+        print_json([{"name": group} for group in groups])
     else:
         table(("consumer group",), [(group,) for group in groups])
 
 
 @consumer_group.command()
-@takes_name("GROUP", "--consumer-group-name")
+@takes_group
 @in_hub
 @as_json
 @takes_target
@@ -56,14 +59,14 @@ def show(target: Target, name: str, hub: str, as_json: bool) -> None:
     """Show a consumer group; exit code 1 when there is none of that name."""
     group = target.run(lambda connection: Management(connection).group(hub, name))
     if as_json:
-        click.echo(json.dumps(asdict(group), indent=2))
+        print_json(asdict(group))
     else:
         metadata = f": {group.user_metadata}" if group.user_metadata else ""
         click.echo(f"{group.name} of event hub {group.event_hub}{metadata}")
 
 
 @consumer_group.command()
-@takes_name("GROUP", "--consumer-group-name")
+@takes_group
 @in_hub
 @click.option("--user-metadata", required=True, help="A text of yours, at most 1,024 characters; empty: none.")
 @takes_target
@@ -74,16 +77,35 @@ def update(target: Target, name: str, hub: str, user_metadata: str) -> None:
 
 
 @consumer_group.command()
-@takes_name("GROUP", "--consumer-group-name")
+@takes_group
 @in_hub
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@without_asking
 @takes_target
 def delete(target: Target, name: str, hub: str, yes: bool) -> None:
     """Remove a consumer group; its readers are detached."""
-    if not yes:
-        click.confirm(f"delete consumer group {name} of event hub {hub}?", abort=True)
+    ask_before(f"delete consumer group {name} of event hub {hub}", yes=yes)
     target.run(lambda connection: Management(connection).delete_group(hub, name))
     click.echo(f"deleted consumer group {name} of event hub {hub}")
+
+
+@click.command(name="add-group")
+@click.argument("name")
+@click.argument("group")
+@takes_target
+def add_group(target: Target, name: str, group: str) -> None:
+    """Add a consumer group to an event hub."""
+    target.run(lambda connection: Management(connection).create_group(name, group))
+    click.echo(f"event hub {name} has the consumer group {group}")
+
+
+@click.command(name="remove-group")
+@click.argument("name")
+@click.argument("group")
+@takes_target
+def remove_group(target: Target, name: str, group: str) -> None:
+    """Remove a consumer group; its readers are detached."""
+    target.run(lambda connection: Management(connection).delete_group(name, group))
+    click.echo(f"event hub {name} has no consumer group {group} any more")
 
 
 async def _groups(connection: Connection, hub: str) -> tuple[str, ...]:

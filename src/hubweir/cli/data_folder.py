@@ -28,7 +28,6 @@ from hubweir.namespace.resource_path import fold
 
 T = TypeVar("T")
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 takes_data = click.option(
     "--data",
     type=click.Path(path_type=Path),

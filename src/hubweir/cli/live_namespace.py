@@ -9,10 +9,13 @@ import json
 
 from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
-from hubweir.client.management import HubInfo, Management
+from hubweir.client.entity_info import HubInfo
+from hubweir.client.management import Management
 from hubweir.config.effective_document import rights_words
+from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, Root
 from hubweir.config.settings import ROOT_RULE
+from hubweir.namespace.capture_description import CaptureDescription, parse_destination
 from hubweir.namespace.descriptions import HOUR_MS
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.resource_path import fold
@@ -51,6 +54,11 @@ def _hub(hub: HubInfo) -> Document:
         document["Status"] = hub.status
     if hub.user_metadata:
         document["UserMetadata"] = hub.user_metadata
+    if hub.capture is not None:
+        destination = parse_destination(hub.capture["destination"])
+        document["CaptureDescription"] = capture_document(
+            CaptureDescription(**{**hub.capture, "destination": destination})
+        )
     return document
 
 
@@ -102,12 +110,28 @@ def _hub_lines(hub: HubConfig, live: Document) -> list[str]:
         lines += _changed(where, "Status", hub.status.value, live.get("Status"))
     if hub.user_metadata is not None:
         lines += _changed(where, "UserMetadata", hub.user_metadata, live.get("UserMetadata", ""))
+    if hub.capture is not None:
+        lines += _capture_lines(where, capture_document(capture_description(hub.capture)), live)
     groups = {fold(str(group["Name"])): group["Name"] for group in _objects(live.get("ConsumerGroups", []))}
     for group in hub.consumer_groups:
         if groups.pop(fold(group), None) is None:
             lines.append(f"+ {where}: consumer group {group}")
     lines += [f"- {where}: consumer group {group}" for group in groups.values()]
     return lines + _rule_lines(where, hub.rules, live)
+
+
+def _capture_lines(where: str, wanted: Document, live: Document) -> list[str]:
+    """One line a member of CaptureDescription; a hub whose capture was never set has the defaults."""
+    known = _object(live.get("CaptureDescription")) or capture_document(CaptureDescription())
+    lines = []
+    for member, value in wanted.items():
+        if member != "Destination":
+            lines += _changed(where, f"CaptureDescription.{member}", value, known[member])
+    place, there = _object(wanted["Destination"]), _object(known["Destination"])
+    for member in {**place, **there}:
+        of = f"CaptureDescription.Destination.{member}"
+        lines += _changed(where, of, place.get(member, ""), there.get(member, ""))
+    return lines
 
 
 def _rule_lines(where: str, rules: tuple[AuthorizationRuleConfig, ...], live: Document) -> list[str]:

@@ -15,7 +15,7 @@ COMMANDS = {
     "serve": ("hubweir.cli.serve", "serve", "Run the service."),
     "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
-    "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show and delete event hubs."),
+    "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show, change and delete event hubs."),
     "authorization-rule": (
         "hubweir.cli.authorization_rule",
         "authorization_rule",
@@ -62,7 +62,7 @@ def hubweir() -> None:
 def main() -> None:
     """The entry point: refusals end as one line on stderr and exit code 1, not as a traceback."""
     try:
-        hubweir()
+        hubweir(prog_name="hubweir")  # also as python -m hubweir, which is what ./run hubweir is
     except ServiceError as error:
         click.echo(f"hubweir: {error.text} ({error.condition.symbol})", err=True)
         sys.exit(1)

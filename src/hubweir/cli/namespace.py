@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 import click
 
 from hubweir.cli.authorization_rule import rules_of_namespaces
+from hubweir.cli.hub_display import partitions_text
+from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
-from hubweir.client.management import Management, NamespaceInfo
+from hubweir.client.entity_info import NamespaceInfo
+from hubweir.client.management import Management
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 _COLUMNS = ("units", "bytes_in", "events_in", "bytes_out", "events_out", "refusals", "delays", "inflations")
 
 
@@ -69,7 +70,7 @@ def usage(target: Target, hours: int, as_json: bool) -> None:
     rows = target.run(lambda connection: Management(connection).namespace_usage())[-hours:]
     unit_hours = sum(row["units"] for row in rows)
     if as_json:
-        click.echo(json.dumps({"unit_hours": unit_hours, "hours": rows}, indent=2))
+        print_json({"unit_hours": unit_hours, "hours": rows})
         return
     table(
         ("hour", *(column.replace("_", " ") for column in _COLUMNS)),
@@ -80,11 +81,11 @@ def usage(target: Target, hours: int, as_json: bool) -> None:
 
 def _print(info: NamespaceInfo, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(asdict(info), indent=2))
+        print_json(asdict(info))
         return
     units = "off" if not info.throughput_units else str(info.throughput_units)
     inflate = f", auto-inflate to {info.maximum_throughput_units}" if info.maximum_throughput_units else ""
-    click.echo(f"namespace {info.name}: throughput units {units}{inflate}, {info.partition_count} partitions")
+    click.echo(f"namespace {info.name}: throughput units {units}{inflate}, {partitions_text(info.partition_count)}")
     click.echo(f"quotas of profile {info.profile}; hosts: {', '.join(info.host_names)}")
     if info.warning:
         click.echo(f"warning: {info.warning}", err=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from hubweir.cli.options import as_json
 from hubweir.cli.render import table
 from hubweir.cli.session import DEVELOPMENT
 from hubweir.client.blocking import BlockingEventHubClient
@@ -18,6 +19,7 @@ from hubweir.errors import ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.description import CHECKPOINTS, Description, describe, read_file, with_settings
+from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field
 from hubweir.pipelines.run_status import RUNNING, PartitionStatus, RunStatus, known_checkpoints, read_status
 
@@ -25,7 +27,6 @@ INSTALL = (
     "a pipeline runs on PySpark, which is not installed: pip install hubweir[spark]; "
     "in a checkout: ./run python --with spark -m hubweir pipeline …"
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 connection_string = click.option(
     "--connection-string",
     envvar="HUBWEIR_CONNECTION_STRING",
@@ -94,11 +95,19 @@ def _description(name: str, settings: tuple[str, ...], text: str) -> Description
 
 
 @pipeline.command()
-@click.option("--checkpoint", type=click.Path(path_type=Path), help=f"Of one pipeline; without: all in {CHECKPOINTS}.")
+@click.argument("name", required=False)
+@click.option("--checkpoint", type=click.Path(path_type=Path), help="Of one pipeline, wherever it is.")
 @as_json
 @connection_string
-def status(checkpoint: Path | None, as_json: bool, connection_string: str) -> None:
-    """Show what pipelines did last, and how far each partition is behind its hub."""
+def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_string: str) -> None:
+    """Show what pipelines did last, and how far each partition is behind its hub.
+
+    NAME is a pipeline's, or the FILE.toml that describes it; without it all in the folder checkpoints.
+    """
+    if name is not None and checkpoint is not None:
+        raise click.UsageError("give NAME or --checkpoint, not both")
+    if name is not None:
+        checkpoint = _checkpoint(name, connection_string)
     folders = [checkpoint] if checkpoint is not None else list(known_checkpoints(Path(CHECKPOINTS)))
     found = [_now(read_status(folder), connection_string) for folder in folders]
     if as_json:
@@ -115,6 +124,19 @@ def status(checkpoint: Path | None, as_json: bool, connection_string: str) -> No
             click.echo(f"  {each.failure}", err=True)
         rows = [(key, str(one.next), str(one.behind)) for key, one in each.partitions.items()]
         table(("partition", "next", "behind"), rows)
+
+
+def _checkpoint(name: str, text: str) -> Path:
+    """The checkpoint of a pipeline by its name, or by its file. IllegalDescription when none of that name has run."""
+    if name.endswith(".toml"):
+        return Path(_description(name, (), text).checkpoint.removeprefix("file://"))
+    known = {folder.name: folder for folder in known_checkpoints(Path(CHECKPOINTS))}
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise IllegalDescription(
+            f"no pipeline {name} has run here; in {CHECKPOINTS}: {there}; --checkpoint DIR names another place"
+        )
+    return known[name]
 
 
 def _state(status: RunStatus) -> str:

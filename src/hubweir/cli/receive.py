@@ -13,6 +13,7 @@ from hubweir.client.connection import Connection
 from hubweir.client.event_run import Event, EventRun
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
+from hubweir.errors import ServiceError
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 
 
@@ -72,7 +73,14 @@ def receive(
     if start.kind in (PositionKind.SEQUENCE_NUMBER, PositionKind.OFFSET) and len(partitions) != 1:
         raise click.UsageError("each partition counts its own sequence numbers and offsets: add one --partition")
     output = _Output(count, as_json)
-    target.run(lambda connection: _read(connection, hub, group, partitions, start, None if follow else wait, output))
+    try:
+        target.run(
+            lambda connection: _read(connection, hub, group, partitions, start, None if follow else wait, output)
+        )
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+        # Ctrl-C is how --follow ends.
     click.echo(f"{output.printed} event{'' if output.printed == 1 else 's'}", err=True)
 
 
@@ -110,18 +118,31 @@ async def _read(
 ) -> None:
     ids = partitions or (await Management(connection).hub(hub)).partition_ids
     receivers = [(one, await Receiver.open(connection, address_of(hub, group, one), position=start)) for one in ids]
-    async with asyncio.TaskGroup() as readers:
-        for partition_id, receiver in receivers:
-            readers.create_task(_copy(partition_id, receiver, wait_s, output))
+    ended: list[BaseException] = []
+    try:
+        async with asyncio.TaskGroup() as readers:
+            for partition_id, receiver in receivers:
+                readers.create_task(_copy(partition_id, receiver, wait_s, output))
+    except* (ServiceError, _Enough) as ends:  # the group has stopped all other readers
+        ended += ends.exceptions
+    refused = [each for each in ended if not isinstance(each, _Enough)]
+    if refused:
+        raise refused[0]
+
+
+class _Enough(Exception):
+    """The output has all that is wanted: who reads other partitions need not wait on."""
 
 
 async def _copy(partition_id: str, receiver: Receiver, wait_s: float | None, output: _Output) -> None:
-    """Print one partition until it is quiet for wait_s, or until the output has enough."""
-    while not output.is_full:
+    """Print one partition until it is quiet for wait_s. _Enough: the output is full; ServiceError: the link ended."""
+    while True:
         run = await receiver.receive(max_wait_s=3600.0 if wait_s is None else wait_s)
         if run is not None:
             output.take(partition_id, run)
-        elif wait_s is not None:
+        if output.is_full:
+            raise _Enough
+        if run is None and wait_s is not None:
             return
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import UTC, datetime
 
@@ -10,6 +9,7 @@ import click
 
 from hubweir.auth.shared_access_signature import SharedAccessSignature
 from hubweir.cli.durations import Duration
+from hubweir.cli.options import as_json, print_json
 from hubweir.cli.session import Target, takes_target
 from hubweir.client.authorization import token_for
 
@@ -35,20 +35,15 @@ def make(target: Target, path: str, lifetime: int) -> None:
 
 @sas.command()
 @click.argument("token")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@as_json
 def explain(token: str, as_json: bool) -> None:
     """Say what TOKEN claims. Its signature is not checked: only the namespace has the key."""
     claimed = SharedAccessSignature.parse(token)
     ends = datetime.fromtimestamp(claimed.expires_at_s, UTC)
     left_s = claimed.expires_at_s - int(time.time())
     if as_json:
-        document = {
-            "resource": claimed.scope.uri,
-            "rule": claimed.rule_name,
-            "expires_at": ends.isoformat(),
-            "expired": left_s <= 0,
-        }
-        click.echo(json.dumps(document, indent=2))
+        uri, rule = claimed.scope.uri, claimed.rule_name
+        print_json({"resource": uri, "rule": rule, "expires_at": ends.isoformat(), "expired": left_s <= 0})
         return
     click.echo(f"resource  {claimed.scope.uri}")
     click.echo(f"rule      {claimed.rule_name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import click
 
 from hubweir.capture.capture_mark import MARK_NAME
 from hubweir.cli.capture_mark import shown_mark
-from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, again, as_json, takes_data
+from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, again, takes_data
+from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.store_records import records
 from hubweir.cli.store_verify import verify
@@ -49,7 +49,7 @@ def list_logs(data: Path, as_json: bool) -> None:
     folder = DataFolder(data)
     documents = [_summary(folder, log) for log in folder.logs()]
     if as_json:
-        click.echo(json.dumps(documents, indent=2))
+        print_json(documents)
         return
     columns = ("store", "log", "entity", "state", "segments", "bytes", "first", "last", "last_offset")
     rows = [
@@ -93,7 +93,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
             "capture": None if mark is None else mark.document(),
             "other_files": others,
         }
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
     ended = "closed cleanly" if found.clean else "open, or not closed cleanly"
     click.echo(f"log {owned.log_id} in {owned.store}: {owned.entity}{f' ({owned.state})' if owned.state else ''}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from hubweir.cli.data_folder import DataFolder, as_json, takes_data
+from hubweir.cli.data_folder import DataFolder, takes_data
+from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.stored_records import Item, batch_documents, batch_rows, record_documents, record_rows
 from hubweir.messaging_store.inspection import StoredBatch, batches, torn_tail
@@ -32,11 +32,11 @@ def records(log: str, start: int, count: int, body: bool, data: Path, as_json: b
     items = _some(batches(folder.files, found.segments, start), start, count)
     if body:
         if as_json:
-            click.echo(json.dumps(list(record_documents(items, start, count)), indent=2))
+            print_json(list(record_documents(items, start, count)))
         else:
             table(*record_rows(items, start, count))
     elif as_json:
-        click.echo(json.dumps(list(batch_documents(items)), indent=2))
+        print_json(list(batch_documents(items)))
     else:
         table(*batch_rows(items))
     torn = torn_tail(folder.files, found)

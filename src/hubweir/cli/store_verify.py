@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from hubweir.cli.data_folder import DataFolder, OwnedLog, again, as_json, takes_data
+from hubweir.cli.data_folder import DataFolder, OwnedLog, again, takes_data
+from hubweir.cli.options import as_json
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.inspection import Finding, findings, torn_tail
 from hubweir.messaging_store.recovery import Recovered

@@ -44,7 +44,8 @@ class Authorization:
     async def authorize(self, path: str) -> None:
         """Prove the right to `path` (hub, hub/ConsumerGroups/g …; "" is the whole namespace); once each.
 
-        ServiceError UNAUTHORIZED when the token is refused, NOT_FOUND when the hub does not exist.
+        ServiceError UNAUTHORIZED when the token is refused, NOT_FOUND when the hub does not exist, ARGUMENT_ERROR when
+        nothing can be called so.
         """
         audience = f"sb://{self._target.host}/{path}"
         async with self._mutex:
@@ -86,7 +87,7 @@ class Authorization:
         answer = await self._cbs.call(request, timeout_s=self._timeout_s)
         status, text = status_of(answer)
         if status not in _ACCEPTED:
-            condition = {401: UNAUTHORIZED, 404: NOT_FOUND}.get(status, INTERNAL_ERROR)
+            condition = {400: ARGUMENT_ERROR, 401: UNAUTHORIZED, 404: NOT_FOUND}.get(status, INTERNAL_ERROR)
             raise ServiceError(condition, text)
 
 

@@ -20,11 +20,11 @@ from hubweir.client.blocking_numbered_sender import BlockingNumberedSender
 from hubweir.client.blocking_processor import BlockingEventProcessor, BlockingOnEvents
 from hubweir.client.checkpoint_store import BlockingCheckpointStore, CheckpointStore
 from hubweir.client.connection import DEFAULT_TIMEOUT_S
+from hubweir.client.entity_info import HubInfo, PartitionState
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.event_hub_client import DEFAULT_GROUP, EventHubClient
 from hubweir.client.event_run import EventRun
 from hubweir.client.loop_thread import LoopThread, wait
-from hubweir.client.management import HubInfo, PartitionState
 from hubweir.client.receiver import DEFAULT_CREDIT
 from hubweir.client.resending_sender import ResendingSender
 from hubweir.client.resuming_receiver import ResumingReceiver

@@ -92,6 +92,9 @@ class Connection:
             raise ServiceError(
                 TIMED_OUT, f"{target.host}:{target.tcp_port} did not open within {timeout_s} s: try again"
             ) from None
+        except ssl.SSLCertVerificationError as error:
+            text = f"the certificate of {target.host}:{target.tcp_port} is not trusted: {error.verify_message}"
+            raise ServiceError(CONNECTION_FORCED, f"{text}; name the authority to trust as the CA file") from error
         except OSError as error:
             raise ServiceError(CONNECTION_FORCED, f"cannot reach {target.host}:{target.tcp_port}: {error}") from error
         except BaseException:  # refused by the server, or the caller gave up

@@ -69,7 +69,7 @@ def envelope_head(partition_key: str | None, annotations: Mapping[Symbol | str, 
 def batches_of(
     bodies: Iterable[bytes], max_size_bytes: int, *, partition_key: str | None = None
 ) -> Iterable[EventBatch]:
-    """Cut bodies into as few batches as the limit allows, in order. MESSAGE_TOO_LARGE for one that fits none."""
+    """Cut bodies into as few batches as the limit allows, in order. ServiceError MESSAGE_TOO_LARGE: one fits none."""
     batch = EventBatch(max_size_bytes, partition_key=partition_key)
     for body in bodies:
         if batch.try_add(body):

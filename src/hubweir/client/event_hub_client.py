@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from hubweir.client.connection import DEFAULT_TIMEOUT_S, Connection
+from hubweir.client.entity_info import HubInfo, PartitionState
 from hubweir.client.lasting_connection import LastingConnection
-from hubweir.client.management import HubInfo, Management, PartitionState
+from hubweir.client.management import Management
 from hubweir.client.numbered_sender import NumberedSender
 from hubweir.client.receiver import DEFAULT_CREDIT
 from hubweir.client.resending_sender import ResendingSender
@@ -88,7 +89,10 @@ class EventHubClient:
     def sender(
         self, *, partition_id: str | None = None, publisher: str | None = None, resend_unknown: bool = True
     ) -> ResendingSender:
-        """Publishes to the hub, to one partition, or as one publisher. resend_unknown: see ResendingSender."""
+        """Publishes to the hub, to one partition, or as one publisher. resend_unknown: see ResendingSender.
+
+        Nothing is sent yet: a name that does not exist is refused at the first send. ServiceError ARGUMENT_ERROR: both.
+        """
         if partition_id is not None and publisher is not None:
             raise ServiceError(ARGUMENT_ERROR, "a sender has a partition or a publisher, not both")
         address = self.hub

@@ -111,7 +111,10 @@ class EventProcessor:
         return tuple(sorted(pid for pid, pump in self._pumps.items() if not pump.is_over))
 
     async def start(self) -> None:
-        """Begin to claim and to handle, in tasks of this object; returns at once."""
+        """Begin to claim and to handle, in tasks of this object; returns at once. ServiceError ILLEGAL_STATE: it runs.
+
+        After a crash its leases end by themselves; what was handled and not marked is handled again, by whoever claims.
+        """
         if self._is_running:
             raise ServiceError(ILLEGAL_STATE, "this processor runs already")
         self._is_running = True

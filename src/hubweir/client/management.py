@@ -1,19 +1,19 @@
 """Asking and changing a namespace over `$management`: hubs, their partitions, consumer groups.
 
 READ is the service's own operation ("Event Hubs AMQP protocol", the management node). CREATE, UPDATE, DELETE and LIST
-are hubweir's, for its command line; they need a token with Manage.
+are hubweir's, for its command line; they need a token with Manage. What the answers say is entity_info.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hubweir.amqp.messaging.message import Message, ValueBody
-from hubweir.amqp.types.values import Array, Int, Long
+from hubweir.amqp.types.values import Int, Long
 from hubweir.client.authorization import status_of
+from hubweir.client.entity_info import GroupInfo, HubInfo, NamespaceInfo, PartitionState
 from hubweir.client.request_link import RequestLink
 from hubweir.errors import CONDITIONS, INTERNAL_ERROR, ServiceError
 
@@ -27,63 +27,6 @@ _REVOKED = "com.microsoft:revokedpublisher"
 _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
 
 
-@dataclass(frozen=True, slots=True)
-class HubInfo:
-    """An event hub as described. What follows partition_ids is empty where a foreign service answers."""
-
-    name: str
-    created_at_ms: int
-    partition_ids: tuple[str, ...]
-    consumer_groups: tuple[str, ...]
-    retention_ms: int | None
-    durability: str | None
-    revoked_publishers: tuple[str, ...] = ()
-    status: str | None = None
-    user_metadata: str = ""
-    updated_at_ms: int | None = None
-    capture: dict[str, Any] | None = None  # as gateway/amqp/capture_forms.py says; None: it was never set
-
-
-@dataclass(frozen=True, slots=True)
-class GroupInfo:
-    """A consumer group of a hub."""
-
-    name: str
-    event_hub: str
-    created_at_ms: int
-    updated_at_ms: int
-    user_metadata: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionState:
-    """What a partition holds: numbers are -1 while it never held anything."""
-
-    partition_id: str
-    begin_sequence_number: int
-    last_sequence_number: int
-    last_offset: str
-    last_enqueued_time_ms: int
-    is_empty: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceInfo:
-    """A namespace and its throughput units; 0 units: off; a maximum of 0: no auto-inflate. warning may be empty.
-
-    profile: whose quotas hold. host_names: those that lead to it, besides addresses.
-    """
-
-    name: str
-    created_at_ms: int
-    partition_count: int
-    throughput_units: int
-    maximum_throughput_units: int
-    warning: str
-    profile: str = ""
-    host_names: tuple[str, ...] = ()
-
-
 class Management:
     """The management node of one connection."""
 
@@ -94,20 +37,12 @@ class Management:
     async def hub(self, name: str) -> HubInfo:
         """ServiceError NOT_FOUND when there is no such hub."""
         await self.connection.authorization.authorize(name)
-        return _hub_info(await self._ask("READ", _HUB, name))
+        return HubInfo.of(await self._ask("READ", _HUB, name))
 
     async def partition(self, hub: str, partition_id: str) -> PartitionState:
         """ServiceError NOT_FOUND for the hub, ARGUMENT_OUT_OF_RANGE for the partition."""
         await self.connection.authorization.authorize(hub)
-        body = await self._ask("READ", _PARTITION, hub, {"partition": partition_id})
-        return PartitionState(
-            partition_id=body["partition"],
-            begin_sequence_number=body["begin_sequence_number"],
-            last_sequence_number=body["last_enqueued_sequence_number"],
-            last_offset=body["last_enqueued_offset"],
-            last_enqueued_time_ms=int(body["last_enqueued_time_utc"]),
-            is_empty=body["is_partition_empty"],
-        )
+        return PartitionState.of(await self._ask("READ", _PARTITION, hub, {"partition": partition_id}))
 
     async def partitions(self, hub: str, partition_ids: Sequence[str]) -> list[PartitionState]:
         """Several partitions, in the order of partition_ids. The requests overlap: it takes about as long as one."""
@@ -124,7 +59,7 @@ class Management:
     async def namespace(self) -> NamespaceInfo:
         """The namespace itself."""
         await self.connection.authorization.authorize("")
-        return _namespace_info(await self._ask("READ", _NAMESPACE, ""))
+        return NamespaceInfo.of(await self._ask("READ", _NAMESPACE, ""))
 
     async def change_namespace(
         self, *, throughput_units: int | None = None, maximum_throughput_units: int | None = None
@@ -136,7 +71,7 @@ class Management:
             changes["throughput_units"] = Int(throughput_units)
         if maximum_throughput_units is not None:
             changes["maximum_throughput_units"] = Int(maximum_throughput_units)
-        return _namespace_info(await self._ask("UPDATE", _NAMESPACE, "", body=changes))
+        return NamespaceInfo.of(await self._ask("UPDATE", _NAMESPACE, "", body=changes))
 
     async def namespace_usage(self, *, since_ms: int = 0) -> list[dict[str, int]]:
         """What the namespace used, a dict for each hour from since_ms (wall clock) on, oldest first."""
@@ -147,7 +82,7 @@ class Management:
     async def list_hubs(self) -> list[HubInfo]:
         """All hubs of the namespace, by name."""
         await self.connection.authorization.authorize("")
-        return [_hub_info(body) for body in await self._ask("LIST", _HUB, "")]
+        return [HubInfo.of(body) for body in await self._ask("LIST", _HUB, "")]
 
     async def create_hub(
         self,
@@ -172,7 +107,7 @@ class Management:
         description |= _given(status=status, user_metadata=user_metadata)
         if capture:
             description["capture"] = _capture_body(capture)
-        return _hub_info(await self._ask("CREATE", _HUB, name, body=description))
+        return HubInfo.of(await self._ask("CREATE", _HUB, name, body=description))
 
     async def change_hub(
         self,
@@ -197,7 +132,7 @@ class Management:
             changes["partition_count"] = Int(partition_count)
         if capture:
             changes["capture"] = _capture_body(capture)
-        return _hub_info(await self._ask("UPDATE", _HUB, name, body=changes))
+        return HubInfo.of(await self._ask("UPDATE", _HUB, name, body=changes))
 
     async def delete_hub(self, name: str) -> None:
         """Delete a hub and everything in it."""
@@ -207,9 +142,7 @@ class Management:
     async def group(self, hub: str, group: str) -> GroupInfo:
         """A consumer group; ServiceError NOT_FOUND for a hub or a group that is not there."""
         await self.connection.authorization.authorize("")
-        body = await self._ask("READ", _GROUP, hub, {"group": group})
-        times = int(body["created_at"]), int(body["updated_at"])
-        return GroupInfo(body["name"], body["eventhub"], *times, body["user_metadata"])
+        return GroupInfo.of(await self._ask("READ", _GROUP, hub, {"group": group}))
 
     async def create_group(self, hub: str, group: str, *, user_metadata: str | None = None) -> None:
         """Add a consumer group to a hub."""
@@ -266,36 +199,6 @@ def _error(answer: Message, status: int, text: str) -> ServiceError:
     by_symbol = next((condition for condition in CONDITIONS if condition.symbol == symbol), None)
     by_status = next((condition for condition in CONDITIONS if condition.management == status), INTERNAL_ERROR)
     return ServiceError(by_symbol or by_status, text)
-
-
-def _namespace_info(body: dict[str, Any]) -> NamespaceInfo:
-    return NamespaceInfo(
-        name=body["name"],
-        created_at_ms=int(body["created_at"]),
-        partition_count=body["partition_count"],
-        throughput_units=body["throughput_units"],
-        maximum_throughput_units=body["maximum_throughput_units"],
-        warning=body["warning"],
-        profile=body["profile"],
-        host_names=tuple(body["host_names"]),
-    )
-
-
-def _hub_info(body: dict[str, Any]) -> HubInfo:
-    ids = body["partition_ids"]
-    return HubInfo(
-        name=body["name"],
-        created_at_ms=int(body["created_at"]),
-        partition_ids=tuple(str(one) for one in (ids.items if isinstance(ids, Array) else ids)),
-        consumer_groups=tuple(body.get("consumer_groups") or ()),
-        retention_ms=body.get("retention_ms"),
-        durability=body.get("durability"),
-        revoked_publishers=tuple(body.get("revoked_publishers") or ()),
-        status=body.get("status"),
-        user_metadata=body.get("user_metadata") or "",
-        updated_at_ms=None if body.get("updated_at") is None else int(body["updated_at"]),
-        capture=body.get("capture"),
-    )
 
 
 def _capture_body(capture: dict[str, Any]) -> dict[str, object]:

@@ -54,7 +54,8 @@ class PartitionContext:
     async def checkpoint(self, event: Event | None = None) -> None:
         """Mark everything up to event as handled; without event, everything up to the end of the run given last.
 
-        ServiceError LINK_STOLEN when the partition is another processor's by now, which gets those events again.
+        ServiceError: LINK_STOLEN when the partition is another processor's by now, which gets those events again;
+        ILLEGAL_STATE when no event was given yet. As durable as the checkpoint store makes it.
         """
         event = event or self.last_event
         if event is None:
@@ -62,7 +63,7 @@ class PartitionContext:
         await self.mark(event.sequence_number, event.offset)
 
     async def mark(self, sequence_number: int, offset: str) -> None:
-        """The same for an event that is known by its numbers."""
+        """The same for an event that is known by its numbers. ServiceError as of `checkpoint`."""
         if not self.is_owned:
             raise ServiceError(
                 LINK_STOLEN, f"partition {self.partition_id} of '{self.name.hub}' has another owner: it goes on there"

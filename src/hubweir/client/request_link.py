@@ -57,7 +57,9 @@ class RequestLink:
         await self._requests.wait_attached(timeout_s)
 
     async def call(self, request: Message, *, timeout_s: float) -> Message:
-        """The answer to request (its message id and reply-to are set here). TIMED_OUT when none comes in time."""
+        """The answer to request (its message id and reply-to are set here). ServiceError: TIMED_OUT when none
+        comes in time, or what ended the link first; after either the request may have been carried out all the same.
+        """
         if self.error is not None:
             raise self.error
         number = f"{self.node}-{next(self._numbers)}"

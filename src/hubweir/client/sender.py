@@ -104,11 +104,17 @@ class Sender(LinkUser):
         return len(outcomes)
 
     def submit(self, batch: EventBatch) -> asyncio.Future[None]:
-        """Put a batch on its way; the future ends with the server's outcome. Order of calls is order of storing."""
+        """Put a batch on its way; the future ends with the server's outcome. Order of calls is order of storing.
+
+        The future raises ServiceError for a refusal and OutcomeUnknown; the call itself when the link is over.
+        """
         return self.submit_payload(batch.payload())
 
     def submit_payload(self, payload: bytes, *, message_format: int = BATCH_FORMAT) -> asyncio.Future[None]:
-        """The same for bytes that are encoded already (message_format 0: a single message)."""
+        """The same for bytes that are encoded already (message_format 0: a single message), kept until sent.
+
+        ServiceError MESSAGE_TOO_LARGE, before anything is sent, above max_message_size bytes.
+        """
         if self.error is not None:
             raise self.error
         if len(payload) > self.max_message_size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, NamespaceConfig, Root
 from hubweir.namespace.descriptions import HOUR_MS, RETENTION_DEFAULT_MS, Availability
 from hubweir.namespace.names import DEFAULT_GROUP
@@ -13,7 +14,8 @@ _RIGHTS = (Rights.LISTEN, Rights.SEND, Rights.MANAGE)
 def effective_document(found: EmulatorConfig, *, longest_ms: int | None = None) -> dict[str, object]:
     """UserConfig with the namespaces of event hubs; queues and topics, which are not served, are left out.
 
-    longest_ms: of retention, as the profile has it; None: its usual default holds.
+    longest_ms: of retention, as the profile has it; None: its usual default holds. Raises ServiceError for capture that
+    a start would refuse.
     """
     retention_ms = min(RETENTION_DEFAULT_MS, longest_ms or RETENTION_DEFAULT_MS)
     served = [each for each in found.namespaces if each.root is Root.EVENT_HUBS]
@@ -47,6 +49,8 @@ def _hub(hub: HubConfig, retention_ms: int) -> dict[str, object]:
         "Status": Availability.ACTIVE.text if hub.status is None else hub.status.value,
         "UserMetadata": hub.user_metadata or "",
     }
+    if hub.capture is not None:
+        document["CaptureDescription"] = capture_document(capture_description(hub.capture))
     if hub.rules:
         document["AuthorizationRules"] = [_rule(rule) for rule in hub.rules]
     return document

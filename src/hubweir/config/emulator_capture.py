@@ -1,4 +1,4 @@
-"""Capture as a configuration file says it, as what a hub can be given. What is left out has the default.
+"""Capture as a configuration file says it, as what a hub can be given, and back. What is left out has the default.
 
 No destination, or one without a name, is the local folder. Raises ServiceError for what is not served, as every check
 of the namespace does.
@@ -26,3 +26,21 @@ def capture_description(capture: CaptureConfig) -> CaptureDescription:
         archive_name_format=capture.archive_name_format or usual.archive_name_format,
         skip_empty_archives=capture.skip_empty_archives or False,
     )
+
+
+def capture_document(capture: CaptureDescription) -> dict[str, object]:
+    """The same as a file's CaptureDescription, every member of it; `capture_description` of that is capture again."""
+    place = {
+        "Name": capture.destination.value,
+        "StorageAccountResourceId": capture.storage_account,
+        "BlobContainer": capture.container,
+        "ArchiveNameFormat": capture.archive_name_format,
+    }
+    return {
+        "Enabled": capture.enabled,
+        "Encoding": "Avro",
+        "IntervalInSeconds": capture.interval_s,
+        "SizeLimitInBytes": capture.size_limit_bytes,
+        "SkipEmptyArchives": capture.skip_empty_archives,
+        "Destination": {name: value for name, value in place.items() if value},
+    }

@@ -187,7 +187,7 @@ class _Undecided(asyncio.Protocol):
         except (OSError, TimeoutError) as error:  # ssl.SSLError and resets are OSError
             self._end()
             connection.close()
-            logger.info("a connection ended in its handshake: %s", error or type(error).__name__)
+            logger.info("a connection ended in its handshake: %s", str(error) or type(error).__name__)
         except asyncio.CancelledError:
             self._end()
             connection.close()

@@ -38,7 +38,7 @@ _MOST_EVENTS = "2000000"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What runs. source: options for Spark, secrets among them, so repr leaves it and the sink out.
+    """What runs. source: options for Spark, secrets among them, as in the other tables: repr has none of them.
 
     trigger_s: seconds between micro-batches; None: what is there now, then end.
     """
@@ -49,7 +49,7 @@ class Description:
     program: str
     trigger_s: float | None
     source: Mapping[str, str] = field(repr=False)
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Value] = field(repr=False)
     sink: Mapping[str, Value] = field(repr=False)
 
 
@@ -64,7 +64,10 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """The same with `key=value` texts on top: keys as in the file, with a dot, such as sink.path."""
+    """The same with `key=value` texts on top: keys as in the file, with a dot, such as sink.path.
+
+    A later text wins over an earlier one, and over the file. IllegalDescription: no such key or table, no `=`.
+    """
     changed = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
     for text in settings:
         key, equals, value = text.partition("=")

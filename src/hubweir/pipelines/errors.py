@@ -9,5 +9,9 @@ class IllegalDescription(HubweirError):
     """A description with a key or a value that cannot be; the text names file, key and what is allowed."""
 
 
+class CheckpointInUse(HubweirError):
+    """Another run has the checkpoint now; the text names its process."""
+
+
 class PipelineFailed(HubweirError):
     """A pipeline that ran has ended with an error; its checkpoint stays, so it may be run again."""

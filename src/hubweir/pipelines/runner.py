@@ -6,15 +6,18 @@ with the same events by the next run. So a stop loses nothing and doubles nothin
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.pipelines.checkpoint_claim import Claim, claimed
 from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
@@ -25,11 +28,13 @@ from hubweir.spark.options import parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 _LOOK_S = 0.5
 # Of a repeated batch the tasks must be the same, or a sink cannot tell its rows: docs/spark.md.
 SETTINGS = {"spark.sql.adaptive.enabled": "false"}
+# PySpark tells of an error of a query by a line of JSON of many screens, and then raises it.
+_TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class Run:
@@ -39,29 +44,47 @@ class Run:
         self._description = description
         self._tell = tell
         self._folder = local_folder(description.checkpoint)
+        options = parse_options(description.source, is_stream=True)
+        endpoint = ConnectionString.parse(options.connection_string).endpoint
+        self._claim = Claim(description.pipeline, options.event_hub, endpoint)
         self._batch, self.events, self._events_per_s = -1, 0, 0.0
         self._partitions: dict[str, PartitionStatus] = {}
 
     def run(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says."""
-        job = Job(spark, self._description)
-        name = self._description.name
+        """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says.
+
+        CheckpointInUse, IllegalDescription as of checkpoint_claim.claimed: then nothing was touched.
+        """
+        with self.claimed():
+            self.run_claimed(spark, once=once, is_over=is_over)
+
+    def run_claimed(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool]) -> None:
+        """The same for who is inside `claimed` already."""
         try:
-            writer = load_program(self._description.program)(job).queryName(name)
-            writer = writer.option("checkpointLocation", self._description.checkpoint)
-            interval_s = self._description.trigger_s
-            if once or interval_s is None:
-                writer = writer.trigger(availableNow=True)
-            else:
-                writer = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
-            self._watch(writer.start(), is_over)
+            self._watch(self._writer(spark, once=once).start(), is_over)
         except Exception as error:
             # Ctrl-C reaches Spark's worker processes as well, and their tasks fail of it.
             if not is_over():
-                text = first_line(error)
-                self._keep(FAILED, text)
-                raise PipelineFailed(f"pipeline {name}: {text}") from error
+                raise self.failed(error) from error
         self._keep(STOPPED)
+
+    def claimed(self) -> AbstractContextManager[None]:
+        """While inside, the checkpoint is this run's alone, where it is a folder of this machine. Errors as of run."""
+        return nullcontext() if self._folder is None else claimed(self._folder, self._claim)
+
+    def failed(self, error: Exception) -> PipelineFailed:
+        """What to raise for an error, which the status file keeps."""
+        text = first_line(error)
+        self._keep(FAILED, text)
+        return PipelineFailed(f"pipeline {self._description.name}: {text}")
+
+    def _writer(self, spark: SparkSession, *, once: bool) -> DataStreamWriter:
+        its = self._description
+        writer = load_program(its.program)(Job(spark, its)).queryName(its.name)
+        writer = writer.option("checkpointLocation", its.checkpoint)
+        if once or its.trigger_s is None:
+            return writer.trigger(availableNow=True)
+        return writer.trigger(processingTime=f"{round(its.trigger_s * 1000)} milliseconds")
 
     def _watch(self, query: StreamingQuery, is_over: Callable[[], bool]) -> None:
         self._keep(RUNNING)
@@ -71,6 +94,7 @@ class Run:
                 self._take(query.recentProgress)
                 if has_ended:
                     return
+            self._take(query.recentProgress)
         finally:
             query.stop()
 
@@ -95,11 +119,9 @@ class Run:
         if self._folder is None:
             return
         its = self._description
-        options = parse_options(its.source, is_stream=True)
-        endpoint = ConnectionString.parse(options.connection_string).endpoint
         status = RunStatus(
-            its.name, its.pipeline, options.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
-            self.events, round(self._events_per_s, 1), self._partitions, failure, endpoint,
+            its.name, its.pipeline, self._claim.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
+            self.events, round(self._events_per_s, 1), self._partitions, failure, self._claim.endpoint,
         )  # fmt: skip
         write_status(self._folder, status)
 
@@ -109,18 +131,32 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
 
     A Spark session that is there already is used, and stays. Only for the main thread, which gets the signals.
     """
+    one = Run(description, tell)
+    with one.claimed():
+        spark, is_own = open_session(one, master, description.name)
+        try:
+            with stop_signals() as is_over:
+                one.run_claimed(spark, once=once, is_over=is_over)
+        finally:
+            if is_own:
+                spark.stop()
+    return one.events
+
+
+def open_session(one: Run, master: str, name: str) -> tuple[SparkSession, bool]:
+    """A session, and whether it was made here. PipelineFailed when the master gives none."""
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    for talkative in _TALKATIVE:
+        PySparkLogger.getLogger(talkative).setLevel(logging.CRITICAL + 1)
     is_own = SparkSession.getActiveSession() is None
-    spark = session(master=master, app_name=description.name, settings=SETTINGS)
-    one = Run(description, tell)
     try:
-        with stop_signals() as is_over:
-            one.run(spark, once=once, is_over=is_over)
-    finally:
-        if is_own:
-            spark.stop()
-    return one.events
+        return session(master=master, app_name=name, settings=SETTINGS), is_own
+    except HubweirError:
+        raise
+    except Exception as error:
+        raise one.failed(RuntimeError(f"Spark's master {master} gives no session: {first_line(error)}")) from error
 
 
 @contextmanager

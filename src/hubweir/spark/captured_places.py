@@ -51,7 +51,10 @@ def name_pattern(name_format: str) -> re.Pattern[str]:
 
 
 def parse_name(pattern: re.Pattern[str], prefix: str, path: str, size_bytes: int) -> CapturedName:
-    """What a file's name tells. prefix: the path of its place, which may hold the name's first parts already."""
+    """What a file's name tells. prefix: the path of its place, which may hold the name's first parts already.
+
+    pattern: of name_pattern, so of one archiveNameFormat. IllegalCapture: the name is not of it, or tells no date.
+    """
     found = pattern.search(f"{prefix.rstrip('/')}/{path}")
     try:
         if found is None:

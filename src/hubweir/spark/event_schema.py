@@ -96,7 +96,7 @@ def mask_of(names: Iterable[str]) -> int:
 
 
 def chosen_columns(text: str) -> tuple[str, ...]:
-    """The columns that the option `columns` names, in its order and in their own spelling."""
+    """The columns that the option `columns` names, in its order and their own spelling. IllegalOption for others."""
     by_folded = {name.lower(): name for name in COLUMN_NAMES}
     asked = [one.strip() for one in text.split(",")]
     unknown = [one for one in asked if one.lower() not in by_folded]

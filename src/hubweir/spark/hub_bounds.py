@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.management import PartitionState
+from hubweir.client.entity_info import PartitionState
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.spark.errors import IllegalOption

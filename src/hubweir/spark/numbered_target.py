@@ -50,6 +50,7 @@ class _Sent:
     last_number: int
     digest: int
     outcome: Future[None]
+    rows: str
 
 
 class NumberedTarget:
@@ -83,14 +84,14 @@ class NumberedTarget:
             first = upto
             if self._count == self.stored and self._digest & DIGEST_MAX != self._stored_digest:
                 raise self._changed(f"made other rows: the first {self.stored} differ from those that were stored")
-        for payload, begin, end in encoded_batches(rows, rows.keys, order, first, last, self._sender.max_message_size):
-            self._digest = self._digested(rows, order, begin, end)
+        for batch in encoded_batches(rows, rows.keys, order, first, last, self._sender.max_message_size):
+            self._digest = self._digested(rows, order, batch.first, batch.end)
             number = self._count + 1
-            self._count += end - begin
+            self._count += batch.end - batch.first
             digest = self._digest & DIGEST_MAX
-            outcome = self._sender.submit_events(payload, number, digest)
-            self._sent.append(_Sent(payload, number, self._count, digest, outcome))
-            self._unsettled.add(self, len(payload))
+            outcome = self._sender.submit_events(batch.payload, number, digest)
+            self._sent.append(_Sent(batch.payload, number, self._count, digest, outcome, batch.name))
+            self._unsettled.add(self, len(batch.payload))
 
     def check_all_came(self) -> None:
         """After the last row. ChangedRepeat when there were fewer than an earlier attempt stored."""
@@ -120,12 +121,13 @@ class NumberedTarget:
         if error.condition is PRODUCER_EPOCH_STOLEN:
             raise ServiceError(
                 error.condition,
-                f"another attempt at task {self._work.task} took over: this one writes no more to partition "
-                f"{self._partition_id} of event hub '{self._hub}'. {error.text}",
+                f"another attempt at task {self._work.task} took over, or another run of the query on this "
+                f"checkpoint: this one writes no more to partition {self._partition_id} of event hub '{self._hub}'. "
+                f"{error.text}",
             ) from error
         if error.condition is OUT_OF_ORDER_SEQUENCE:  # what the link thinks is last is not so: ask
             error = OutcomeUnknown(ServiceError(DETACH_FORCED, error.text))
-        self._patience.rest(error)
+        self._patience.rest(error, first.rows)
         for sent in self._sent:
             sent.outcome.exception()  # waits: what is sent again comes behind all that was sent before
         if isinstance(error, OutcomeUnknown) or self._sender.error is not None:
@@ -164,7 +166,8 @@ class NumberedTarget:
                     raise ChangedRepeat(
                         f"partition {self._partition_id} of event hub '{self._hub}' has rows of a later batch than "
                         f"{self._work.round} of this query: its checkpoint was set back: begin another one. "
-                        f"Or this task came too late, and another one has done its work. {error.text}"
+                        "Or another run of the query on this checkpoint has gone on meanwhile: end one of them. Or "
+                        f"this task came too late, and another one has done its work. {error.text}"
                     ) from error
                 self._patience.rest(error)
             else:

@@ -49,6 +49,10 @@ _ANSWERS = {
     "useaadauth": "use a connection string with a key or a SharedAccessSignature",
     "aadauthcallback": "use a connection string with a key or a SharedAccessSignature",
     "aadauthcallbackparams": "use a connection string with a key or a SharedAccessSignature",
+    "credential": (
+        "a connection string carries the proof, a key or a SharedAccessSignature; fetch it from where it is kept "
+        "before the query starts"
+    ),
     "format": "JSON is a view over the events: hubweir.spark.json_view.with_json_value(events, schema)",
     "valueschema": "JSON is a view over the events: hubweir.spark.json_view.with_json_value(events, schema)",
 }
@@ -98,7 +102,7 @@ class OptionTexts:
         return self.texts.get(name.lower()) or None
 
     def count(self, name: str, otherwise: int | None, *, least: int = 1) -> int | None:
-        """A whole number."""
+        """A whole number, or otherwise when it is not given. IllegalOption for anything else, and below least."""
         text = self.text(name)
         if text is None:
             return otherwise
@@ -107,14 +111,14 @@ class OptionTexts:
         return int(text)
 
     def flag(self, name: str, otherwise: bool) -> bool:
-        """true or false."""
+        """true or false, in any case. IllegalOption for anything else."""
         text = (self.text(name) or str(otherwise)).strip().lower()
         if text not in ("true", "false"):
             raise IllegalOption(f"{name} is true or false, not '{text[:64]}'")
         return text == "true"
 
     def seconds(self, name: str, otherwise: float) -> float:
-        """A duration: `60s`, `500 ms`, `2 minutes`, or ISO 8601 as the JVM connector has it, `PT1M30S`."""
+        """A duration: `60s`, `500 ms`, `2 minutes`, or ISO 8601 as the JVM connector has it: `PT1M30S`."""
         text = self.text(name)
         return otherwise if text is None else parse_seconds(name, text)
 
@@ -173,7 +177,10 @@ def check_names(texts: OptionTexts) -> None:
 
 
 def target_of(texts: OptionTexts) -> tuple[str, str]:
-    """The connection string and the event hub that it, or the option eventHub, names. No error shows the string."""
+    """The connection string and the event hub that it, or the option eventHub, names.
+
+    IllegalOption: one of them is missing, is none, or the two name different hubs. No error shows the string.
+    """
     text = texts.text("connectionString")
     if text is None:
         raise IllegalOption("connectionString is missing: .option('connectionString', 'Endpoint=sb://…')")
@@ -192,7 +199,7 @@ def target_of(texts: OptionTexts) -> tuple[str, str]:
 
 
 def parse_seconds(name: str, text: str) -> float:
-    """See OptionTexts.seconds. A bare number is refused: nobody knows its unit."""
+    """See OptionTexts.seconds. IllegalOption also for a bare number: nobody knows its unit."""
     plain = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", text.lower())
     if plain:
         unit = re.sub(r"^(h)(ou)?rs?$|^(m)inutes?$|^(s)ec(ond)?s?$", lambda m: m[1] or m[3] or m[4], plain[2])

@@ -50,7 +50,10 @@ class Positions:
 
 
 def parse_positions(option: str, text: str, default: EventPosition) -> Positions:
-    """The positions that the value of an option asks for; default: of the partitions that it does not name."""
+    """The positions that the value of an option asks for; default: of the partitions that it does not name.
+
+    Both dialects of docs/spark.md. IllegalOption with examples; whether the partitions exist is `Positions`'s to check.
+    """
     text = text.strip()
     if not text.startswith("{"):
         return Positions(_plain(option, text))

@@ -14,12 +14,16 @@ from hubweir.event_hub.producer_state import ID_MAX
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one task does. attempt: 0 for the first one of this run; a run that repeats another begins at 0."""
+    """What one task does. attempt: 0 for the first one of this run; a run that repeats another begins at 0.
+
+    may_repeat: this may be the batch that another run left half done.
+    """
 
     query: str
     round: int
     task: int
     attempt: int = 0
+    may_repeat: bool = False
 
 
 def producer_id(work: Work, partition_id: str) -> int:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.errors import ServiceError
 from hubweir.kernels.columns_contract import Variable
-from hubweir.spark.encoded_batches import encoded_batches
+from hubweir.spark.encoded_batches import EncodedBatch, encoded_batches
 from hubweir.spark.patience import Patience
 from hubweir.spark.row_targets import EventRows
 from hubweir.spark.unsettled import Unsettled
@@ -34,26 +34,26 @@ class ResendingTarget:
         self._has_keys = publisher is None  # a publisher's name is its events' key
         self._patience = Patience(f"{where} of event hub '{options.event_hub}'", options.operation_timeout_s)
         self._unsettled = unsettled
-        self._sent: deque[tuple[bytes, Future[None]]] = deque()
+        self._sent: deque[tuple[EncodedBatch, Future[None]]] = deque()
         self._sender = client.sender(partition_id=partition_id, publisher=publisher)
-        self._max_bytes = self._attach()
+        self._max_bytes = self._patience.tried(self._sender.max_message_size)  # attaches
 
     def put(self, rows: EventRows, order: array[int], first: int, last: int) -> None:
         """Send the rows order[first:last]. IllegalRow; else as settle_first."""
         keys: Variable | None = rows.keys if self._has_keys else None
-        for payload, _, _ in encoded_batches(rows, keys, order, first, last, self._max_bytes):
-            self._sent.append((payload, self._sender.submit_payload(payload)))
-            self._unsettled.add(self, len(payload))
+        for batch in encoded_batches(rows, keys, order, first, last, self._max_bytes):
+            self._sent.append((batch, self._sender.submit_payload(batch.payload)))
+            self._unsettled.add(self, len(batch.payload))
 
     def settle_first(self) -> None:
         """See Target. ServiceError when no try helps."""
-        payload, outcome = self._sent.popleft()
+        batch, outcome = self._sent.popleft()
         while True:
             try:
                 outcome.result()
             except ServiceError as error:
-                self._patience.rest(error)
-                outcome = self._sender.submit_payload(payload)
+                self._patience.rest(error, batch.name)
+                outcome = self._sender.submit_payload(batch.payload)
             else:
                 self._patience.succeeded()
                 return
@@ -61,10 +61,3 @@ class ResendingTarget:
     def close(self) -> None:
         with suppress(ServiceError):  # it is over anyway
             self._sender.close()
-
-    def _attach(self) -> int:
-        while True:
-            try:
-                return self._sender.max_message_size()
-            except ServiceError as error:
-                self._patience.rest(error)

@@ -21,18 +21,24 @@ from hubweir.kernels.columns_contract import (
     Variable,
 )
 from hubweir.spark.errors import IllegalRow
+from hubweir.spark.row_limits import check_limits
 from hubweir.spark.sink_columns import SinkColumns, body_column, map_column, text_column, variable
 
 
 @dataclass(frozen=True, slots=True)
 class EventRows:
-    """Rows as the kernels take them. first_number: of row 0 among the rows of the task, from 1; for errors."""
+    """Rows as the kernels take them. For errors: task, and first_number of row 0 among the task's rows, from 1."""
 
     count: int
     body: Variable
     keys: Variable | None
     properties: MapColumn | None
     first_number: int
+    task: int = 0
+
+    def name(self, row: int) -> str:
+        """What an error calls a row."""
+        return f"row {self.first_number + row} of task {self.task}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +52,33 @@ class TargetedRows:
 
 
 def targeted_rows(
-    batch: pa.RecordBatch, columns: SinkColumns, *, partitions: int, first_number: int, spread: int
+    batch: pa.RecordBatch, columns: SinkColumns, *, partitions: int, first_number: int, task: int
 ) -> TargetedRows:
-    """The rows of a record batch by where they go. first_number: see EventRows. spread: which
-    partition the first row of the task goes to when it has no target.
+    """The rows of a record batch by where they go. first_number, task: see EventRows; the first row of a task that has
+    no target goes to the partition of the task's number.
 
-    IllegalRow when a row has two targets, or a partition that the hub does not have.
+    IllegalRow when a row has two targets, a partition that the hub does not have, or more than check_limits lets it.
     """
     keys, ids = _text(batch, columns.partition_key), _text(batch, columns.partition_id)
     publishers = _text(batch, columns.publisher)
     by_publisher: dict[str, array[int]] = {}
     if publishers is not None:
-        _check_publishers(publishers, keys, ids, first_number)
         by_publisher = _rows_of_publishers(publishers)
+    given = ids
     if columns.partition is not None:
         ids = _otherwise(ids, keys, _text(batch, columns.partition))
+    properties = None if columns.properties is None else batch.column(columns.properties)
     rows = EventRows(
         batch.num_rows,
         variable(body_column(batch.column(columns.body))),
         None if keys is None or keys.null_count == len(keys) else variable(keys),
-        None if columns.properties is None else map_column(batch.column(columns.properties)),
+        None if properties is None else map_column(properties),
         first_number,
+        task,
     )
+    if publishers is not None:
+        _check_publishers(publishers, keys, given, rows)
+    check_limits(keys, publishers, properties, rows.name)
     order, starts = _zeros(batch.num_rows), _zeros(partitions + 1)
     row, status = rows_by_partition(
         rows.keys,
@@ -75,12 +86,12 @@ def targeted_rows(
         0,
         batch.num_rows,
         partitions,
-        (spread + first_number - 1) % partitions,
+        (task + first_number - 1) % partitions,
         order,
         starts,
     )
     if status != ROWS_OK:
-        raise IllegalRow(f"row {first_number + row} of the task {_refused(status, ids, row, partitions)}")
+        raise IllegalRow(f"{rows.name(row)} {_refused(status, ids, given, row, partitions)}")
     if by_publisher:
         order, starts = _without(order, starts, _given(publishers))
     return TargetedRows(rows, order, starts, by_publisher)
@@ -108,7 +119,7 @@ def _otherwise(ids: pa.Array | None, keys: pa.Array | None, partition: pa.Array)
     return partition
 
 
-def _check_publishers(publishers: pa.Array, keys: pa.Array | None, ids: pa.Array | None, first_number: int) -> None:
+def _check_publishers(publishers: pa.Array, keys: pa.Array | None, ids: pa.Array | None, rows: EventRows) -> None:
     if publishers.null_count == len(publishers):
         return
     published = _given(publishers)
@@ -122,8 +133,8 @@ def _check_publishers(publishers: pa.Array, keys: pa.Array | None, ids: pa.Array
         if pc.any(both).as_py():
             name = "partitionId" if other is ids else "partitionKey"
             raise IllegalRow(
-                f"row {first_number + pc.index(both, True).as_py()} of the task has a publisher and a {name}: a row "
-                "has one target"
+                f"{rows.name(pc.index(both, True).as_py())} has a publisher and a {name}: a row has one target, set "
+                "the others to null"
             )
 
 
@@ -164,10 +175,14 @@ def _numbers(found: pa.Array) -> array[int]:
     return array("q", numbers[found.offset : found.offset + len(found)].tobytes())
 
 
-def _refused(status: int, ids: pa.Array | None, row: int, partitions: int) -> str:
+def _refused(status: int, ids: pa.Array | None, given: pa.Array | None, row: int, partitions: int) -> str:
+    """ids: what counts; given: of the column partitionId alone."""
     if status == ROWS_TWO_TARGETS:
-        return "has a partitionId and a partitionKey: a row has one target"
+        return "has a partitionId and a partitionKey: a row has one target, set the other to null"
     if status == ROWS_NO_PARTITION:
-        given = "" if ids is None else str(ids[row].as_py())[:64]
-        return f"names partition '{given}', and the event hub has 0 to {partitions - 1}"
+        text = "" if ids is None else str(ids[row].as_py())[:64]
+        known = f"and the event hub has 0 to {partitions - 1}"
+        if given is not None and given[row].as_py():
+            return f"names partition '{text}' in partitionId, {known}: name one of these, or none"
+        return f"names partition '{text}' in partition, {known}: drop this column, or give a partitionId"
     return "came damaged from Spark: its Arrow buffers contradict each other"

@@ -34,12 +34,15 @@ _TAKEN = {
     "publisher": _TEXT,
     "properties": ("map<string,string>",),
 }
+_WITHOUT_ORDER = ("map<", "array<", "interval", "variant", "void", "geo")
 _MAP = pa.map_(pa.string(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
 class SinkColumns:
-    """The place of each column in a record batch; None: the DataFrame has none. names: of all columns, in order."""
+    """The place of each column in a record batch; None: the DataFrame has none. names, kinds: of all columns, in order;
+    a kind is Spark's simple type.
+    """
 
     body: int
     partition_id: int | None
@@ -48,13 +51,22 @@ class SinkColumns:
     publisher: int | None
     properties: int | None
     names: tuple[str, ...]
+    kinds: tuple[str, ...]
 
     def place(self, name: str) -> int:
-        """Where the column of this name stands, in any case, as Spark has it. IllegalOption when there is none."""
+        """Where the column to sort by stands, in any case, as Spark has it. IllegalOption when there is none, or when
+        its values have no order.
+        """
         folded = [each.lower() for each in self.names]
         if name.lower() not in folded:
             raise IllegalOption(f"sortBy: there is no column '{name[:64]}'; there are {', '.join(self.names)}")
-        return folded.index(name.lower())
+        found = folded.index(name.lower())
+        if any(each in self.kinds[found] for each in _WITHOUT_ORDER):
+            raise IllegalOption(
+                f"sortBy: column {self.names[found]} is {self.kinds[found]}, which has no order: name columns of text, "
+                "numbers, times or bytes"
+            )
+        return found
 
 
 def sink_columns(fields: Sequence[tuple[str, str]]) -> SinkColumns:
@@ -71,6 +83,11 @@ def sink_columns(fields: Sequence[tuple[str, str]]) -> SinkColumns:
         if count and fields[folded.index(name.lower())][1].split("(")[0].split(" collate")[0] not in kinds:
             kind = fields[folded.index(name.lower())][1]
             raise IllegalOption(f"column {name} is {kind}, and is written as {' or '.join(kinds)}: cast it in a select")
+    for name, kind in fields:
+        if kind.startswith("interval") and ("year" in kind or "month" in kind):
+            raise IllegalOption(
+                f"column {name} is {kind}, which does not reach a Python task: leave it out, or cast it"
+            )
     body = places["body"]
     if body is None:
         raise IllegalOption(
@@ -84,6 +101,7 @@ def sink_columns(fields: Sequence[tuple[str, str]]) -> SinkColumns:
         places["publisher"],
         places["properties"],
         tuple(name for name, _ in fields),
+        tuple(kind for _, kind in fields),
     )
 
 

@@ -11,6 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.spark.errors import NotExactlyOnce
 from hubweir.spark.hub_connection import client_of
 from hubweir.spark.numbered_target import NoNumbers, NumberedTarget
+from hubweir.spark.patience import Patience
 from hubweir.spark.producer_ids import Work
 from hubweir.spark.resending_target import ResendingTarget
 from hubweir.spark.row_targets import targeted_rows
@@ -90,7 +92,7 @@ class TaskWriter:
             self._columns,
             partitions=len(self._ids()),
             first_number=self._rows + 1,
-            spread=self._work.task,
+            task=self._work.task,
         )
         if found.publishers:
             self._tell_of_publishers(next(iter(found.publishers)))
@@ -108,12 +110,12 @@ class TaskWriter:
 
     def finish(self) -> Written:
         """After the last row: wait for all of them, and see that a repeat made all that was stored before."""
-        if self._numbered and (self._work.attempt or any(target.stored for target in self._numbered_ones())):
-            # A repeat for certain. Partitions that it has no rows for may hold some of the first time.
-            self._open(self._ids())
         numbered = self._numbered_ones()
         for target in numbered:
             target.check_all_came()
+        work = self._work
+        if self._numbered and (work.attempt or work.may_repeat or any(target.stored for target in numbered)):
+            self._check_others()
         self._unsettled.settle()
         return Written(self._rows, sum(target.skipped for target in numbered))
 
@@ -125,7 +127,9 @@ class TaskWriter:
     def _ids(self) -> tuple[str, ...]:
         """The hub's partitions, the same for all rows of the task."""
         if not self._partition_ids:
-            self._partition_ids = tuple(sorted(self._client.describe().partition_ids, key=int))
+            hub = f"event hub '{self._options.event_hub}'"
+            found = Patience(hub, self._options.operation_timeout_s).tried(self._client.describe)
+            self._partition_ids = tuple(sorted(found.partition_ids, key=int))
         return self._partition_ids
 
     def _numbered_ones(self) -> list[NumberedTarget]:
@@ -143,21 +147,23 @@ class TaskWriter:
             except NoNumbers as error:
                 if self._options.exactly_once is ExactlyOnce.REQUIRE:
                     raise NotExactlyOnce(f"exactlyOnce is require, and that cannot be: {error.text}") from error
-                if self._partitions:
-                    raise  # half a task with numbers and half without would be neither
+                if self._partitions:  # half a task with numbers and half without would be neither
+                    raise NotExactlyOnce(
+                        f"some rows of task {self._work.task} were written exactly once, and for others that cannot "
+                        f"be: set exactlyOnce to off. {error.text}"
+                    ) from error
                 self._numbered = False
                 warn_once(f"rows are written at least once, not exactly once: {error.text}")
         for each in fresh:
             self._partitions[each] = ResendingTarget(self._client, self._options, self._unsettled, partition_id=each)
 
+    def _numbered_target(self, partition_id: str) -> NumberedTarget:
+        return NumberedTarget(self._client, self._options, self._work, partition_id, self._unsettled)
+
     def _numbered_targets(self, partition_ids: Sequence[str]) -> list[NumberedTarget]:
         """One for each; the first error when one cannot be, and then none is left open."""
-
-        def opened(partition_id: str) -> NumberedTarget:
-            return NumberedTarget(self._client, self._options, self._work, partition_id, self._unsettled)
-
         with ThreadPoolExecutor(min(_OPENED_AT_ONCE, len(partition_ids))) as pool:
-            opening = [pool.submit(opened, each) for each in partition_ids]
+            opening = [pool.submit(self._numbered_target, each) for each in partition_ids]
         failed = [error for each in opening if (error := each.exception()) is not None]
         if failed:
             for each in opening:
@@ -165,6 +171,19 @@ class TaskWriter:
                     each.result().close()
             raise failed[0]
         return [each.result() for each in opening]
+
+    def _check_others(self) -> None:
+        """Partitions that a repeat has no rows for may hold some of the first time. ChangedRepeat when one does."""
+
+        def checked(partition_id: str) -> None:
+            # No numbers there: no room for a producer that stored nothing yet.
+            with suppress(NoNumbers), closing(self._numbered_target(partition_id)) as target:
+                target.check_all_came()
+
+        others = [each for each in self._ids() if each not in self._partitions]
+        if others:
+            with ThreadPoolExecutor(min(_OPENED_AT_ONCE, len(others))) as pool:
+                list(pool.map(checked, others))
 
     def _publisher(self, name: str) -> ResendingTarget:
         target = self._publishers.get(name)

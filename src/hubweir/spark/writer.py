@@ -15,15 +15,23 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hubweir.spark.errors import NotExactlyOnce
+from hubweir.spark.errors import IllegalOption, NotExactlyOnce
 from hubweir.spark.producer_ids import Work
 from hubweir.spark.sink_columns import SinkColumns
 from hubweir.spark.task_writer import warn_once, write_rows
 from hubweir.spark.write_options import ExactlyOnce, WriteOptions
 
-# Local properties of a task, as Spark sets them.
-_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
+# Local properties of a task, as Spark sets them. The job group of a stream is the id of this run of it.
+_QUERY, _BATCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
 _ADAPTIVE, _ADAPTIVE_STREAMS = "spark.sql.adaptive.enabled", "spark.sql.adaptive.streaming.stateless.enabled"
+
+_MAY_CHANGE = (
+    "exactlyOnce is require, and behind a shuffle adaptive execution may give a repeated batch other tasks, which ends "
+    "the query: set {} to false"
+)
+
+# The first batch that this process wrote, of each run of a query.
+_first_of_run: dict[tuple[str, str], int] = {}
 
 
 @dataclass
@@ -49,10 +57,13 @@ class EventHubWriter(DataSourceArrowWriter):
         in_stream = context.getLocalProperty(_QUERY) is not None
         if options.query_id is not None:
             if options.exactly_once is ExactlyOnce.REQUIRE and _is_adaptive(context):
-                raise NotExactlyOnce(
-                    "exactlyOnce is require, and adaptive execution may give a repeated batch other tasks: set "
-                    f"{_ADAPTIVE} to false"
-                )
+                # Inside foreachBatch Spark has it on by itself, and it matters behind a shuffle only.
+                if not in_stream:
+                    raise NotExactlyOnce(
+                        "exactlyOnce is require, and adaptive execution may give a repeated batch other tasks: set "
+                        f"{_ADAPTIVE} to false"
+                    )
+                warn_once(_MAY_CHANGE.format(_ADAPTIVE))
         elif in_stream and options.exactly_once is not ExactlyOnce.OFF:
             text = (
                 "a write inside foreachBatch has to say what it repeats: "
@@ -64,7 +75,11 @@ class EventHubWriter(DataSourceArrowWriter):
             # A name of each batch's own would leave a producer in the hub for each.
             options = replace(options, exactly_once=ExactlyOnce.OFF)
         work = Work(
-            options.query_id or self._name, options.batch_id or 0, context.partitionId(), context.attemptNumber()
+            options.query_id or self._name,
+            options.batch_id or 0,
+            context.partitionId(),
+            context.attemptNumber(),
+            options.query_id is not None and _may_repeat(context, options.query_id, options.batch_id or 0),
         )
         done = write_rows(options, self._columns, work, iterator)
         return TaskWritten(done.rows, done.skipped)
@@ -74,6 +89,12 @@ class EventHubStreamWriter(DataSourceStreamArrowWriter):
     """The batches of a stream."""
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
+        """IllegalOption for names that a stream has already."""
+        if options.query_id is not None:
+            raise IllegalOption(
+                "queryId and batchId are for a batch write inside foreachBatch: a stream has both in its checkpoint, "
+                "leave them out"
+            )
         self._options = options
         self._columns = columns
 
@@ -83,12 +104,11 @@ class EventHubStreamWriter(DataSourceStreamArrowWriter):
         query, batch = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
         if query is None or batch is None:
             raise NotExactlyOnce("Spark did not say which batch of which query this is: use Spark 4.2 or newer")
-        if self._options.exactly_once is ExactlyOnce.REQUIRE and _is_adaptive(context):
-            warn_once(
-                "exactlyOnce is require, and behind a shuffle adaptive execution may give a repeated batch other "
-                f"tasks, which ends the query: set {_ADAPTIVE_STREAMS} to false"
-            )
-        work = Work(query, int(batch), context.partitionId(), context.attemptNumber())
+        streams_adapt = context.getLocalProperty(_ADAPTIVE_STREAMS) != "false"
+        if self._options.exactly_once is ExactlyOnce.REQUIRE and streams_adapt and _is_adaptive(context):
+            warn_once(_MAY_CHANGE.format(_ADAPTIVE_STREAMS))
+        may_repeat = _may_repeat(context, query, int(batch))
+        work = Work(query, int(batch), context.partitionId(), context.attemptNumber(), may_repeat)
         done = write_rows(self._options, self._columns, work, iterator)
         return TaskWritten(done.rows, done.skipped)
 
@@ -106,9 +126,12 @@ def _context() -> TaskContext:
     return context
 
 
+def _may_repeat(context: TaskContext, query: str, batch: int) -> bool:
+    """Whether another run may have begun this batch: it is the first one of its run, as far as this process knows."""
+    run = context.getLocalProperty(_RUN) if context.getLocalProperty(_QUERY) is not None else None
+    return run is None or _first_of_run.setdefault((query, run), batch) == batch
+
+
 def _is_adaptive(context: TaskContext) -> bool:
-    """Whether Spark may cut a repeated batch into other tasks, behind a shuffle. It does so in streams, too."""
-    in_stream = context.getLocalProperty(_QUERY) is not None
-    if in_stream and context.getLocalProperty(_ADAPTIVE_STREAMS) == "false":
-        return False
+    """Whether Spark may cut a repeated batch into other tasks, behind a shuffle."""
     return str(context.getLocalProperty(_ADAPTIVE)) != "false"  # no value: Spark's default, true

@@ -11,10 +11,10 @@ import pytest
 from hubweir.broker import hosted_partitions, producers
 from hubweir.broker.commands import Answer, OpenProducer, Owner, ProducerOpened
 from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, Violation
+from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.event_hub.producer_state import Opened
 from hubweir.messaging_store import write_round
-from hubweir.messaging_store.log import Appended, Durability
+from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_log import SegmentLog
 
 SEEDS = range(40)
@@ -84,27 +84,6 @@ def test_a_log_that_is_not_replayed_behind_its_snapshot_is_found(monkeypatch: py
     assert found_in(SEEDS) > 0
 
 
-def no_fences(patch: pytest.MonkeyPatch) -> None:
-    """A take-over is durable from the first batch that is stored."""
-    opened = ProducerSequences.open
-
-    def unfenced(self: ProducerSequences, opening: int, **given: Any) -> Opened:
-        return replace(opened(self, opening, **given), needs_fence=False)
-
-    patch.setattr(ProducerSequences, "open", unfenced)
-
-
-def fences_answered_early(patch: pytest.MonkeyPatch) -> None:
-    append = SegmentLog.append_control
-
-    def early(self: SegmentLog, control: int, body: bytes, *, now_ms: int, on_done: Any = None) -> None:
-        append(self, control, body, now_ms=now_ms)
-        if on_done is not None:
-            on_done(Appended(0, 0, 0, 0, now_ms))
-
-    patch.setattr(SegmentLog, "append_control", early)
-
-
 def fences_not_replayed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProducerSequences, "restore_fence", lambda self, *given: None)
 
@@ -170,7 +149,7 @@ def rounds_forgotten(patch: pytest.MonkeyPatch) -> None:
     "defect",
     [
         no_fences,
-        fences_answered_early,
+        fences_answered_before_they_are_durable,
         fences_not_replayed,
         fences_left_in_a_segment_that_is_superseded,
         digests_not_kept,

@@ -57,3 +57,10 @@ def test_what_is_not_there_is_not_found_and_the_default_group_stays(type_command
     assert condition_of(group(type_command, "delete", "$Default", "--eventhub", "kept", "--yes")) is NOT_ALLOWED
     assert group(type_command, "delete", "mine", "--eventhub", "kept").exit_code == 1  # asked, and not answered
     assert group(type_command, "create", "mine").exit_code == 2
+
+
+def test_groups_come_and_go(type_command: Typed) -> None:
+    type_command("eventhub", "create", "grouped", "--consumer-group", "one")
+    type_command("eventhub", "add-group", "grouped", "two")
+    type_command("eventhub", "remove-group", "grouped", "one")
+    assert "consumer groups: $Default, two" in type_command("eventhub", "show", "grouped").output

@@ -9,7 +9,6 @@ from hubweir.errors import (
     ENTITY_DISABLED,
     ENTITY_EXISTS,
     NOT_FOUND,
-    UNAUTHORIZED,
     ServiceError,
 )
 
@@ -49,13 +48,6 @@ def test_second_hub_of_a_name_is_refused(type_command: Typed) -> None:
     assert condition_of(type_command("eventhub", "create", "TWICE")) is ENTITY_EXISTS
 
 
-def test_groups_come_and_go(type_command: Typed) -> None:
-    type_command("eventhub", "create", "grouped", "--consumer-group", "one")
-    type_command("eventhub", "add-group", "grouped", "two")
-    type_command("eventhub", "remove-group", "grouped", "one")
-    assert "consumer groups: $Default, two" in type_command("eventhub", "show", "grouped").output
-
-
 def test_delete_asks_first(type_command: Typed) -> None:
     type_command("eventhub", "create", "asked")
     assert type_command("eventhub", "delete", "asked", stdin="n\n").exit_code == 1
@@ -71,18 +63,6 @@ def test_retention_and_durability_can_be_changed(type_command: Typed) -> None:
     changed = type_command("eventhub", "update", "changed", "--retention", "3d", "--durability", "relaxed")
     assert changed.output == "event hub changed keeps events for 3d, relaxed\n"
     assert type_command("eventhub", "update", "changed").exit_code == 2
-
-
-def test_revoked_publisher_cannot_send_until_it_is_restored(type_command: Typed) -> None:
-    type_command("eventhub", "create", "policed", "--partitions", "1")
-    send = ("send", "policed", "hello", "--publisher", "device-7")
-    assert type_command(*send).exit_code == 0
-    type_command("eventhub", "revoke-publisher", "policed", "device-7")
-    assert "revoked publishers: device-7" in type_command("eventhub", "show", "policed").output
-    assert condition_of(type_command(*send)) is UNAUTHORIZED
-    assert type_command("send", "policed", "hello", "--publisher", "device-8").exit_code == 0
-    type_command("eventhub", "restore-publisher", "policed", "device-7")
-    assert type_command(*send).exit_code == 0
 
 
 def test_the_words_of_az_make_and_change_a_hub(type_command: Typed) -> None:

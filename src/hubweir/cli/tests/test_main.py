@@ -29,3 +29,10 @@ def test_refusal_is_one_line_and_exit_code_1() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("hubweir: cannot reach 127.0.0.1:9")
     assert "Traceback" not in done.stderr
+
+
+def test_a_mistyped_command_is_shown_under_its_own_name() -> None:
+    command = [sys.executable, "-m", "hubweir", "eventhub", "lst"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: hubweir eventhub ") and "Did you mean 'list'" in done.stderr

@@ -107,3 +107,24 @@ def test_a_run_that_was_killed_is_told_from_one_that_runs(tmp_path: Path) -> Non
 def test_no_pipelines_are_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "no pipeline has run here" in CliRunner().invoke(pipeline, ["status"]).output
+
+
+def test_status_takes_a_name_or_a_file_and_says_which_names_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    for name in ("orders", "bills"):
+        write_status(Path("checkpoints") / name, RunStatus(name, "to-lake", "hub", STOPPED, 1, 0))
+    write_status(Path("elsewhere"), RunStatus("tea", "to-lake", "hub", STOPPED, 1, 0))
+    Path("tea.toml").write_text(
+        'pipeline = "to-lake"\ncheckpoint = "elsewhere"\n[source]\neventHub = "hub"\n[sink]\npath = "lake"\n'
+    )
+    said = {name: CliRunner().invoke(pipeline, ["status", name]) for name in ("orders", "tea.toml", "beer")}
+    assert "orders (to-lake)" in said["orders"].output and "bills" not in said["orders"].output
+    assert "tea (to-lake): stopped" in said["tea.toml"].output
+    assert str(said["beer"].exception) == (
+        "no pipeline beer has run here; in checkpoints: bills, orders; --checkpoint DIR names another place"
+    )
+    both = CliRunner().invoke(pipeline, ["status", "orders", "--checkpoint", "elsewhere"])
+    assert both.exit_code == 2 and "not both" in both.output

@@ -1,10 +1,20 @@
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from hubweir.cli.main import hubweir
 from hubweir.cli.receive import Start
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
+from hubweir.testing.running_namespace import RunningNamespace
+
+Typed = Callable[..., Result]
 
 
 @pytest.mark.parametrize(
@@ -33,3 +43,46 @@ def test_numbers_of_one_partition_are_not_asked_of_all() -> None:
     refused = CliRunner().invoke(hubweir, ["receive", "orders", "--from", "sequence:5"])
     assert refused.exit_code == 2
     assert "add one --partition" in refused.output
+
+
+def test_enough_of_one_partition_ends_a_reader_that_follows_silent_ones_too(
+    namespace: RunningNamespace, type_command: Typed
+) -> None:
+    namespace.create_event_hub("mostly-silent", partition_count=4)
+    type_command("send", "mostly-silent", "one", "two", "three", "--partition", "2")
+    assert type_command("receive", "mostly-silent", "--follow", "--count", "2").stdout == "one\ntwo\n"
+
+
+@contextmanager
+def following(namespace: RunningNamespace, hub: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that follows a hub and has printed the one event that is there."""
+    command = [sys.executable, "-m", "hubweir", "receive", hub, "--follow"]
+    environment = {**os.environ, "HUBWEIR_CONNECTION_STRING": namespace.connection_string()}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            assert process.stdout.readline() == "here\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_end_of_a_followed_hub_is_one_line_and_exit_code_1(
+    namespace: RunningNamespace, type_command: Typed
+) -> None:
+    namespace.create_event_hub("short-lived", partition_count=4)
+    type_command("send", "short-lived", "here", "--partition", "1")
+    with following(namespace, "short-lived") as process:
+        namespace.delete_event_hub("short-lived")
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert said.startswith("hubweir: ") and "Traceback" not in said and len(said.splitlines()) == 1
+
+
+def test_ctrl_c_is_how_following_ends(namespace: RunningNamespace, type_command: Typed) -> None:
+    namespace.create_event_hub("followed", partition_count=2)
+    type_command("send", "followed", "here", "--partition", "1")
+    with following(namespace, "followed") as process:
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, "1 event\n")

@@ -52,6 +52,21 @@ def test_missing_hub_is_not_found_and_the_connection_stays_usable(
     run_on("asyncio", scenario())
 
 
+def test_a_publisher_that_cannot_be_is_refused_once_and_not_tried_again(
+    namespace: RunningNamespace, new_hub: Callable[..., str]
+) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        connection = await Connection.open(target_of(namespace))
+        with pytest.raises(ServiceError, match="300 characters; 128 are allowed") as refused:
+            await Sender.open(connection, f"{hub}/Publishers/{'p' * 300}")
+        assert not refused.value.condition.retriable
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
 def test_ready_made_signature_is_put_as_it_is(namespace: RunningNamespace, new_hub: Callable[..., str]) -> None:
     hub, whole = new_hub(), target_of(namespace)
     assert whole.key_name is not None and whole.key is not None

@@ -89,30 +89,31 @@ def test_a_round_is_resumed_behind_what_is_stored_and_the_next_one_begins_at_one
 
 
 def test_refusals_are_seen_by_whoever_submits_and_what_follows_one_is_out_of_order() -> None:
+    """The first batch passes and owes its unit a minute, so the others are refused however slowly they come."""
+    owing, limit_s = 60_000, 50  # events, of a thousand a second; less time than that
+
     async def scenario(text: str) -> None:
         connection = await Connection.open(ConnectionString.parse(text))
         sender = await NumberedSender.open(connection, "paced", "0", producer_id=7, round=0)
-        size = 400  # of a thousand events a second and as many in reserve
-        batches = [batch_of(sender, [b"x"] * size) for _ in range(8)]
-        submitted = [sender.submit(batch, 1 + at * size, at) for at, batch in enumerate(batches)]
-        ended = await asyncio.gather(*submitted, return_exceptions=True)
-        refused = [error.condition for error in ended if isinstance(error, ServiceError)]
-        assert ended[0] is None and refused[0].symbol == SERVER_BUSY.symbol
-        assert {condition.symbol for condition in refused} <= {SERVER_BUSY.symbol, OUT_OF_ORDER_SEQUENCE.symbol}
-        taken = ended.count(None)
-        assert ended[:taken] == [None] * taken, "what follows a refusal is refused"
-        while True:  # go back to the first that was refused, when there is room again
-            try:
-                await sender.submit(batches[taken], 1 + taken * size, taken)
-                break
-            except ServiceError as error:
-                assert error.condition.symbol == SERVER_BUSY.symbol
-                await asyncio.sleep(0.1)
+        first, others = batch_of(sender, [b"x"] * owing), [batch_of(sender, [b"y"] * 2) for _ in range(7)]
+        numbered = [(batch, owing + 1 + 2 * at, at) for at, batch in enumerate(others)]
+        submitted = [sender.submit(first, 1, 0), *(sender.submit(*each) for each in numbered)]
+        taken, *refused = await asyncio.gather(*submitted, return_exceptions=True)
+        assert taken is None and len(refused) == len(others)
+        for error in refused:
+            assert isinstance(error, ServiceError) and error.condition.symbol == SERVER_BUSY.symbol
+        await Management(connection).change_namespace(throughput_units=0)  # off: there is room at once
+        with pytest.raises(ServiceError) as behind:
+            await sender.submit(*numbered[1])
+        assert behind.value.condition.symbol == OUT_OF_ORDER_SEQUENCE.symbol
+        await asyncio.gather(*(sender.submit(*each) for each in numbered))
+        held = await Management(connection).partition("paced", "0")
+        assert held.last_sequence_number + 1 == owing + 2 * len(others)
         await connection.close()
 
     with running_namespace(throughput_units=1) as namespace:
         namespace.create_event_hub("paced")
-        run_on("asyncio", scenario(namespace.connection_string()))
+        run_on("asyncio", scenario(namespace.connection_string()), seconds=limit_s)
 
 
 def test_after_a_kill_a_round_goes_on_where_it_was(tmp_path: Path) -> None:

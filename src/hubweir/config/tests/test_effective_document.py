@@ -21,7 +21,13 @@ FILE = {
                 "AuthorizationRules": [{"KeyName": "all", "PrimaryKey": "k", "Rights": ["Manage", "Send", "Listen"]}],
                 "Entities": [
                     {"Name": "a", "PartitionCount": 2, "ConsumerGroups": [{"Name": "g"}], "MessageRetentionInDays": 2},
-                    {"Name": "b", "PartitionCount": 1, "Status": "Disabled", "UserMetadata": "mine"},
+                    {
+                        "Name": "b",
+                        "PartitionCount": 1,
+                        "Status": "Disabled",
+                        "UserMetadata": "mine",
+                        "CaptureDescription": {"Enabled": True, "IntervalInSeconds": 60},
+                    },
                 ],
             }
         ],
@@ -41,6 +47,8 @@ def test_the_document_reads_back_as_the_same_configuration_and_holds_no_key() ->
     assert replace(after, hubs=()) == replace(before, hubs=())
     assert (after.hubs[0].retention_ms, after.hubs[0].consumer_groups) == (2 * 86_400_000, ("g",))
     assert (after.hubs[1].status, after.hubs[1].user_metadata) == (before.hubs[1].status, "mine")
+    assert after.hubs[1].capture is not None
+    assert (after.hubs[1].capture.interval_s, after.hubs[1].capture.size_limit_bytes) == (60, 314_572_800)
 
 
 def test_the_profile_bounds_the_default_of_retention_and_not_what_a_file_says() -> None:

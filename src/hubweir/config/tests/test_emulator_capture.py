@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from hubweir.config.emulator_capture import capture_description
+from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import CaptureConfig, CaptureEncoding
+from hubweir.config.emulator_file import parse_emulator_file
 from hubweir.config.problems import Location
 from hubweir.errors import ServiceError
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
@@ -35,6 +38,23 @@ def test_every_member_has_its_place() -> None:
     assert full == CaptureDescription(
         True, 60, 10_485_760, CaptureDestination.AZURE_BLOCK_BLOB, "c", "/x/films", "f", True
     )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"enabled": True, "destination_name": "EventHubArchive.AzureDataLake", "blob_container": "films"},
+        {"interval_s": 60, "size_limit_bytes": 10_485_760, "skip_empty_archives": True, "archive_name_format": "f"},
+    ],
+)
+def test_a_document_reads_back_as_the_same_capture(given: dict[str, object]) -> None:
+    wanted = described(**given)
+    hub = {"Name": "a", "PartitionCount": 1, "CaptureDescription": capture_document(wanted)}
+    text = json.dumps({"UserConfig": {"NamespaceConfig": [{"Entities": [hub]}]}})
+    (namespace,) = parse_emulator_file(text.encode(), file="f").namespaces
+    assert namespace.hubs[0].capture is not None
+    assert capture_description(namespace.hubs[0].capture) == wanted
 
 
 @pytest.mark.parametrize("given", [{"encoding": CaptureEncoding.AVRO_DEFLATE}, {"destination_name": "Tape"}])

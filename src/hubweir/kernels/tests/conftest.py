@@ -24,18 +24,12 @@ def compiled_kernels() -> SimpleNamespace | None:
 def kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
     if request.param == "pure":
         return pure
-    found = compiled_kernels()
-    if found is None:
-        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
-    return found
+    return _or_skip(compiled_kernels())
 
 
 @pytest.fixture
 def compiled() -> SimpleNamespace:
-    found = compiled_kernels()
-    if found is None:
-        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
-    return found
+    return _or_skip(compiled_kernels())
 
 
 def compiled_column_kernels() -> SimpleNamespace | None:
@@ -53,15 +47,15 @@ def compiled_column_kernels() -> SimpleNamespace | None:
 def column_kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
     if request.param == "pure":
         return pure_columns
-    found = compiled_column_kernels()
-    if found is None:
-        pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
-    return found
+    return _or_skip(compiled_column_kernels())
 
 
 @pytest.fixture
 def compiled_columns() -> SimpleNamespace:
-    found = compiled_column_kernels()
+    return _or_skip(compiled_column_kernels())
+
+
+def _or_skip(found: SimpleNamespace | None) -> SimpleNamespace:
     if found is None:
         pytest.skip("the compiled kernels are not built: python setup.py build_ext --inplace")
     return found

@@ -11,7 +11,7 @@ import pytest
 
 from hubweir.pipelines import runner
 from hubweir.pipelines.description import describe
-from hubweir.pipelines.errors import PipelineFailed
+from hubweir.pipelines.errors import CheckpointInUse, PipelineFailed
 from hubweir.pipelines.run_status import FAILED, STOPPED, read_status
 from hubweir.pipelines.runner import Run, first_line, stop_signals
 
@@ -127,3 +127,43 @@ def test_a_failure_is_told_and_kept_unless_the_run_was_to_end(tmp_path: Path, mo
     run, _ = one_run(tmp_path, monkeypatch, Query(RuntimeError(TRACEBACK)))
     run.run(None, once=True, is_over=lambda: next(asked))  # type: ignore[arg-type]
     assert read_status(tmp_path / "c").state == STOPPED
+
+
+def test_a_master_that_gives_no_session_is_a_failure_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the checkpoint is free again, for the run that names the right master."""
+    pytest.importorskip("pyspark")
+
+    def session(**how: Any) -> None:
+        raise RuntimeError(f"All masters are unresponsive! Giving up.\n\tat org.apache.spark ({how['master']})")
+
+    run, _ = one_run(tmp_path, monkeypatch, Query(None))
+    monkeypatch.setattr(runner, "session", session)
+    for _ in range(2):
+        with pytest.raises(
+            PipelineFailed, match=r"^pipeline to-lake: Spark's master spark://h:1 gives no session: All masters .* up.$"
+        ):
+            runner.run(run._description, master="spark://h:1", once=True, tell=lambda line: None)
+    assert read_status(tmp_path / "c").state == FAILED
+
+
+def test_a_second_run_leaves_the_status_of_the_first_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, _ = one_run(tmp_path, monkeypatch, Query(None))
+    run.run(None, once=True)  # type: ignore[arg-type]
+    before = read_status(tmp_path / "c")
+    second, _ = one_run(tmp_path, monkeypatch, Query(None))
+    with run.claimed():
+        with pytest.raises(CheckpointInUse):
+            second.run(None, once=True)  # type: ignore[arg-type]
+        with pytest.raises(CheckpointInUse):  # before Spark is asked for anything
+            runner.run(second._description, master="nonsense", once=True, tell=lambda line: None)
+    assert read_status(tmp_path / "c") == before
+
+
+def test_batches_that_ended_before_a_stop_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = Query(None)
+    run, told = one_run(tmp_path, monkeypatch, query)
+    query.awaitTermination(0)
+    run.run(None, once=False, is_over=lambda: True)  # type: ignore[arg-type]
+    assert len(told) == 1 and read_status(tmp_path / "c").batch == 0

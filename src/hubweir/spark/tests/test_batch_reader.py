@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql.datasource import InputPartition
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.errors import ServiceError
 from hubweir.spark import event_range
 from hubweir.spark.batch_reader import EventHubReader
 from hubweir.spark.errors import IllegalOption
@@ -69,6 +70,28 @@ def test_empty_hub_has_no_task_and_a_task_of_nothing_no_rows(
     reader = EventHubReader(parse_options(options_of("orders"), is_stream=False), ("body",))
     nothing: Any = InputPartition(None)
     assert list(reader.read(nothing)) == []
+
+
+def test_a_consumer_group_that_is_not_there_is_an_error_also_where_there_is_nothing_to_read(
+    new_hub: NewHub, rows_of: RowsOf, client_of: ClientOf
+) -> None:
+    hub = new_hub(partition_count=2)
+    for more in ({}, {"startingPosition": "latest"}):
+        with pytest.raises(ServiceError, match=f"consumerGroup 'nobody' of event hub '{hub}' cannot be read: .*found"):
+            rows_of(hub, consumerGroup="nobody", **more)
+        client_of(hub).sender().send([b"x"])
+
+
+def test_a_group_without_room_is_no_matter_where_there_is_nothing_to_read(
+    new_hub: NewHub, rows_of: RowsOf, client_of: ClientOf
+) -> None:
+    hub = new_hub()
+    readers = [client_of(hub).receiver("0") for _ in range(5)]
+    for reader in readers:
+        reader.open()
+    assert rows_of(hub) == []
+    for reader in readers:
+        reader.close()
 
 
 def test_position_that_the_hub_cannot_have_is_refused(new_hub: NewHub, rows_of: RowsOf) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.management import PartitionState
+from hubweir.client.entity_info import PartitionState
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.spark import hub_bounds
 from hubweir.spark.errors import DataLoss, IllegalOption

@@ -72,6 +72,7 @@ def test_repr_shows_no_secret_and_a_task_gets_all_of_it() -> None:
         ({"kafka.bootstrap.servers": "x"}, "not Kafka's source"),
         ({"format": "json"}, "with_json_value"),
         ({"useAadAuth": "true"}, "use a connection string"),
+        ({"credential": "jobs.tokens"}, "credential is not taken here: a connection string carries the proof"),
         ({"prefetch": "7"}, "is not known: there are connectionString"),
     ],
 )

@@ -12,13 +12,13 @@ from hubweir.spark.sink_columns import sink_columns
 NAMES = ("body", "partitionId", "partition", "partitionKey", "publisher")
 
 
-def targeted(count: int = 4, *, first_number: int = 1, spread: int = 0, **columns: list[Any]) -> TargetedRows:
+def targeted(count: int = 4, *, first_number: int = 1, task: int = 0, **columns: list[Any]) -> TargetedRows:
     """A record batch of these columns, all string, for a hub of 4 partitions."""
     columns.setdefault("body", ["x"] * count)
     names = [name for name in NAMES if name in columns]
     batch = pa.record_batch([pa.array(columns[name], pa.string()) for name in names], names=names)
     found = sink_columns([(name, "string") for name in names])
-    return targeted_rows(batch, found, partitions=4, first_number=first_number, spread=spread)
+    return targeted_rows(batch, found, partitions=4, first_number=first_number, task=task)
 
 
 def by_partition(found: TargetedRows) -> list[list[int]]:
@@ -32,8 +32,8 @@ def test_ids_keys_and_turns() -> None:
 
 
 def test_turns_go_on_over_record_batches() -> None:
-    whole = by_partition(targeted(8, spread=3))
-    first, second = by_partition(targeted(3, spread=3)), by_partition(targeted(5, first_number=4, spread=3))
+    whole = by_partition(targeted(8, task=3))
+    first, second = by_partition(targeted(3, task=3)), by_partition(targeted(5, first_number=4, task=3))
     assert whole == [[*a, *(row + 3 for row in b)] for a, b in zip(first, second, strict=True)]
     assert whole[3] == [0, 4]
 
@@ -76,13 +76,19 @@ def test_columns_of_nulls_cost_nothing() -> None:
 @pytest.mark.parametrize(
     ("columns", "text"),
     [
-        ({"partitionId": [None, "1"], "partitionKey": [None, "k"]}, "row 12 of the task has a partitionId and"),
-        ({"publisher": [None, "p"], "partitionId": [None, "1"]}, "row 12 of the task has a publisher and a partitionI"),
-        ({"publisher": ["p", "p"], "partitionKey": ["p", "q"]}, "row 12 of the task has a publisher and a partitionK"),
-        ({"partitionId": ["0", "4"]}, "row 12 of the task names partition '4', and the event hub has 0 to 3"),
-        ({"partitionId": ["zero", "4"]}, "row 11 of the task names partition 'zero'"),
+        ({"partitionId": [None, "1"], "partitionKey": [None, "k"]}, "row 12 of task 0 has a partitionId and"),
+        ({"publisher": [None, "p"], "partitionId": [None, "1"]}, "row 12 of task 0 has a publisher and a partitionI"),
+        ({"publisher": ["p", "p"], "partitionKey": ["p", "q"]}, "row 12 of task 0 has a publisher and a partitionK"),
+        ({"partitionId": ["0", "4"]}, "row 12 of task 0 names partition '4' in partitionId, and .* has 0 to 3"),
+        ({"partitionId": ["zero", "4"]}, "row 11 of task 0 names partition 'zero'"),
+        ({"partition": ["0", "4"]}, "row 12 of task 0 names partition '4' in partition, .*: drop this column"),
+        ({"partition": ["0", "0"], "partitionId": [None, "4"]}, "partition '4' in partitionId, .*: name one of these"),
+        ({"partitionKey": ["k", "k" * 40_000]}, "row 12 of task 0 has a partitionKey of 40000 bytes"),
+        ({"publisher": ["p", "p" * 129]}, "row 12 of task 0 has a publisher of 129 characters"),
     ],
 )  # fmt: skip
 def test_two_targets_and_unknown_ones_are_refused_with_the_row(columns: dict[str, list[Any]], text: str) -> None:
     with pytest.raises(IllegalRow, match=text):
         targeted(2, first_number=11, **columns)
+    with pytest.raises(IllegalRow, match=text.replace("of task 0", "of task 3")):
+        targeted(2, first_number=11, task=3, **columns)

@@ -24,6 +24,16 @@ def test_columns_are_found_by_name_in_any_case_and_others_are_left_out() -> None
 
 
 @pytest.mark.parametrize(
+    "kind", ["map<string,string>", "array<int>", "struct<a:array<int>>", "interval day to second", "variant"]
+)
+def test_what_has_no_order_is_nothing_to_sort_by(kind: str) -> None:
+    found = sink_columns([("body", "string"), ("odd", kind), ("even", "struct<a:int>")])
+    assert found.place("even") == 2
+    with pytest.raises(IllegalOption, match=f"sortBy: column odd is {kind}, which has no order"):
+        found.place("Odd")
+
+
+@pytest.mark.parametrize(
     ("fields", "text"),
     [
         ([("value", "string")], "no column body: select"),
@@ -31,6 +41,7 @@ def test_columns_are_found_by_name_in_any_case_and_others_are_left_out() -> None
         ([("body", "string"), ("Body", "string")], "column body is there 2 times"),
         ([("body", "string"), ("partitionId", "double")], "column partitionId is double"),
         ([("body", "string"), ("properties", "map<string,int>")], "column properties is map<string,int>"),
+        ([("body", "string"), ("h", "interval month")], "column h is interval month, which does not reach a Python"),
     ],
 )
 def test_what_cannot_be_written_is_refused(fields: list[tuple[str, str]], text: str) -> None:

@@ -1,15 +1,19 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.blocking_numbered_sender import BlockingNumberedSender
-from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.client.entity_info import HubInfo
+from hubweir.errors import CONNECTION_FORCED, RESOURCE_LIMIT, ServiceError
 from hubweir.spark import task_writer
 from hubweir.spark.errors import ChangedRepeat, NotExactlyOnce
 from hubweir.spark.producer_ids import Work
+from hubweir.spark.sink_columns import sink_columns
 from hubweir.spark.task_writer import TaskWriter, Written, write_rows
 from hubweir.spark.tests.sink_rows import COLUMNS, rows, stored
 from hubweir.spark.write_options import ExactlyOnce, WriteOptions, parse_write_options
@@ -61,6 +65,71 @@ def test_rows_that_went_to_another_partition_the_first_time_are_missed(
         write_rows(options, COLUMNS, replace(WORK, attempt=1), both[:1])
     with pytest.raises(ChangedRepeat, match="made 0 rows"):
         write_rows(options, COLUMNS, replace(WORK, attempt=1), [])
+
+
+def test_a_batch_that_another_run_may_have_begun_is_looked_for_in_all_partitions(
+    client: BlockingEventHubClient, options: WriteOptions
+) -> None:
+    """The repeat has no row for the partition that the first time wrote to, so nothing else tells it from a new one."""
+    write_rows(options, COLUMNS, WORK, [rows(range(10), partition="1")])
+    repeat = replace(WORK, may_repeat=True)
+    for batches in ([], [rows([], partition="0")]):
+        with pytest.raises(ChangedRepeat, match="made 0 rows, and 10 were stored, in partition 1"):
+            write_rows(options, COLUMNS, repeat, batches)
+    assert write_rows(options, COLUMNS, repeat, [rows(range(10), partition="1")]) == Written(10, 10)
+    assert write_rows(options, COLUMNS, replace(repeat, round=1), [rows([1], partition="0")]) == Written(1, 0)
+    assert stored(client) == [[1], list(range(10))]
+
+
+def test_a_partition_without_room_is_no_matter_to_a_repeat_that_has_no_rows_for_it(
+    client: BlockingEventHubClient, options: WriteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = client.numbered_sender
+
+    def full(partition_id: str, **named: Any) -> BlockingNumberedSender:
+        if partition_id == "1":
+            raise ServiceError(RESOURCE_LIMIT, "partition 1 is full of producers")
+        return opened(partition_id, **named)
+
+    monkeypatch.setattr(client, "numbered_sender", full)
+    writer = TaskWriter(options, COLUMNS, replace(WORK, may_repeat=True), client)
+    writer.put(rows([1, 2], partition="0"))
+    assert writer.finish() == Written(2, 0)
+    with pytest.raises(NotExactlyOnce, match="some rows of task 0 were .* exactlyOnce to off"):
+        writer.put(rows([3], partition="1"))
+    writer.close()
+
+
+def test_a_refusal_names_the_rows_and_the_partition(
+    client: BlockingEventHubClient, options: WriteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the service refuses although every row seemed right."""
+    monkeypatch.setattr("hubweir.spark.row_targets.check_limits", lambda *columns: None)
+    work = replace(WORK, task=3)
+    columns = sink_columns([("body", "string"), ("partition", "string"), ("partitionKey", "string")])
+    batch = pa.record_batch(
+        [pa.array(["a", "b"]), pa.array(["1", None]), pa.array([None, "k" * 40_000])],
+        names=["body", "partition", "partitionKey"],
+    )
+    text = f"partition . of event hub '{options.event_hub}' takes no rows 2 to 2 of task 3: .* too large properties"
+    for each in (ExactlyOnce.REQUIRE, ExactlyOnce.OFF):
+        with pytest.raises(ServiceError, match=text):
+            write_rows(replace(options, exactly_once=each), columns, work, [batch])
+
+
+def test_a_service_that_is_away_at_first_is_waited_for(
+    client: BlockingEventHubClient, options: WriteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away, describe = [ServiceError(CONNECTION_FORCED, "away")], client.describe
+    monkeypatch.setattr(client, "describe", lambda: describe() if not away else _raise(away.pop()))
+    writer = TaskWriter(options, COLUMNS, WORK, client)
+    writer.put(rows([1]))
+    assert writer.finish() == Written(1, 0) and not away
+    writer.close()
+
+
+def _raise(error: ServiceError) -> HubInfo:
+    raise error
 
 
 def test_without_numbers_a_repeat_is_stored_again(client: BlockingEventHubClient, options: WriteOptions) -> None:

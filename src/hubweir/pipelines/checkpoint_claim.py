@@ -1,0 +1,82 @@
+"""A checkpoint belongs to one pipeline over one event hub, and to one run at a time.
+
+Sequence numbers of one hub mean nothing in another: a checkpoint that is used for another hub would leave out events,
+and say nothing. So the first run notes whose it is, in `hubweir/claim.json` of the checkpoint, and later ones are held
+against it. Two runs at once would write over each other's notes, and into one table: the lock `<checkpoint>.lock`
+belongs to the process that runs, and ends with it however it ends. Checkpoints that are no folder of this machine have
+neither.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hubweir.pipelines.durable_file import publish
+from hubweir.pipelines.errors import CheckpointInUse, IllegalDescription
+
+LOCK_SUFFIX = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Whose a checkpoint is. endpoint: of the namespace."""
+
+    pipeline: str
+    event_hub: str
+    endpoint: str
+
+
+@contextmanager
+def claimed(checkpoint: Path, claim: Claim) -> Iterator[None]:
+    """While inside, the checkpoint is this run's alone. CheckpointInUse; IllegalDescription when it is of another.
+
+    After a crash: the lock is free, the claim stays.
+    """
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    path = checkpoint.with_name(checkpoint.name + LOCK_SUFFIX)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _lock(fd, checkpoint)
+        _check(checkpoint, claim)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, checkpoint: Path) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+        raise CheckpointInUse(
+            f"checkpoint {checkpoint} is in use by another run, process {owner}: stop it first, or give this pipeline "
+            "another checkpoint"
+        ) from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+
+
+def _check(checkpoint: Path, claim: Claim) -> None:
+    note = checkpoint / "hubweir" / "claim.json"
+    try:
+        found = Claim(**json.loads(note.read_text()))
+    except FileNotFoundError:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = note.with_name(".claim.new")
+        unfinished.write_text(json.dumps(asdict(claim)))
+        publish(unfinished, note)
+        return
+    except (ValueError, TypeError):
+        raise IllegalDescription(f"{note} does not say whose checkpoint {checkpoint} is: give another one") from None
+    if found != claim:
+        raise IllegalDescription(
+            f"checkpoint {checkpoint} is of the pipeline {found.pipeline} over event hub '{found.event_hub}' of "
+            f"{found.endpoint}, and this is {claim.pipeline} over '{claim.event_hub}' of {claim.endpoint}: give it "
+            f"another checkpoint, or, when the namespace has only another address now, remove {note}"
+        )

@@ -1,0 +1,72 @@
+"""A checkpoint is one pipeline's over one hub, and one run's at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hubweir.pipelines.checkpoint_claim import Claim, claimed
+from hubweir.pipelines.errors import CheckpointInUse, IllegalDescription
+
+MINE = Claim("to-lake", "orders", "sb://here")
+
+
+def test_a_second_run_is_refused_while_the_first_goes_on_and_let_in_afterwards(tmp_path: Path) -> None:
+    with claimed(tmp_path / "c", MINE):
+        text = f"c is in use by another run, process {os.getpid()}: stop it first"
+        with pytest.raises(CheckpointInUse, match=text), claimed(tmp_path / "c", MINE):
+            pass
+        with claimed(tmp_path / "other", MINE):
+            pass
+    with claimed(tmp_path / "c", MINE):
+        pass
+
+
+def test_a_run_that_was_killed_holds_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from hubweir.pipelines.checkpoint_claim import Claim, claimed\n"
+        "with claimed(Path(sys.argv[1]), Claim('to-lake', 'orders', 'sb://here')): print(1, flush=True); input()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "c")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(CheckpointInUse, match=f"process {holder.pid}"), claimed(tmp_path / "c", MINE):
+            pass
+        holder.send_signal(signal.SIGKILL)
+    with claimed(tmp_path / "c", MINE):
+        pass
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(replace(MINE, pipeline="capture"), id="another pipeline"),
+        pytest.param(replace(MINE, event_hub="bills"), id="another hub"),
+        pytest.param(replace(MINE, endpoint="sb://there"), id="another namespace"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused_with_the_way_out(tmp_path: Path, other: Claim) -> None:
+    with claimed(tmp_path / "c", MINE):
+        pass
+    text = "is of the pipeline to-lake over event hub 'orders' of sb://here"
+    with pytest.raises(IllegalDescription, match=text), claimed(tmp_path / "c", other):
+        pass
+    (tmp_path / "c" / "hubweir" / "claim.json").unlink()  # as the text says
+    with claimed(tmp_path / "c", other):
+        pass
+
+
+def test_a_claim_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    note = tmp_path / "c" / "hubweir" / "claim.json"
+    note.parent.mkdir(parents=True)
+    for text in ("", "[]", '{"pipeline": "to-lake"}', "{"):
+        note.write_text(text)
+        with pytest.raises(IllegalDescription, match="does not say whose checkpoint"), claimed(tmp_path / "c", MINE):
+            pass
