@@ -60,7 +60,7 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         return python(rest, env)
     present(env, "src/hubweir/cli/main.py", "the command line")
     env.ensure(DEMO)
-    if verb == "hubweir" and rest[:2] == ["pipeline", "run"] and "--help" not in rest:
+    if verb == "hubweir" and rest[:2] == ["pipeline", "run"] and rest[2:] and not {"-h", "--help"} & set(rest):
         spark.ensure(env)
     if verb == "serve":
         tell_kernels(env)

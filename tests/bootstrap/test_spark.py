@@ -153,7 +153,7 @@ def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
     command_line = env.root / "src/hubweir/cli/main.py"
     command_line.parent.mkdir(parents=True)
     command_line.touch()
-    for rest in (["pipeline", "list"], ["pipeline", "run", "--help"]):
+    for rest in (["pipeline", "list"], ["pipeline", "run", "--help"], ["pipeline", "run", "-h"], ["pipeline", "run"]):
         assert verbs.run("hubweir", rest, env) == 0
     assert installed == []
     assert verbs.run("hubweir", ["pipeline", "run", "to-lake"], env) == 0

@@ -152,6 +152,12 @@ def test_positions_of_every_kind(spark: SparkSession, hub: Hub) -> None:
     assert read(spark, hub, minPartitions="5").rdd.getNumPartitions() == 5
 
 
+def test_an_unknown_consumer_group_is_an_error_also_in_an_empty_hub(spark: SparkSession, hub: Hub) -> None:
+    assert read(spark, hub).count() == 0
+    with pytest.raises(Exception, match=f"consumerGroup 'nobody' of event hub '{hub.name}' cannot be read"):
+        read(spark, hub, consumerGroup="nobody").count()
+
+
 def test_filters_are_not_pushed_as_long_as_spark_keeps_them_for_the_next_action(spark: SparkSession) -> None:
     """Spark 4.3 caches the planned reader of a DataFrame with its filters. Until it does not."""
     from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -63,7 +63,8 @@ class Killing:
         try:
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # its JVM has ended by itself, too
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
     def stored(self) -> int:
@@ -138,6 +139,35 @@ def test_every_row_is_stored_once_over_kills_in_mid_write(
     killing = Killing(hub, target, tmp_path, "require")
     for _ in range(count):
         killing.kill_in_mid_batch()
+    assert killing.finish() == 0, killing.log.read_text()[-3_000:]
+    for partition_id in "01":
+        assert killing.bodies(target, partition_id) == killing.bodies(hub, partition_id)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_two_runs_on_one_checkpoint_end_with_an_error_for_one_and_double_nothing(
+    hub: Hub, target: Hub, tmp_path: Path
+) -> None:
+    """The second has its session before the first begins, so that it comes in the middle of the first one's work."""
+    fill(hub, 12)
+    killing = Killing(hub, target, tmp_path, "require")
+    with Killing(hub, target, tmp_path, "require", "when-told").life() as second:
+        until((tmp_path / "ready").exists, "the second session", seconds=LIFE_S)
+        with killing.life() as first:
+            until(lambda: first.poll() is not None or killing.stored() > 2_000, "a write under way", seconds=LIFE_S)
+            (tmp_path / "go").touch()
+            ended = [each.wait(LIFE_S) for each in (first, second)]
+    assert any(ended), "the first was over before the second began"
+    told = killing.log.read_text()
+    assert any(
+        text in told
+        for text in (
+            "took over, or another run of the query on this checkpoint",
+            "has rows of a later batch",
+            "CONCURRENT_STREAM_LOG_UPDATE",
+        )
+    ), told[-3_000:]
     assert killing.finish() == 0, killing.log.read_text()[-3_000:]
     for partition_id in "01":
         assert killing.bodies(target, partition_id) == killing.bodies(hub, partition_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,15 @@ import pyarrow.dataset as ds
 import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 
-from hubweir.capture.avro import SCHEMA
+from hubweir.capture.avro import SCHEMA, header
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.pipelines.capture_blocks import sync_marker
+from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import PipelineFailed
+from hubweir.pipelines.runner import Run
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.spark.live_hub import Hub, until
+from tests.spark.live_hub import WAIT_S, Hub, until
 from tests.spark.pipeline_runs import repeat_last_batch, run_once
 from tests.spark.test_stream import expire
 
@@ -76,7 +80,7 @@ def records(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
 
 
 def test_files_have_the_names_and_the_very_records_of_the_brokers(spark: SparkSession, tmp_path: Path) -> None:
-    """In batches of 4,000 events; one is repeated as after a crash, and changes nothing."""
+    """In batches of 4,000 events; one is repeated as after a crash, under another size limit, and changes nothing."""
     with captured_hub(tmp_path) as hub:
         send_all_kinds(hub.namespace, hub.name)
         for partition_id in "01":
@@ -93,9 +97,11 @@ def test_files_have_the_names_and_the_very_records_of_the_brokers(spark: SparkSe
         before = {path: path.read_bytes() for path in (tmp_path / "spark").rglob("*.avro")}
         hub.send("0", 5)
         repeat_last_batch(tmp_path / "checkpoint-capture")
+        arguments["parameters"]["sizeLimit"] = 30_000_000
         run_once(spark, "capture", hub, tmp_path, **arguments)
     after = {path: path.read_bytes() for path in (tmp_path / "spark").rglob("*.avro")}
-    assert {path: after[path] for path in before} == before and len(after) == len(before) + 1
+    # Of the last run: five events of partition 0, and none of partition 1.
+    assert {path: after[path] for path in before} == before and len(after) == len(before) + 2
     assert all(len(data) < 3_000_000 + 2 * 2**20 for data in after.values()) and len(after) > 6
     broker, ours = records(tmp_path / "broker"), records(tmp_path / "spark")
     assert {place: ours[place] for place in broker} == broker and len(broker) > 15_000
@@ -134,6 +140,46 @@ def test_history_then_live_has_no_gap_and_no_repeat(spark: SparkSession, hub: Hu
     replay(spark, hub, tmp_path)
     expected = [("0", number, b"0-%d" % number) for number in range(650)]
     assert rows(tmp_path) == expected + [("1", number, b"1-%d" % number) for number in range(300)]
+
+
+def test_a_hole_in_history_is_filled_by_the_hub_in_its_place(spark: SparkSession, hub: Hub, tmp_path: Path) -> None:
+    """A captured file is taken away, and the first one: the hub has their events still."""
+    for part in range(4):
+        hub.send("0", 20, start=20 * part)
+        capture(spark, hub, tmp_path)
+    files = sorted((tmp_path / "captured").rglob("*/0/*/*/*/*/*/*.avro"))
+    assert len(files) == 4
+    files[0].unlink()
+    files[2].unlink()
+    replay(spark, hub, tmp_path)
+    assert rows(tmp_path) == [("0", number, b"0-%d" % number) for number in range(80)]
+
+
+def test_a_window_without_events_makes_an_empty_file_of_each_partition_unless_it_is_skipped(
+    spark: SparkSession, hub: Hub, tmp_path: Path
+) -> None:
+    """A stream that runs: an event, then nothing for a few windows; a restart goes on with later names."""
+    hub.send("0", 1)
+    for skipped in (True, False, False):
+        raw = {
+            "pipeline": "capture", "checkpoint": str(tmp_path / "c"), "source": hub.options(), "trigger": "500ms",
+            "parameters": {"skipEmptyArchives": skipped}, "sink": {"path": str(tmp_path / "captured")},
+        }  # fmt: skip
+        wanted = len(avro_files(tmp_path)) + (1 if skipped else 6)
+        limit_s = time.monotonic() + WAIT_S
+
+        def is_over(wanted: int = wanted, limit_s: float = limit_s) -> bool:
+            return len(avro_files(tmp_path)) >= wanted or time.monotonic() > limit_s
+
+        Run(describe(raw, "test"), lambda line: None).run(spark, once=False, is_over=is_over)
+        assert (len(avro_files(tmp_path)) == 1) is skipped and len(avro_files(tmp_path)) >= wanted
+    assert list(records(tmp_path / "captured")) == [("0", 0)]
+    silent = [path for path in avro_files(tmp_path) if "/1/" in path.as_posix()]
+    assert len(silent) >= 6 and {path.read_bytes() for path in silent} == {header(sync_marker(hub.name, "1"))}
+
+
+def avro_files(folder: Path) -> list[Path]:
+    return list((folder / "captured").rglob("*.avro"))
 
 
 def test_events_that_neither_files_nor_the_hub_have_are_told(spark: SparkSession, hub: Hub, tmp_path: Path) -> None:

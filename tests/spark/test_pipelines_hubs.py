@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hubweir.pipelines.description import describe
+from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.runner import Run
 from tests.spark.live_hub import Hub
 from tests.spark.pipeline_runs import bodies, repeat_last_batch, run_once, send_json
@@ -43,6 +44,8 @@ def test_what_does_not_parse_goes_to_its_own_hub_with_the_reason_once(
         b"no json": "the body is no JSON",
         b"[1]": "the body is no JSON object",
         json.dumps(flight(1, dep_delay="late")).encode(): "dep_delay is no int",
+        json.dumps(flight(1, dep_delay=1.5)).encode(): "dep_delay is no int",
+        json.dumps(flight(1, dep_delay="1")).encode(): "dep_delay is no int",
         b'{"carrier": "UA"}': "origin is missing",
     }
     for run in range(2):
@@ -62,7 +65,28 @@ def test_what_does_not_parse_goes_to_its_own_hub_with_the_reason_once(
     places = {
         (row.properties["dead-letter-partition"], row.properties["dead-letter-sequence-number"]) for row in letters
     }
-    assert len(places) == 8 and {row.properties["dead-letter-hub"] for row in letters} == {hub.name}
+    assert len(places) == 12 and {row.properties["dead-letter-hub"] for row in letters} == {hub.name}
+
+
+def test_a_dead_hub_that_refuses_stops_the_pipeline_and_the_next_run_goes_on_and_doubles_nothing(
+    spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path
+) -> None:
+    """And a dead letter that is too large with its reason is cut: one event must not stop this pipeline for good."""
+    good, dead = hubs(2)
+    sink = {"eventHub": good.name, "deadLetterHub": f"{dead.name}-later", "exactlyOnce": "require"}
+    send_json(hub, [flight(number) for number in range(20)])
+    largest = b"x" * (2**20 - 100)
+    hub.client.sender().send([largest], partition_key="k")
+    parameters = {"schema": FLIGHT}
+    with pytest.raises(PipelineFailed, match=f"^pipeline dead-letters: .*{dead.name}-later.* could not be found"):
+        run_once(spark, "dead-letters", hub, tmp_path, parameters=parameters, sink=sink)
+    later = Hub(hub.namespace, sink["deadLetterHub"], hub.client)
+    hub.namespace.create_event_hub(later.name, partition_count=2)
+    run_once(spark, "dead-letters", hub, tmp_path, parameters=parameters, sink=sink)
+    assert Counter(row["dep_delay"] for row in bodies(spark, good)) == Counter(range(20))
+    (letter,) = spark.read.format("eventhubs").options(**later.options()).load().collect()
+    assert letter.properties["dead-letter-body-size"] == str(len(largest)) and letter.partitionKey == "k"
+    assert bytes(letter.body) == largest[: len(letter.body)] and len(letter.body) > 2**20 - 5_000
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.event_hub_client import EventHubClient
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.spark.live_hub import Hub
 
@@ -48,6 +51,8 @@ def test_what_a_source_gives_can_be_written_as_it_is(spark: SparkSession, hub: H
     """Bodies, properties, keys and publishers; keyed rows in the partition where the gateway puts the key."""
     for key in ("device-1", "device-2", "grün", "x" * 128):
         hub.client.sender().send([f"{key}-{number}".encode() for number in range(20)], partition_key=key)
+    # A key that the service itself would not choose by.
+    write(spark.range(1).selectExpr("'long' AS body", "repeat('x', 129) AS partitionKey"), hub)
     hub.client.sender(publisher="meter-1").send([b"by a publisher", b"once more"])
     hub.client.sender(partition_id="1").send([b"\x00\xff", b""])
     first = spark.read.format("eventhubs").options(**hub.options()).load()
@@ -97,7 +102,7 @@ def test_a_stream_is_copied_to_the_end_and_goes_on_from_its_checkpoint(
 
 def test_a_row_over_the_limit_is_named_with_the_limit(spark: SparkSession, hub: Hub) -> None:
     rows = spark.range(1, 4, 1, 1).selectExpr("repeat('x', int(if(id = 2, 2000000, 5))) AS body")
-    with pytest.raises(Exception, match=r"IllegalRow: row 2 of the task is too large.* over the \d+ bytes"):
+    with pytest.raises(Exception, match=r"IllegalRow: row 2 of task 0 is too large.* over the \d+ bytes"):
         write(rows, hub)
 
 
@@ -148,11 +153,18 @@ def test_sorted_rows_may_come_in_any_order(spark: SparkSession, hub: Hub) -> Non
     [
         ("id", {}, "there is no column body"),
         ("id AS body", {}, "column body is bigint"),
-        ("'x' AS body, '0' AS partitionId, 'k' AS partitionKey", {}, "row 1 of the task has a partitionId and"),
-        ("'x' AS body, 'p' AS publisher, 'k' AS partitionKey", {}, "row 1 of the task has a publisher and"),
-        ("'x' AS body, 7 AS partition", {}, "row 1 of the task names partition '7', and the event hub has 0 to 1"),
-        ("'x' AS body, 'p' AS publisher", {"exactlyOnce": "require"}, "NotExactlyOnce.*publisher 'p'"),
+        ("'x' AS body; '0' AS partitionId; 'k' AS partitionKey", {}, "row 1 of task 0 has a partitionId and"),
+        ("'x' AS body; 'p' AS publisher; 'k' AS partitionKey", {}, "row 1 of task 0 has a publisher and"),
+        ("'x' AS body; 7 AS partition", {}, "row 1 of task 0 names partition '7' in partition, and the"),
+        ("'x' AS body; 'p' AS publisher", {"exactlyOnce": "require"}, "NotExactlyOnce.*publisher 'p'"),
         ("'x' AS body", {"exactlyOnce": "require", "queryId": "q", "batchId": "1"}, "NotExactlyOnce.*adaptive"),
+        ("'x' AS body; repeat('k', 40000) AS partitionKey", {}, "row 1 of task 0 has a partitionKey of 40000 bytes"),
+        ("'x' AS body; repeat('p', 300) AS publisher", {}, "row 1 of task 0 has a publisher of 300 characters"),
+        ("'x' AS body; 'a/b' AS publisher", {}, "row 1 of task 0 has the publisher 'a/b', which is no piece"),
+        ("'x' AS body; map('big', repeat('v', 40000)) AS properties", {}, "row 1 of task 0 has a property of 400"),
+        ("'x' AS body; INTERVAL 1 MONTH AS h", {}, "column h is interval month"),
+        ("'x' AS body; map('a', 'b') AS m", {"sortBy": "m"}, "sortBy: column m is map<string,string>, which has no"),
+        ("'x' AS body", {"credential": "jobs.tokens"}, "a connection string carries the proof"),
         ("'x' AS body", {"queryId": "q"}, "queryId and batchId belong together"),
         ("'x' AS body", {"sortBy": "nothing"}, "there is no column 'nothing'"),
     ],
@@ -160,9 +172,47 @@ def test_sorted_rows_may_come_in_any_order(spark: SparkSession, hub: Hub) -> Non
 def test_what_cannot_be_written_is_refused_and_nothing_of_it_stored(
     spark: SparkSession, hub: Hub, columns: str, options: dict[str, str], text: str
 ) -> None:
+    rows = spark.range(0, 1, 1, 1).selectExpr(*columns.split("; "))
     with pytest.raises(Exception, match=text):
-        write(spark.range(1).selectExpr(*columns.split(", ")), hub, **options)
+        write(rows, hub, **options)
     assert hub.high("0") + hub.high("1") == 0
+
+
+def test_no_rows_are_no_events(spark: SparkSession, hub: Hub) -> None:
+    write(spark.createDataFrame([], "body string"), hub, exactlyOnce="require")
+    write(spark.range(10).selectExpr("string(id) AS body").where("body = 'x'"), hub)
+    assert hub.high("0") + hub.high("1") == 0
+
+
+def test_a_stream_has_its_names_in_its_checkpoint(
+    spark: SparkSession, hub: Hub, new_hub: NewHub, tmp_path: Path
+) -> None:
+    hub.send("0", 5)
+    events = spark.readStream.format("eventhubs").options(**hub.options(startingPosition="earliest")).load()
+    options = new_hub("copy").options(queryId="copy", batchId="1")
+    writer = events.writeStream.format("eventhubs").options(**options).option("checkpointLocation", str(tmp_path))
+    with pytest.raises(Exception, match="a stream has both in its checkpoint"):
+        writer.trigger(availableNow=True).start().awaitTermination(60)
+
+
+def test_who_may_only_listen_is_told_which_right_a_write_needs(spark: SparkSession, hub: Hub) -> None:
+    text = hub.namespace.connection_string()
+    with pytest.raises(Exception, match=r"partition \d of event hub '.*' takes no writes of this task; .* right Send"):
+        write(spark.range(1).selectExpr("'x' AS body"), hub, connectionString=_with_rule(hub, text, "Listen"))
+    write(spark.range(1).selectExpr("'x' AS body"), hub, connectionString=_with_rule(hub, text, "Send"))
+    assert hub.high("0") + hub.high("1") == 1
+
+
+def _with_rule(hub: Hub, text: str, right: str) -> str:
+    """The connection string of a rule of the hub that has this right alone."""
+
+    async def key() -> str:
+        async with EventHubClient.from_connection_string(text, hub.name) as client:
+            rules = AuthorizationRules(await client.connection())
+            return (await rules.create_rule(right, (right,), hub.name)).primary.reveal()
+
+    kept = [each for each in text.split(";") if not each.startswith("SharedAccessKey")]
+    return ";".join([*kept, f"SharedAccessKeyName={right}", f"SharedAccessKey={asyncio.run(key())}"])
 
 
 def test_a_hub_is_not_overwritten(spark: SparkSession, hub: Hub) -> None:

@@ -91,6 +91,10 @@ def run(name: str, settings: tuple[str, ...], master: str, once: bool, connectio
 def _description(name: str, settings: tuple[str, ...], text: str) -> Description:
     if name.endswith(".toml"):
         return describe(with_settings(read_file(Path(name)), settings), name, connection_string=text)
+    if name not in CATALOG and ":" not in name:
+        raise IllegalDescription(
+            f"there is no pipeline {name!r}: use {', '.join(CATALOG)}, FILE.toml or module:function"
+        )
     return describe(with_settings({"pipeline": name}, settings), "--set", connection_string=text)
 
 

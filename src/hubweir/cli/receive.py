@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from datetime import UTC, datetime
 
@@ -52,7 +53,12 @@ class Start(click.ParamType[EventPosition]):
 @click.option("--count", type=click.IntRange(min=1), help="Stop after this many events.")
 @click.option("--wait", type=float, default=2.0, show_default=True, help="Stop after so many seconds without an event.")
 @click.option("--follow", is_flag=True, help="Never stop waiting.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object an event, with its metadata.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="One JSON object an event, with its metadata; a body that is no UTF-8 as body_base64.",
+)
 @takes_target
 def receive(
     target: Target,
@@ -147,11 +153,18 @@ async def _copy(partition_id: str, receiver: Receiver, wait_s: float | None, out
 
 
 def _document(partition_id: str, event: Event) -> dict[str, object]:
-    return {
+    """One event. A body that is no UTF-8 stands under body_base64, and body is null; so it is without any body."""
+    document: dict[str, object] = {
         "partition_id": partition_id,
         "sequence_number": event.sequence_number,
         "offset": event.offset,
         "enqueued_time_ms": event.enqueued_time_ms,
         "partition_key": event.partition_key,
-        "body": None if event.body is None else event.body.decode("utf-8", "replace"),
+        "body": None,
     }
+    if event.body is None:
+        return document
+    try:
+        return document | {"body": event.body.decode()}
+    except UnicodeDecodeError:
+        return document | {"body_base64": base64.b64encode(event.body).decode()}

@@ -98,22 +98,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
     ended = "closed cleanly" if found.clean else "open, or not closed cleanly"
     click.echo(f"log {owned.log_id} in {owned.store}: {owned.entity}{f' ({owned.state})' if owned.state else ''}")
     click.echo(f"next index {found.end.index}, next offset {found.end.offset}; {ended}")
-    headings = ("segment", "bytes", "first index", "end index", "first offset", "last offset before")
-    more = ("created", "epoch", "durability", "index entries")
-    columns = ("file", "bytes", "first_index", "end_index", "first_offset", "last_offset_before")
-    table(
-        (*headings, *more),
-        [
-            (
-                *(_text(segment[column]) for column in columns),
-                _time(segment["created_ms"]),
-                _text(segment["epoch"]),
-                _text(segment["durability"]),
-                _text(segment["index_entries"]),
-            )
-            for segment in segments
-        ],
-    )
+    _print_segments(segments)
     for snapshot in snapshots:
         if snapshot:
             click.echo(
@@ -126,6 +111,25 @@ def show(log: str, data: Path, as_json: bool) -> None:
         click.echo(f"{name}: {size} bytes")
     for line in (*(f"superseded: {name}" for name in found.superseded), *found.alarms):
         click.echo(line)
+
+
+def _print_segments(segments: list[dict[str, object]]) -> None:
+    """One row a segment, as `_segment` tells it."""
+    headings = ("segment", "bytes", "first index", "end index", "first offset", "last offset before")
+    more = ("created", "epoch", "durability", "index entries")
+    columns = ("file", "bytes", "first_index", "end_index", "first_offset", "last_offset_before")
+    behind = ("epoch", "durability", "index_entries")
+    table(
+        (*headings, *more),
+        [
+            (
+                *(_text(segment[column]) for column in columns),
+                _time(segment["created_ms"]),
+                *(_text(segment[column]) for column in behind),
+            )
+            for segment in segments
+        ],
+    )
 
 
 def _summary(folder: DataFolder, log: OwnedLog) -> dict[str, object]:

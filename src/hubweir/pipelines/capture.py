@@ -1,8 +1,9 @@
 """Capture on Spark: the broker's names, header and records, made by tasks. For hubs that one machine cannot follow.
 
-The trigger is the window: a micro-batch makes one file of each partition that had events, more where a file is full
-(`sizeLimit`). A window without events makes none. The broker's window ends as soon as it is full; here that is seen
-when the trigger comes, and a file ends with the block that fills it.
+The trigger is the window: a micro-batch makes one file of each partition, more where a file is full (`sizeLimit`), and
+a file without events of a partition that had none, unless `skipEmptyArchives` says no. With trigger once a run is a
+window. The broker's window ends as soon as it is full; here that is seen when the trigger comes, and a file ends with
+the block that fills it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,6 +18,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from hubweir.namespace.capture_description import check_archive_name_format
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.pipelines.blob_storage import VARIABLE, check_address, destination_of, storage_of
 from hubweir.pipelines.capture_blocks import NAME, CaptureBlocksDataSource
 from hubweir.pipelines.capture_files import FILES, CaptureNotes, FileNames, write_blocks
 from hubweir.pipelines.errors import IllegalDescription
@@ -31,8 +32,8 @@ def start(job: Job) -> DataStreamWriter:
     notes = CaptureNotes(job.notes())
 
     def capture(blocks: DataFrame, batch: int) -> None:
-        note = notes.begin(batch, lambda: int(time.time() * 1000))
-        of_batch = replace(names, second=note.second)
+        note = notes.begin(batch, names, lambda: int(time.time() * 1000))
+        of_batch = note.of(names)
 
         def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return write_blocks(batches, of_batch)
@@ -40,19 +41,34 @@ def start(job: Job) -> DataStreamWriter:
         made = blocks.mapInArrow(write, FILES).collect()
         notes.finish(note, max((row.second for row in made), default=note.second))
 
-    return job.source(NAME).writeStream.foreachBatch(capture)
+    is_counted = str(not job.flag("skipEmptyArchives")).lower()
+    return job.source(NAME, countWindows=is_counted).writeStream.foreachBatch(capture)
 
 
 def file_names(job: Job) -> FileNames:
-    """What the names of this pipeline's files share. IllegalDescription when they cannot be."""
+    """What the names of this pipeline's files share. IllegalDescription when they cannot be; BadStorage, or OSError,
+    when the container is not there.
+    """
     options = job.options
-    folder = local_folder(job.sink("path"))
-    if folder is None:
-        raise IllegalDescription(f"sink.path {job.sink('path')} is no folder; allowed: one that all machines see")
+    place, storage = captured_place(job.sink("path"), job.sink("storage"))
     check_archive_name_format(options.event_hub, job.text("archiveNameFormat"))
     namespace = job.text("namespace") or first_label(ConnectionString.parse(options.connection_string).host)
     size = round(job.number("sizeLimit"))
-    return FileNames(str(folder.absolute()), job.text("archiveNameFormat"), namespace, options.event_hub, size, 0)
+    return FileNames(place, job.text("archiveNameFormat"), namespace, options.event_hub, size, 0, storage)
+
+
+def captured_place(path: str, storage: str) -> tuple[str, str]:
+    """The place, and the connection string of its account, which is asked once: so a wrong one ends at the start."""
+    folder = local_folder(path)
+    if folder is not None:
+        return str(folder.absolute()), ""
+    check_address(path, "sink.path")
+    if not (storage := storage_of(storage)):
+        raise IllegalDescription(
+            f"sink.storage is missing: the connection string of the storage account of {path}, or give it by {VARIABLE}"
+        )
+    destination_of(path, storage).exists("hubweir")
+    return path, storage
 
 
 def first_label(host: str) -> str:

@@ -3,33 +3,39 @@
 A row is one block as it stands in a captured file, sync marker included: `partition`, `events`, `block`. Offsets,
 limits and restarts are those of format("eventhubs"). Each micro-batch begins new blocks, and where they end depends on
 its events alone, so a batch that is repeated gives the same bytes.
+
+With the option `countWindows` each trigger is a micro-batch (capture_windows.py), and a partition that had no events in
+it gives a row without a block.
 """
 
 from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from hubweir.capture.avro import SYNC_SIZE, BlockWriter
 from hubweir.client.event_run import EventRun
 from hubweir.env import Buffer
 from hubweir.errors import DECODE_ERROR, ServiceError
+from hubweir.pipelines.capture_windows import window_of, with_window, without_window
 from hubweir.pipelines.stored_events import stored_events
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_range import RangeReader
 from hubweir.spark.hub_connection import client_of
-from hubweir.spark.offsets import EventRange
-from hubweir.spark.options import ReadOptions, parse_options
+from hubweir.spark.offsets import EventRange, Offset, batch_range, plain
+from hubweir.spark.options import OptionTexts, ReadOptions, parse_options
 from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 
 NAME = "hubweir-capture-blocks"
+_COUNT = "countwindows"
 SCHEMA = "partition string, events bigint, block binary"
 _ARROW = pa.schema([("partition", pa.string()), ("events", pa.int64()), ("block", pa.binary())])
 
@@ -49,19 +55,66 @@ class CaptureBlocksDataSource(DataSource):
         return SCHEMA
 
     def streamReader(self, schema: StructType) -> CaptureBlocksReader:
-        options = parse_options(self._given, is_stream=True)
+        hub = {key: text for key, text in self._given.items() if key.lower() != _COUNT}
+        options = parse_options(hub, is_stream=True)
         if options.min_partitions is not None:
             raise IllegalOption("minPartitions is not for capture: a partition's files are made in one task")
-        return CaptureBlocksReader(options, ("body",))
+        return CaptureBlocksReader(options, OptionTexts(self._given).text(_COUNT) == "true")
+
+
+class EmptyPartitions(InputPartition):
+    """Partitions of a hub that had no events in a window; one task gives their rows."""
+
+    def __init__(self, ids: tuple[str, ...]) -> None:
+        super().__init__(None)
+        self.ids = ids
 
 
 class CaptureBlocksReader(EventHubStreamReader):
     """The stream of a hub, whose tasks give blocks."""
 
+    def __init__(self, options: ReadOptions, counts_windows: bool) -> None:
+        super().__init__(options, ("body",))
+        self._counts_windows = counts_windows
+        self._has_looked = False
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """As of a hub's stream, one window further.
+
+        The first look of a run is no window's end, unless there are events or the run is one window itself: who runs it
+        for the first time in a day has not waited. While events wait for minEventsPerTrigger the window goes on.
+        """
+        begin = without_window(start)
+        end = super().latestOffset(begin, limit)
+        is_once, is_first = self._target is not None, not self._has_looked
+        self._has_looked = True
+        has_events = plain(end) != plain(begin)
+        is_over = is_first if is_once else has_events or not (is_first or self._has_waiting(begin))
+        if not self._counts_windows or not is_over:
+            return with_window(end, window_of(start)) if has_events else start
+        return with_window(end, window_of(start) + 1)
+
+    def _has_waiting(self, begin: Offset) -> bool:
+        seen = self._seen or {}
+        return any(seen.get(key, 0) > number for key, number in plain(begin).items())
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The tasks of a batch, and one for the partitions without events where the window has moved."""
+        found = list(super().partitions(without_window(start), without_window(end)))
+        if window_of(end) != window_of(start):
+            begin, upto = batch_range(without_window(start), without_window(end))
+            if empty := tuple(key for key in sorted(upto, key=int) if begin.get(key, 0) == upto[key]):
+                found.append(EmptyPartitions(empty))
+        return found
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a task: the blocks of its ranges."""
-        assert isinstance(partition, RangePartition)
         freeze_garbage()
+        if isinstance(partition, EmptyPartitions):
+            for each in partition.ids:
+                yield block_row(each, 0, b"")
+            return
+        assert isinstance(partition, RangePartition)
         for one in partition.ranges:
             yield from BlockReader(self._options, one).blocks()
 
@@ -99,9 +152,15 @@ class BlockReader(RangeReader):
         """buffers: of whole blocks, three each."""
         for at in range(0, len(buffers), 3):
             block = b"".join(buffers[at : at + 3])
-            row = (self._wanted.partition_id, long_at(block), block)
-            columns = [pa.array([value], field.type) for value, field in zip(row, _ARROW, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, schema=_ARROW)
+            yield block_row(self._wanted.partition_id, long_at(block), block)
+
+
+def block_row(partition_id: str, events: int, block: bytes) -> pa.RecordBatch:
+    """One row of SCHEMA."""
+    columns = [
+        pa.array([value], field.type) for value, field in zip((partition_id, events, block), _ARROW, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_ARROW)
 
 
 def sync_marker(hub: str, partition_id: str) -> bytes:

@@ -2,8 +2,9 @@
 
 A file's name has a second in it. A micro-batch that is repeated must use the one it used before, and the next batch a
 later one, or a file would be written over. So the driver notes the second before any file of the batch is written, and
-the last one used when all are there; both are synced. Files appear whole (capture/destination.py), and a repeated batch
-writes the same bytes under the same names.
+the last one used when all are there; both are synced. With the second the note has all else that names and cuts files,
+so a batch that is repeated under a changed description ends as it was begun. Files appear whole
+(capture/destination.py), and a repeated batch writes the same bytes under the same names.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from hubweir.capture.archive_name import archive_name, name_second
 from hubweir.capture.avro import header
-from hubweir.capture.destination import LocalArchive, LocalFolder
-from hubweir.messaging_store.files import SystemFiles
+from hubweir.capture.destination import Archive, Destination
+from hubweir.pipelines.blob_storage import destination_of
 from hubweir.pipelines.capture_blocks import sync_marker
 from hubweir.pipelines.durable_file import publish
 
@@ -32,19 +33,23 @@ _KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """What all names of a pipeline's files share. second: of the first file that a partition gets of this batch."""
+    """What all names of a pipeline's files share. second: of the first file that a partition gets of this batch.
 
-    folder: str
+    place: a folder's path, or az://container/prefix; storage: its account's connection string.
+    """
+
+    place: str
     pattern: str
     namespace: str
     hub: str
     size_limit_bytes: int
     second: int
+    storage: str = field(default="", repr=False)
 
 
 def write_blocks(batches: Iterable[pa.RecordBatch], names: FileNames) -> Iterator[pa.RecordBatch]:
     """In a task: blocks into files; a row of FILES for each. A file ends behind the block that fills it."""
-    place = LocalFolder(SystemFiles(names.folder), "")
+    place = destination_of(names.place, names.storage)
     seconds: dict[str, int] = {}
     opened: _OpenFile | None = None
     try:
@@ -69,13 +74,13 @@ def write_blocks(batches: Iterable[pa.RecordBatch], names: FileNames) -> Iterato
 class _OpenFile:
     """One file while it is made."""
 
-    def __init__(self, place: LocalFolder, names: FileNames, partition: str, second: int) -> None:
+    def __init__(self, place: Destination, names: FileNames, partition: str, second: int) -> None:
         self.partition, self.size, self.events = partition, 0, 0
         self.name = archive_name(
             names.pattern, namespace=names.namespace, hub=names.hub, partition_id=partition, second=second
         )
         self._second = second
-        self.archive: LocalArchive = place.begin(self.name)
+        self.archive: Archive = place.begin(self.name)
         self._write(header(sync_marker(names.hub, partition)))
 
     def _write(self, data: bytes) -> None:
@@ -87,8 +92,9 @@ class _OpenFile:
         return self.partition != partition or self.size >= size_limit_bytes
 
     def add(self, block: bytes, events: int) -> None:
-        """One block."""
-        self._write(block)
+        """One block; without events nothing, and the file has its header alone."""
+        if block:
+            self._write(block)
         self.events += events
 
     def finish(self) -> pa.RecordBatch:
@@ -102,11 +108,31 @@ class _OpenFile:
 
 @dataclass(frozen=True, slots=True)
 class BatchNote:
-    """A batch that has begun, or is over. second: of its first files; last_second: the latest, -1 until it is over."""
+    """A batch that has begun, or is over. last_second: the latest of its files, -1 until it is over.
+
+    The others as of FileNames; there is no secret among them.
+    """
 
     batch: int
     second: int
     last_second: int = -1
+    place: str = ""
+    pattern: str = ""
+    namespace: str = ""
+    size_limit_bytes: int = 0
+
+    def of(self, names: FileNames) -> FileNames:
+        """The names of this batch's files, whatever has changed since it began."""
+        if not self.place:  # written before a note had more than seconds
+            return replace(names, second=self.second)
+        return replace(
+            names,
+            second=self.second,
+            place=self.place,
+            pattern=self.pattern,
+            namespace=self.namespace,
+            size_limit_bytes=self.size_limit_bytes,
+        )
 
 
 class CaptureNotes:
@@ -115,19 +141,20 @@ class CaptureNotes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def begin(self, batch: int, now_ms: Callable[[], int]) -> BatchNote:
-        """The note of a batch that begins, or that began before and is repeated."""
+    def begin(self, batch: int, names: FileNames, now_ms: Callable[[], int]) -> BatchNote:
+        """The note of a batch that begins, or that began before and is repeated. names: its second does not matter."""
         found = self._read(batch)
         if found is None:
             before = max((self._read(number) or BatchNote(number, 0) for number in self._batches()),
                          key=lambda note: note.batch, default=BatchNote(-1, 0, 0))  # fmt: skip
-            found = BatchNote(batch, name_second(now_ms(), max(before.second, before.last_second)))
+            second = name_second(now_ms(), max(before.second, before.last_second))
+            found = BatchNote(batch, second, -1, names.place, names.pattern, names.namespace, names.size_limit_bytes)
             self._write(found)
         return found
 
     def finish(self, note: BatchNote, last_second: int) -> None:
         """All files of a batch are there."""
-        self._write(BatchNote(note.batch, note.second, max(note.second, last_second)))
+        self._write(replace(note, last_second=max(note.second, last_second)))
         for old in sorted(self._batches())[:-_KEPT]:
             with suppress(FileNotFoundError):
                 self._path(old).unlink()

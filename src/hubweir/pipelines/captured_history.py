@@ -1,13 +1,13 @@
 """Which captured files hold which sequence numbers of a partition: what a replay needs to know before it reads.
 
-A file's first event is read; how many it has is the sum of its blocks' counts, which stand before them. So a file costs
-a few small reads and is not decoded. Files of one partition follow each other; where one begins behind the end of the
-one before, the events in between are in no file.
+A block's count stands before it, and the number of its first event at its start. So a file costs a few small reads and
+is not decoded. Files of one partition follow each other; where one begins behind the end of the one before, the events
+in between are in no file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hubweir.capture.avro import SYNC_SIZE
@@ -17,11 +17,16 @@ from hubweir.spark.errors import IllegalCapture
 
 # An Avro long has at most ten bytes; the count of a block is followed by its size.
 _LONG_BYTES = 10
+# Of a file in memory at once; a block has some 1 MiB.
+PIECE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryFile:
-    """A captured file with events: sequence numbers start up to, not including, end, when it has no gap. Travels."""
+    """A captured file with events: sequence numbers start up to, not including, end. Travels.
+
+    There may be gaps in between. With one in the last block end is before the last event; who reads stops there.
+    """
 
     path: str
     size_bytes: int
@@ -57,20 +62,43 @@ def in_order(files: Iterable[HistoryFile]) -> dict[str, list[HistoryFile]]:
 def history_file(place: LocalPlace | BlobPlace, name: CapturedName) -> HistoryFile | None:
     """What one file holds; None when it has no event. IllegalCapture when it is damaged."""
     header = read_header(place.read(name.path, 0, min(name.size_bytes, HEADER_BYTES)), name.path)
-    at, events, first = header.size, 0, -1
+    at, first, end = header.size, -1, 0
     while at < name.size_bytes:
         start = place.read(name.path, at, min(name.size_bytes, at + 3 * _LONG_BYTES))
         count, behind_count = avro_long(start, 0)
         size, behind_size = avro_long(start, behind_count)
         if count < 1 or size < 1 or header.is_deflated:
             raise IllegalCapture(f"{name.path} cannot be replayed: it is damaged at byte {at}, or compressed")
-        if first < 0:
-            # A record begins with its sequence number.
-            first, _ = avro_long(start, behind_size)
-        at, events = at + behind_size + size + SYNC_SIZE, events + count
+        # A record begins with its sequence number.
+        number, _ = avro_long(start, behind_size)
+        first, end = number if first < 0 else first, number + count
+        at += behind_size + size + SYNC_SIZE
     if at != name.size_bytes:
         raise IllegalCapture(f"{name.path} is cut off: move it away; the hub may have its events")
-    return HistoryFile(name.path, name.size_bytes, name.partition_id, first, first + events) if events else None
+    return HistoryFile(name.path, name.size_bytes, name.partition_id, first, end) if end else None
+
+
+def whole_blocks(
+    place: LocalPlace | BlobPlace, file: HistoryFile, start: int, piece_bytes: int = PIECE_BYTES
+) -> Iterator[bytes]:
+    """A file from byte start on, where a block begins, in pieces of whole blocks: it may be larger than memory is.
+
+    IllegalCapture when a block does not end within a piece, which is larger than any.
+    """
+    at = start
+    while at < file.size_bytes:
+        data = place.read(file.path, at, min(file.size_bytes, at + piece_bytes))
+        end, is_last = 0, at + len(data) >= file.size_bytes
+        while end < len(data) and (is_last or end + 2 * _LONG_BYTES <= len(data)):
+            _, behind = avro_long(data, end)
+            size, behind = avro_long(data, behind)
+            if size < 0 or behind + size + SYNC_SIZE > len(data):
+                break
+            end = behind + size + SYNC_SIZE
+        if not end:
+            raise IllegalCapture(f"{file.path} is cut off or damaged behind byte {at}")
+        yield data[:end]
+        at += end
 
 
 def avro_long(data: bytes, at: int) -> tuple[int, int]:

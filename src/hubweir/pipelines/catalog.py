@@ -28,6 +28,7 @@ _HUB_SINK = (
     Field("connectionString", "text", "", "of its namespace; without it the source's"),
     Field("exactlyOnce", "text", "auto", "as docs/spark.md has it", ("auto", "require", "off")),
 )
+_STORAGE = Field("storage", "text", "", "of az://…: its account's connection string, or by HUBWEIR_CAPTURE_STORAGE")
 _LAKE_SINK = (
     Field("path", "text", None, "folder of the table"),
     Field("format", "text", "parquet", "plain files, or a Delta table", ("parquet", "delta")),
@@ -87,8 +88,12 @@ _ENTRIES = (
             Field("namespace", "text", "", "{Namespace} in the names; without it the host's first label"),
             Field("archiveNameFormat", "text", ARCHIVE_NAME_FORMAT, "how files are called"),
             Field("sizeLimit", "count", SIZE_DEFAULT_BYTES, "bytes at which a file is closed"),
+            Field("skipEmptyArchives", "flag", False, "make no file of a partition that had no events in a window"),
         ),
-        (Field("path", "text", None, "folder for the files; on a cluster one that all machines see"),),
+        (
+            Field("path", "text", None, "a folder that all machines see, or az://container/prefix"),
+            _STORAGE,
+        ),
         trigger_s=5 * MINUTE_S,
     ),
     Entry(
@@ -97,6 +102,7 @@ _ENTRIES = (
         "hubweir.pipelines.replay",
         (
             Field("captured", "text", None, "where captured files are: a folder, or az://container/prefix"),
+            _STORAGE,
             Field("archiveNameFormat", "text", ARCHIVE_NAME_FORMAT, "how they are called"),
         ),
         (

@@ -31,6 +31,8 @@ ONCE = "once"
 CHECKPOINTS = "checkpoints"
 _TOP = ("pipeline", "name", "checkpoint", "trigger")
 _TABLES = ("source", "parameters", "sink")
+# A file's name has 255 bytes, and the names of what is beside a checkpoint begin with its own.
+_NAME_LIMIT = 200
 _TRIGGER = Field("trigger", "seconds", None, "")
 # So that a batch that is repeated after a crash is bounded, and the first over a full hub does not take all of it.
 _MOST_EVENTS = "2000000"
@@ -96,17 +98,23 @@ def describe(raw: Mapping[str, Any], where: str, *, connection_string: str | Non
     if name is None:
         raise IllegalDescription(f"{where}: pipeline is missing; allowed: {', '.join(CATALOG)}, or module:function")
     entry = CATALOG.get(name)
-    if entry is None and ":" not in name:
+    if entry is None and not all(name.partition(":")):
         raise IllegalDescription(f"{where}: pipeline is {name!r}; allowed: {', '.join(CATALOG)}, or module:function")
     tables = {table: raw.get(table, {}) for table in _TABLES}
     for table, value in tables.items():
         if not isinstance(value, dict):
             raise IllegalDescription(f"{where}: {table} is a table: [{table}]")
     called = _top(raw, "name", where) or name.replace(":", ".")
+    checkpoint = _top(raw, "checkpoint", where)
+    if checkpoint is None and ("/" in called or not called.isprintable() or len(called.encode()) > _NAME_LIMIT):
+        raise IllegalDescription(
+            f"{where}: name is {called[:64]!r}; allowed: at most {_NAME_LIMIT} bytes without a slash, or give "
+            "checkpoint, a folder that would be called so"
+        )
     return Description(
         pipeline=name,
         name=called,
-        checkpoint=_top(raw, "checkpoint", where) or f"{CHECKPOINTS}/{called}",
+        checkpoint=checkpoint or f"{CHECKPOINTS}/{called}",
         program=name if entry is None else entry.program,
         trigger_s=_trigger(_top(raw, "trigger", where), entry, where),
         source=_source(tables["source"], where, connection_string),
@@ -140,6 +148,10 @@ def _trigger(text: str | None, entry: Entry | None, where: str) -> float | None:
 def _source(given: Mapping[str, Any], where: str, connection_string: str | None) -> dict[str, str]:
     from hubweir.spark.options import parse_options  # which loads pyarrow: a list of pipelines needs none
 
+    if wrong := [key for key, value in given.items() if isinstance(value, list | dict)]:
+        raise IllegalDescription(
+            f"{where}: source.{wrong[0]} is a list or a table; allowed: text, a number, true, false"
+        )
     # TOML's true and numbers become what Spark's options are: text.
     options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
     folded = {key.lower().removeprefix("eventhubs.") for key in options}

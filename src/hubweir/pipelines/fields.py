@@ -33,7 +33,8 @@ class Field:
     def read(self, given: Any, where: str) -> Value:
         """The value; where: file and key, for the error. IllegalDescription when it is no such value."""
         value = _KINDS[self.kind][0](given)
-        if value is None or (self.choices and value not in self.choices):
+        # A list that must be given has something in it.
+        if value is None or (value == () and self.default is None) or (self.choices and value not in self.choices):
             raise IllegalDescription(f"{where} is {str(given)[:64]!r}; allowed: {self.allowed}")
         return value
 

@@ -1,12 +1,14 @@
 """The small files of an hour that is over become one.
 
 A reader of plain Parquet sees whatever files a folder holds, and many files cannot be swapped at once. So a new folder
-is made beside the hour's, whole, and two renames put it in its place: a reader may miss the hour for a moment, and
-never sees an event twice. After a crash `recover` ends what was begun:
+is made beside the hour's, whole, and the two change names in one step (folder_exchange.py): at any moment each event is
+there once. Where that cannot be, two renames do, and a reader may miss the hour for a moment. A reader that looked for
+files before and opens them behind finds them gone: an error, never a wrong row. After a crash `recover` ends what was
+begun:
 
 | there is | then |
 |---|---|
-| `.hour=07.new`, and the hour | it may not be whole: it is removed |
+| `.hour=07.new`, and the hour | it may not be whole, or is what the hour was: it is removed |
 | `.hour=07.new` and `.hour=07.old`, no hour | the new one takes the place |
 | the same, and the hour | files were written meanwhile: they go into the new one, which takes the place |
 | `.hour=07.old`, and the hour | the old one is removed |
@@ -26,6 +28,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from hubweir.pipelines.durable_file import sync
+from hubweir.pipelines.folder_exchange import exchange
 from hubweir.pipelines.lake_files import DATE, HOUR, SUFFIX
 
 HOUR_MS = 3_600_000
@@ -109,6 +112,10 @@ def _join(folder: Path, files: list[Path], others: list[Path]) -> None:
     for other in others:
         os.link(other, fresh / other.name)
     sync(fresh)
+    if exchange(fresh, folder):
+        sync(folder.parent)
+        shutil.rmtree(fresh)
+        return
     folder.rename(old)
     fresh.rename(folder)
     sync(folder.parent)

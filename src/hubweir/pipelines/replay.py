@@ -8,9 +8,11 @@ is counted and left out (`failOnDataLoss`). In another hub an event goes where i
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from pyspark.sql.streaming import DataStreamWriter
 
+from hubweir.pipelines.blob_storage import is_blobs, storage_of, store_settings
 from hubweir.pipelines.captured_history import read_history
 from hubweir.pipelines.durable_file import publish
 from hubweir.pipelines.errors import IllegalDescription
@@ -26,19 +28,29 @@ def start(job: Job) -> DataStreamWriter:
         raise IllegalDescription(f"pipeline {job.description.name}: sink takes one of eventHub and path")
     job.spark.dataSource.register(ReplayDataSource)
     place = {"captured": job.text("captured"), "archiveNameFormat": job.text("archiveNameFormat")}
-    events = job.source(NAME, **place, historyEnd=json.dumps(history_end(job)))
+    store = store_settings(storage_of(job.text("storage"))) if is_blobs(job.text("captured")) else {}
+    ends = json.dumps(history_end(job, store))
+    events = job.source(NAME, **place, historyEnd=ends, **{f"store.{name}": text for name, text in store.items()})
     if job.sink("path"):
         return into_lake(job, events, None)
     kept = events.select("body", "partitionKey", "properties")
     return kept.writeStream.format("eventhubs").options(**hub_options(job))
 
 
-def history_end(job: Job) -> dict[str, int]:
-    """The number behind the last captured event of each partition, as it was at the first start."""
+def history_end(job: Job, store: Mapping[str, str]) -> dict[str, int]:
+    """The number behind the last captured event of each partition, as it was at the first start.
+
+    IllegalDescription when nothing is captured there: a misspelt place would begin with what the hub has, and say
+    nothing.
+    """
     note = job.notes() / "history.json"
     if note.exists():
         return {key: int(end) for key, end in json.loads(note.read_text()).items()}
-    files = read_history(job.text("captured"), job.text("archiveNameFormat"), {})
+    files = read_history(job.text("captured"), job.text("archiveNameFormat"), store)
+    if not files:
+        raise IllegalDescription(
+            f"parameters.captured: {job.text('captured')} has no captured file with events; allowed: a place that has"
+        )
     ends = {key: found[-1].end for key, found in files.items()}
     unfinished = note.with_name(".history.new")
     unfinished.write_text(json.dumps(ends))

@@ -3,7 +3,8 @@
 An offset is the next sequence number of every partition, as of format("eventhubs"): below the number where history
 ends a partition is read from files, from there on from the hub. While one is in history, a micro-batch is whole files
 of those that are, at least one each; then the hub's stream goes on. So restarts, limits and checks are the hub
-source's.
+source's. What no file has, before the first one or between two, the hub may have still: the same task reads it there,
+in its place.
 
 Options besides the hub's: `captured` (the place), `archiveNameFormat`, `store.…`, and `historyEnd`, JSON of the number
 behind the last captured event of each partition. It is an option because it must stay as it was at the first start.
@@ -15,19 +16,21 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, MutableMapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from hubweir.pipelines.captured_history import HistoryFile, read_history
-from hubweir.spark.captured_file import EventTimes, read_blocks, read_header
+from hubweir.pipelines.captured_history import HistoryFile, read_history, whole_blocks
+from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, read_header
 from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
 from hubweir.spark.data_source import columns_of
-from hubweir.spark.event_range import report_loss
+from hubweir.spark.event_range import read_ranges, report_loss
 from hubweir.spark.event_schema import chosen_columns, spark_schema
-from hubweir.spark.offsets import Offset, batch_range, end_offset, initial_offset, plain
+from hubweir.spark.offsets import EventRange, Offset, batch_range, end_offset, initial_offset, plain
 from hubweir.spark.options import ReadOptions, parse_options
 from hubweir.spark.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
@@ -78,11 +81,11 @@ class History:
 
 
 class HistoryPartition(InputPartition):
-    """What one task reads of history: the events of start to end, exclusive, in these files."""
+    """What one task reads of history: the events of start to end, exclusive, in files, or in the hub what they lack."""
 
-    def __init__(self, files: tuple[HistoryFile, ...], start: int, end: int) -> None:
+    def __init__(self, partition_id: str, parts: tuple[HistoryFile | EventRange, ...], start: int, end: int) -> None:
         super().__init__(None)
-        self.files, self.start, self.end = files, start, end
+        self.partition_id, self.parts, self.start, self.end = partition_id, parts, start, end
 
 
 class ReplayReader(EventHubStreamReader):
@@ -95,12 +98,12 @@ class ReplayReader(EventHubStreamReader):
         self._history, self._history_end = history, history_end
 
     def initialOffset(self) -> Offset:
-        """Where the oldest file of each partition begins; without one, where startingPosition says."""
+        """Where the oldest file of each partition begins, or where startingPosition says, if that is before it."""
         if self._first is None:
             starts = plain(super().initialOffset())
             for key in starts:
                 if files := self._history.of(key):
-                    starts[key] = files[0].start
+                    starts[key] = min(starts[key], files[0].start)
             self._first = initial_offset(starts)
         return self._first
 
@@ -126,39 +129,76 @@ class ReplayReader(EventHubStreamReader):
         for key in sorted(upto, key=int):
             edge = min(upto[key], self._history_end.get(key, 0))
             if begin.get(key, 0) < edge:
-                files = tuple(f for f in self._history.of(key) if f.end > begin.get(key, 0) and f.start < edge)
-                found.append(HistoryPartition(files, begin.get(key, 0), edge))
+                parts = self._parts(key, begin.get(key, 0), edge)
+                found.append(HistoryPartition(key, parts, begin.get(key, 0), edge))
         live = {key: max(begin.get(key, 0), min(upto[key], self._history_end.get(key, 0))) for key in upto}
         return [*found, *super().partitions(live, upto)]
 
+    def _parts(self, partition_id: str, start: int, end: int) -> tuple[HistoryFile | EventRange, ...]:
+        """Files and what stands between them, in order. DataLoss when neither has events and that matters."""
+        found: list[HistoryFile | EventRange] = []
+        at = start
+        for file in self._history.of(partition_id):
+            if file.end > start and file.start < end:
+                found += self._in_hub(partition_id, at, file.start)
+                found.append(file)
+                at = file.end
+        return (*found, *self._in_hub(partition_id, at, end))
+
+    def _in_hub(self, partition_id: str, start: int, end: int) -> list[EventRange]:
+        if start >= end:
+            return []
+        held = self._hub.bounds()[partition_id]
+        first, last = max(start, held.low), min(end, held.high)
+        if first >= last:
+            self._lost(partition_id, start, end)
+            return []
+        if start < first:
+            self._lost(partition_id, start, first)
+        if last < end:
+            self._lost(partition_id, last, end)
+        return [EventRange(partition_id, first, last)]
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, HistoryPartition):
-            return self._read_files(partition)
+            return self._read_history(partition)
         return super().read(partition)
 
-    def _read_files(self, task: HistoryPartition) -> Iterator[pa.RecordBatch]:
-        """The events of a task, held against its range: what no file has is data loss."""
+    def _read_history(self, task: HistoryPartition) -> Iterator[pa.RecordBatch]:
+        """The events of a task, file by file. What a file lacks, of the numbers from its first to its last, is lost."""
         freeze_garbage()
-        place = place_of(self._history.path, self._history.store)
+        for part in task.parts:
+            if isinstance(part, EventRange):
+                yield from read_ranges(self._options, (part,), self._columns)
+            else:
+                yield from self._read_file(task, part)
+
+    def _read_file(self, task: HistoryPartition, file: HistoryFile) -> Iterator[pa.RecordBatch]:
         names = self._columns if "sequenceNumber" in self._columns else (*self._columns, "sequenceNumber")
-        key = task.files[0].partition_id if task.files else "?"
-        expected = task.start
-        for file in task.files:
-            data = place.read(file.path, 0, file.size_bytes)
-            header = read_header(data, file.path)
+        place = place_of(self._history.path, self._history.store)
+        header = read_header(place.read(file.path, 0, min(file.size_bytes, HEADER_BYTES)), file.path)
+        expected, end = max(task.start, file.start), min(task.end, file.end)
+        for data in whole_blocks(place, file, header.size):
             for batch in read_blocks(
-                data, header.size, header, name=file.path, partition_id=key, columns=names, times=EventTimes()
+                data, 0, header, name=file.path, partition_id=task.partition_id, columns=names, times=EventTimes()
             ):
                 numbers = batch.column("sequenceNumber")
-                batch = batch.filter(pc.and_(pc.greater_equal(numbers, task.start), pc.less(numbers, task.end)))
+                batch = batch.filter(pc.and_(pc.greater_equal(numbers, expected), pc.less(numbers, end)))
                 if batch.num_rows:
-                    first, last = batch.column("sequenceNumber")[0].as_py(), batch.column("sequenceNumber")[-1].as_py()
-                    if first != expected or last - first + 1 != batch.num_rows:
-                        self._lost(key, expected, last + 1 - batch.num_rows)
-                    expected = last + 1
+                    for first, behind in gaps(batch.column("sequenceNumber").to_numpy(), expected):
+                        self._lost(task.partition_id, first, behind)
+                    expected = batch.column("sequenceNumber")[-1].as_py() + 1
                     yield batch.select(list(self._columns))
-        if expected < task.end:
-            self._lost(key, expected, task.end)
+        if expected < end:
+            self._lost(task.partition_id, expected, end)
 
     def _lost(self, partition_id: str, start: int, end: int) -> None:
-        report_loss(self._options, partition_id, start, max(end, start + 1), "no captured file has them")
+        why = "no captured file has them, nor has the event hub"
+        report_loss(self._options, partition_id, start, end, why)
+
+
+def gaps(numbers: NDArray[np.int64], expected: int) -> list[tuple[int, int]]:
+    """The ranges, ends exclusive, that rising numbers leave out from expected on."""
+    before = np.concatenate(([expected - 1], numbers[:-1]))
+    places = np.flatnonzero(numbers - before != 1)
+    return [(int(before[place]) + 1, int(numbers[place])) for place in places]

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hubweir.pipelines.capture_windows import without_window
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.spark.offsets import FROM, INITIAL, plain
 
@@ -61,15 +62,20 @@ class Progress:
     partitions: dict[str, PartitionStatus]
 
 
-def progress_of(entry: Mapping[str, Any]) -> Progress:
-    """Read an entry of StreamingQuery.recentProgress. Events are counted by offsets: rows may be other things."""
+def progress_of(entry: Mapping[str, Any], known: Mapping[str, PartitionStatus] | None = None) -> Progress:
+    """Read an entry of StreamingQuery.recentProgress. Events are counted by offsets: rows may be other things.
+
+    known: what was known before. A batch that a restart repeats is planned without asking the hub what it has.
+    """
     source = entry["sources"][0]
-    start, end, latest = (_offset(source.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
+    start, end, latest = (
+        without_window(_offset(source.get(name))) for name in ("startOffset", "endOffset", "latestOffset")
+    )
     # The first batch has its true start in its end, which stays that of later batches that read nothing.
     is_first = not start or INITIAL in start
     begin = plain(end[FROM] if is_first and FROM in end else start)
     upto = plain(end)
-    highs = plain(latest) or upto
+    highs = plain(latest) or {key: one.next + one.behind for key, one in (known or {}).items()}
     read = 0 if INITIAL in end and FROM not in end else sum(upto[key] - begin.get(key, 0) for key in upto)
     took_s = entry["durationMs"].get("triggerExecution", 0) / 1000
     partitions = {key: PartitionStatus(upto[key], max(0, highs.get(key, 0) - upto[key])) for key in upto}
@@ -107,6 +113,14 @@ def read_status(checkpoint: Path) -> RunStatus:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise IllegalDescription(f"{path} is no status of a pipeline: remove it") from None
     return status
+
+
+def known_partitions(checkpoint: Path) -> Mapping[str, PartitionStatus]:
+    """Those of the run before; none when there was none, or its status cannot be read."""
+    try:
+        return read_status(checkpoint).partitions
+    except IllegalDescription:
+        return {}
 
 
 def known_checkpoints(folder: Path) -> Iterator[Path]:

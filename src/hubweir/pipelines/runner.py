@@ -22,7 +22,15 @@ from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
 from hubweir.pipelines.program import load_program
-from hubweir.pipelines.run_status import FAILED, RUNNING, STOPPED, PartitionStatus, RunStatus, progress_of, write_status
+from hubweir.pipelines.run_status import (
+    FAILED,
+    RUNNING,
+    STOPPED,
+    RunStatus,
+    known_partitions,
+    progress_of,
+    write_status,
+)
 from hubweir.spark import session
 from hubweir.spark.options import parse_options
 
@@ -48,7 +56,7 @@ class Run:
         endpoint = ConnectionString.parse(options.connection_string).endpoint
         self._claim = Claim(description.pipeline, options.event_hub, endpoint)
         self._batch, self.events, self._events_per_s = -1, 0, 0.0
-        self._partitions: dict[str, PartitionStatus] = {}
+        self._partitions = {} if self._folder is None else known_partitions(self._folder)
 
     def run(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool] = lambda: False) -> None:
         """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says.
@@ -99,15 +107,17 @@ class Run:
             query.stop()
 
     def _take(self, entries: list[Any]) -> None:
-        """Tell of every micro-batch that is over and was not told of yet."""
+        """Tell of every micro-batch that is over and was not told of yet; one without events is for the status."""
         for entry in entries:
             if entry["batchId"] <= self._batch or "addBatch" not in entry["durationMs"]:
                 continue
-            progress = progress_of(entry)
+            progress = progress_of(entry, self._partitions)
             self._batch, self._partitions = progress.batch, progress.partitions
             self.events += progress.events
             self._events_per_s = progress.events_per_s
             self._keep(RUNNING)
+            if not progress.events:  # of timers, watermarks or empty windows: a line a second, for days
+                continue
             behind = sum(each.behind for each in progress.partitions.values())
             self._tell(
                 f"{self._description.name}: batch {progress.batch}, {progress.events:,} events, "
@@ -156,7 +166,8 @@ def open_session(one: Run, master: str, name: str) -> tuple[SparkSession, bool]:
     except HubweirError:
         raise
     except Exception as error:
-        raise one.failed(RuntimeError(f"Spark's master {master} gives no session: {first_line(error)}")) from error
+        text = f"Spark's master {master} gives no session, is it there and does it answer? {first_line(error)}"
+        raise one.failed(RuntimeError(text)) from error
 
 
 @contextmanager
@@ -175,7 +186,10 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
 def first_line(error: Exception) -> str:
     """What of an error a person wants: the last line of the Python traceback that Spark's text holds, or the first."""
     lines = [line.strip() for line in str(error).partition("\n===")[0].splitlines() if line.strip()]
+    if len(lines) > 1 and lines[1].startswith(": "):  # behind "An error occurred while calling …" of the JVM
+        lines = [line.removeprefix(": ") for line in lines[1:]]
     errors = [line for line in lines if re.match(r"[\w.]*(\.\w+|Error|Exception): ", line)]
     own = [line.partition(": ")[2] for line in errors if line.startswith("hubweir.")]
     found = (own or errors or lines[:1] or [type(error).__name__])[-1]
-    return re.sub(r"\s*(SQLSTATE: \w+\s*)+$", "", found)
+    found = re.sub(r"^\[STREAM_FAILED\] Query \[[^]]*\] terminated with exception: ", "", found)
+    return re.sub(r"\s*(SQLSTATE: \w+[\s;]*)+(line \d+ pos \d+;?)?$", "", found)

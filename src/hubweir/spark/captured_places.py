@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,7 +99,9 @@ class BlobPlace:
             from obstore.store import from_url
         except ImportError:
             raise IllegalOption("reading from blob storage needs the package obstore: pip install obstore") from None
-        self.prefix = urlsplit(url).path
+        parts = urlsplit(url)
+        self.prefix = parts.path
+        self._url = f"{parts.scheme}://{parts.netloc}{parts.path}"  # behind it there may be a signature
         try:
             config: Any = dict(settings) or None
             # Azure's stand-in on this machine has no TLS; obstore wants to be told that this is meant.
@@ -108,19 +111,32 @@ class BlobPlace:
             raise IllegalOption(f"{url} cannot be opened: {str(error).splitlines()[0]}") from None
 
     def files(self) -> Iterator[tuple[str, int]]:
-        """See LocalPlace.files."""
+        """See LocalPlace.files. IllegalCapture when the store does not answer, or refuses."""
         import obstore
 
-        for chunk in obstore.list(self._store):
-            for found in chunk:
-                if found["path"].endswith(SUFFIX):
-                    yield found["path"], found["size"]
+        with self._as_illegal_capture():
+            for chunk in obstore.list(self._store):
+                for found in chunk:
+                    if found["path"].endswith(SUFFIX):
+                        yield found["path"], found["size"]
 
     def read(self, path: str, start: int, end: int) -> bytes:
-        """See LocalPlace.read."""
+        """See LocalPlace.read. IllegalCapture as of files."""
         import obstore
 
-        return bytes(obstore.get_range(self._store, path, start=start, end=end))
+        with self._as_illegal_capture():
+            return bytes(obstore.get_range(self._store, path, start=start, end=end))
+
+    @contextmanager
+    def _as_illegal_capture(self) -> Iterator[None]:
+        """What the library says, as one line without its debugging text."""
+        import obstore.exceptions
+
+        try:
+            yield
+        except (OSError, obstore.exceptions.BaseError) as error:
+            text = " ".join(str(error).split()).partition(" Debug source")[0].partition(" <?xml")[0]
+            raise IllegalCapture(f"{self._url} cannot be read: {text[:300]}") from error
 
 
 def place_of(path: str, settings: Mapping[str, str]) -> LocalPlace | BlobPlace:

@@ -80,8 +80,8 @@ def _check_publishers(publishers: pa.Array, row_name: RowName) -> None:
 
 def _check_properties(properties: pa.Array, keys: pa.Array | None, row_name: RowName) -> None:
     offsets = properties.offsets
-    first = offsets[0].as_py()
-    offsets = pc.subtract(offsets, first)
+    if first := offsets[0].as_py():
+        offsets = pc.subtract(offsets, first)
     names, values = (each.slice(first, offsets[-1].as_py()) for each in (properties.keys, properties.items))
     counts = pc.subtract(offsets[1:], offsets[:-1])
     most = _longest(names) + _longest(values) + 2 * _HEAD_BYTES

@@ -1,19 +1,12 @@
 import json
-from collections.abc import Callable
 
 import pytest
-from click.testing import Result
 
-from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
+from hubweir.cli.tests.typed_commands import Typed, condition_of
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND
 from hubweir.testing.running_namespace import RunningNamespace
 
-Typed = Callable[..., Result]
 RULE = "authorization-rule"
-
-
-def condition_of(result: Result) -> object:
-    assert isinstance(result.exception, ServiceError), result.output
-    return result.exception.condition
 
 
 @pytest.mark.parametrize("level", [(), ("--eventhub", "ruled")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hubweir.cli.main import hubweir
+from hubweir.cli.tests.typed_commands import Typed
 from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.problems import EmulatorFileError
-
-Typed = Callable[..., Result]
 
 
 def write(folder: Path, namespace: dict[str, Any], name: str = "Config.json") -> str:

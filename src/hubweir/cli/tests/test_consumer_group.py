@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from click.testing import Result
 
-from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
-
-Typed = Callable[..., Result]
+from hubweir.cli.tests.typed_commands import Typed, condition_of
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND
 
 
 def group(type_command: Typed, *arguments: str) -> Result:
     return type_command("eventhub", "consumer-group", *arguments)
-
-
-def condition_of(result: Result) -> object:
-    assert isinstance(result.exception, ServiceError), result.output
-    return result.exception.condition
 
 
 def test_a_group_is_created_listed_shown_and_deleted(type_command: Typed) -> None:

@@ -1,24 +1,13 @@
 import json
-from collections.abc import Callable
 
-from click.testing import Result
-
+from hubweir.cli.tests.typed_commands import Typed, condition_of
 from hubweir.errors import (
     ARGUMENT_ERROR,
     ARGUMENT_OUT_OF_RANGE,
     ENTITY_DISABLED,
     ENTITY_EXISTS,
     NOT_FOUND,
-    ServiceError,
 )
-
-Typed = Callable[..., Result]
-
-
-def condition_of(result: Result) -> object:
-    """The condition that a command failed with, which main() turns into a line and exit code 1."""
-    assert isinstance(result.exception, ServiceError), result.output
-    return result.exception.condition
 
 
 def test_hub_is_created_listed_shown_and_deleted(type_command: Typed) -> None:

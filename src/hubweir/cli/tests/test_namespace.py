@@ -1,11 +1,7 @@
 import json
-from collections.abc import Callable
 
-from click.testing import Result
-
+from hubweir.cli.tests.typed_commands import Typed
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-
-Typed = Callable[..., Result]
 
 
 def test_units_are_changed_shown_and_turned_off(type_command: Typed) -> None:

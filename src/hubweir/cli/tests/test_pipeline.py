@@ -63,6 +63,12 @@ def test_a_description_that_is_wrong_ends_before_spark_starts(tmp_path: Path) ->
     )
 
 
+def test_a_name_that_is_no_pipeline_is_refused_with_those_that_are() -> None:
+    pytest.importorskip("pyarrow")
+    said = CliRunner().invoke(pipeline, ["run", "to-lak", "--set", "source.eventHub=orders"])
+    assert str(said.exception).startswith("there is no pipeline 'to-lak': use to-lake, ")
+
+
 def test_status_tells_what_the_last_batch_saw_when_the_namespace_does_not_answer(tmp_path: Path) -> None:
     partitions = {"0": PartitionStatus(70, 5), "1": PartitionStatus(9, 0)}
     write_status(tmp_path / "orders", RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, 3, 79, 12.0, partitions))

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from click.testing import Result
-
-from hubweir.errors import NOT_FOUND, UNAUTHORIZED, ServiceError
-
-Typed = Callable[..., Result]
-
-
-def condition_of(result: Result) -> object:
-    assert isinstance(result.exception, ServiceError), result.output
-    return result.exception.condition
+from hubweir.cli.tests.typed_commands import Typed, condition_of
+from hubweir.errors import NOT_FOUND, UNAUTHORIZED
 
 
 def test_revoked_publisher_cannot_send_until_it_is_restored(type_command: Typed) -> None:

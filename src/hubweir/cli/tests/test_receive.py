@@ -1,20 +1,22 @@
+import base64
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from hubweir.cli.main import hubweir
 from hubweir.cli.receive import Start
+from hubweir.cli.tests.typed_commands import Typed
+from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.testing.running_namespace import RunningNamespace
-
-Typed = Callable[..., Result]
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,14 @@ def test_ctrl_c_is_how_following_ends(namespace: RunningNamespace, type_command:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (0, "1 event\n")
+
+
+def test_a_body_that_is_no_text_is_whole_in_the_json(namespace: RunningNamespace, type_command: Typed) -> None:
+    namespace.create_event_hub("mixed")
+    bodies = [b"text", "größe".encode(), b"\x00\xff\xfe", b""]
+    with BlockingEventHubClient.from_connection_string(namespace.connection_string(), "mixed") as client:
+        client.sender().send(bodies)
+    lines = type_command("receive", "mixed", "--json", "--count", "4").stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [each["body"] for each in found] == ["text", "größe", None, ""]
+    assert [base64.b64decode(each["body_base64"]) for each in found if "body_base64" in each] == [bodies[2]]

@@ -1,12 +1,18 @@
 import json
-from collections.abc import Callable
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner
 
+from hubweir.cli.main import hubweir
+from hubweir.cli.tests.typed_commands import Typed
+from hubweir.errors import MESSAGE_TOO_LARGE, ServiceError
 from hubweir.event_hub.partition_key import partition_of_key
-
-Typed = Callable[..., Result]
+from hubweir.testing.server_process import ServerProcess
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,3 +48,36 @@ def test_choices_of_a_partition_exclude_each_other(type_command: Typed) -> None:
     refused = type_command("send", "sent", "x", "--key", "k", "--partition", "1")
     assert refused.exit_code == 2
     assert "exclude each other" in refused.output
+
+
+def test_an_event_that_is_too_large_ends_the_command_after_those_before_it(type_command: Typed) -> None:
+    lines = "".join(f"{number}\n" for number in range(3)) + "x" * 1_100_000 + "\n"
+    before = len(read(type_command, "--partition", "3"))
+    ended = type_command("send", "sent", "--partition", "3", stdin=lines)
+    assert isinstance(ended.exception, ServiceError) and ended.exception.condition is MESSAGE_TOO_LARGE
+    (accepted,) = re.findall(r"^([0-9]+) accepted$", ended.stderr, re.MULTILINE)
+    assert len(read(type_command, "--partition", "3")) - before == int(accepted)
+
+
+def test_a_service_that_is_killed_ends_the_command_with_what_became_of_its_events(tmp_path: Path) -> None:
+    line = b"x" * 999 + b"\n"
+    with ServerProcess(tmp_path / "data") as server:
+        environment = {**os.environ, "HUBWEIR_CONNECTION_STRING": server.connection_string()}
+        made = CliRunner().invoke(hubweir, ["eventhub", "create", "cut", "--partitions", "1"], env=environment)
+        assert made.exit_code == 0, made.output
+        command = [sys.executable, "-m", "hubweir", "send", "cut"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=environment, **pipes) as process:  # type: ignore[call-overload]
+            for _ in range(30):  # more than what may be under way, so some of it was accepted
+                process.stdin.write(line * 1_000)
+            process.stdin.flush()
+            server.kill9()
+            out, said = process.communicate(line * 1_000, timeout=30)
+        tally, reason = said.decode().splitlines()
+        counts = {what: int(count) for count, what in re.findall("([0-9]+) (accepted|perhaps stored|refused)", tally)}
+        assert (process.returncode, out) == (1, b"") and reason.startswith("hubweir: ")
+        server.restart()
+        environment["HUBWEIR_CONNECTION_STRING"] = server.connection_string()
+        shown = CliRunner().invoke(hubweir, ["eventhub", "show", "cut", "--json"], env=environment)
+        stored = json.loads(shown.stdout)["partitions"][0]["last_sequence_number"] + 1
+        assert 0 < counts["accepted"] <= stored <= counts["accepted"] + counts.get("perhaps stored", 0)

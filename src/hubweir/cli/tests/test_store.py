@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from hubweir.messaging_store.whole_file import seal
 from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
 
-Typed = Callable[..., Result]
 BODIES = [f"event number {number}" for number in range(12)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import fastavro
@@ -66,18 +67,39 @@ def test_a_task_that_fails_leaves_nothing_under_a_final_name(tmp_path: Path) -> 
 
 
 def test_a_repeated_batch_has_its_second_again_and_the_next_a_later_one(tmp_path: Path) -> None:
-    notes = CaptureNotes(tmp_path)
-    assert notes.begin(0, lambda: NOON_S * 1000) == BatchNote(0, NOON_S)
-    assert CaptureNotes(tmp_path).begin(0, lambda: (NOON_S + 99) * 1000).second == NOON_S
-    notes.finish(BatchNote(0, NOON_S), NOON_S + 4)
+    notes, mine = CaptureNotes(tmp_path), names(Path("/films"))
+    assert notes.begin(0, mine, lambda: NOON_S * 1000).second == NOON_S
+    again = CaptureNotes(tmp_path).begin(0, mine, lambda: (NOON_S + 99) * 1000)
+    assert again.second == NOON_S
+    notes.finish(again, NOON_S + 4)
     # The clock stands still, or runs back: names must not meet.
-    assert notes.begin(1, lambda: (NOON_S - 99) * 1000).second == NOON_S + 5
-    assert CaptureNotes(tmp_path).begin(1, lambda: 0).second == NOON_S + 5
+    assert notes.begin(1, mine, lambda: (NOON_S - 99) * 1000).second == NOON_S + 5
+    assert CaptureNotes(tmp_path).begin(1, mine, lambda: 0).second == NOON_S + 5
+
+
+def test_a_batch_that_is_repeated_under_a_changed_description_ends_as_it_was_begun(tmp_path: Path) -> None:
+    """With a larger limit it would make fewer files, and those of the first attempt would stay beside them."""
+    begun = names(Path("/films"), 1_000)
+    changed = replace(begun, place="az://films", pattern="x/" + ARCHIVE_NAME_FORMAT, namespace="other", storage="key")
+    changed = replace(changed, size_limit_bytes=9_000_000)
+    CaptureNotes(tmp_path).begin(3, begun, lambda: NOON_S * 1000)
+    again = CaptureNotes(tmp_path).begin(3, changed, lambda: 0)
+    assert again.of(changed) == replace(begun, storage="key")
+    assert CaptureNotes(tmp_path).begin(4, changed, lambda: 0).of(changed) == replace(changed, second=NOON_S + 1)
+    assert BatchNote(1, 7).of(changed) == replace(changed, second=7)  # a note of an earlier version
+    assert "key" not in "".join(path.read_text() for path in tmp_path.iterdir())
+
+
+def test_a_partition_without_events_has_a_file_without_records(tmp_path: Path) -> None:
+    empty = pa.record_batch({"partition": ["1"], "events": [0], "block": [b""]})
+    made = [row for one in write_blocks([blocks("0", 1), empty], names(tmp_path)) for row in one.to_pylist()]
+    assert [row["events"] for row in made] == [2, 0]
+    assert list(fastavro.reader(io.BytesIO((tmp_path / made[1]["name"]).read_bytes()))) == []
 
 
 def test_old_notes_go(tmp_path: Path) -> None:
     notes = CaptureNotes(tmp_path)
     for batch in range(130):
-        notes.finish(notes.begin(batch, lambda: NOON_S * 1000), 0)
+        notes.finish(notes.begin(batch, names(tmp_path), lambda: NOON_S * 1000), 0)
     assert len(list(tmp_path.iterdir())) == 100
-    assert notes.begin(130, lambda: NOON_S * 1000).second == NOON_S + 130
+    assert notes.begin(130, names(tmp_path), lambda: NOON_S * 1000).second == NOON_S + 130

@@ -8,7 +8,8 @@ import pytest
 
 from hubweir.capture.avro import header, long
 from hubweir.namespace.capture_description import ARCHIVE_NAME_FORMAT
-from hubweir.pipelines.captured_history import HistoryFile, avro_long, in_order, read_history
+from hubweir.pipelines.captured_history import HistoryFile, avro_long, in_order, read_history, whole_blocks
+from hubweir.spark.captured_places import LocalPlace
 from hubweir.spark.errors import IllegalCapture
 
 SYNC = bytes(range(16))
@@ -37,6 +38,28 @@ def test_files_are_in_the_order_of_their_events_and_empty_ones_are_left_out(tmp_
     write(tmp_path, "0", 7, [[303]])
     write(tmp_path, "1", 5, [[0]])
     assert history(tmp_path) == {"0": [(300, 303), (303, 304)], "1": [(0, 1)]}
+
+
+def test_a_file_with_a_gap_between_blocks_ends_behind_its_last_event(tmp_path: Path) -> None:
+    """Or the numbers behind would be looked for elsewhere, and come twice."""
+    write(tmp_path, "0", 5, [[0, 1], [20, 21, 22]])
+    assert history(tmp_path) == {"0": [(0, 23)]}
+
+
+def test_a_large_file_comes_in_pieces_of_whole_blocks(tmp_path: Path) -> None:
+    path = write(tmp_path, "0", 5, [list(range(10 * at, 10 * at + 10)) for at in range(30)])
+    whole, start = path.read_bytes(), len(header(SYNC))
+    place, file = LocalPlace(str(path.parent)), HistoryFile(path.name, path.stat().st_size, "0", 0, 300)
+    for size in (150, 200, 1_000, 10**6):
+        pieces = list(whole_blocks(place, file, start, size))
+        assert b"".join(pieces) == whole[start:] and all(piece.endswith(SYNC) for piece in pieces)
+        assert len(pieces) > 1 or size == 10**6
+    with pytest.raises(IllegalCapture, match="cut off or damaged"):
+        list(whole_blocks(place, file, start, 60))
+    path.write_bytes(whole[:-1])
+    cut = HistoryFile(path.name, len(whole) - 1, "0", 0, 300)
+    with pytest.raises(IllegalCapture, match="cut off or damaged"):
+        list(whole_blocks(place, cut, start, 1_000))
 
 
 def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:

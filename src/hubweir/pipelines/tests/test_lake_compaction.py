@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from hubweir.pipelines.folder_exchange import exchange
 from hubweir.pipelines.lake_compaction import compact, file_name, recover
 
 HOUR_ENDS_MS = 1_769_846_400_000  # 2026-01-31T08:00:00Z
@@ -52,11 +53,13 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-@pytest.mark.parametrize("calls", range(4))
+@pytest.mark.parametrize(
+    ("in_one_step", "calls"), [*((True, calls) for calls in range(3)), *((False, calls) for calls in range(4))]
+)
 def test_a_kill_between_two_steps_loses_and_doubles_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool, calls: int
 ) -> None:
-    """Killed before the step number `calls` of: link, rename, rename, remove."""
+    """Killed before the step number `calls` of: link, exchange, remove; or of: link, rename, rename, remove."""
     table_of(tmp_path, 3)
     done = 0
 
@@ -72,7 +75,10 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "link", step(os.link))
-        patched.setattr(Path, "rename", step(Path.rename))
+        swap = step(exchange) if in_one_step else lambda first, second: False
+        patched.setattr("hubweir.pipelines.lake_compaction.exchange", swap)
+        if not in_one_step:
+            patched.setattr(Path, "rename", step(Path.rename))
         patched.setattr("hubweir.pipelines.lake_compaction.shutil.rmtree", step(lambda path: None))
         with pytest.raises(Killed):
             compact(tmp_path, before_batch=2, now_ms=HOUR_ENDS_MS, after_ms=0)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from hubweir.pipelines.captured_history import HistoryFile
-from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader
-from hubweir.spark.offsets import Bounds
+from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader, gaps
+from hubweir.spark.errors import DataLoss
+from hubweir.spark.offsets import Bounds, EventRange
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
 
@@ -50,12 +52,13 @@ def reader() -> ReplayReader:
     return made
 
 
-def tasks(start: dict[str, Any], end: dict[str, Any]) -> list[tuple[str, int, int]]:
+def tasks(start: dict[str, Any], end: dict[str, Any], one: ReplayReader | None = None) -> list[tuple[str, int, int]]:
     """(files or partition, first, end) of each task."""
     found = []
-    for each in reader().partitions(start, end):
+    for each in (one or reader()).partitions(start, end):
         if isinstance(each, HistoryPartition):
-            found.append(("+".join(file.path for file in each.files), each.start, each.end))
+            names = [f"hub {one.start}-{one.end}" if isinstance(one, EventRange) else one.path for one in each.parts]
+            found.append(("+".join(names), each.start, each.end))
         else:
             assert isinstance(each, RangePartition)
             found += [(one.partition_id, one.start, one.end) for one in each.ranges]
@@ -94,3 +97,42 @@ def test_history_is_read_from_files_and_the_rest_from_the_hub() -> None:
 def test_the_first_batch_has_its_true_start_in_its_end() -> None:
     end = {"0": 100, "1": 0, "from": {"0": 0, "1": 0}}
     assert tasks({"0": 50, "1": 9, "initial": True}, end) == [("f0", 0, 100)]
+
+
+class Holey(Captured):
+    """The file from 0 is gone, and the one from 200."""
+
+    def of(self, partition_id: str) -> list[HistoryFile]:
+        return [file for file in super().of(partition_id) if file.start in (100, 300)]
+
+
+def holey(low: int, **options: Any) -> ReplayReader:
+    made = ReplayReader(ReadOptions("secret", "hub", **options), ("body",), Holey("", "", {}), {"0": 400})
+
+    class Holding(Hub):
+        def bounds(self) -> dict[str, Bounds]:
+            return {"0": Bounds(low, 500)}
+
+        def resolve(self, positions: Any, *, option: str) -> dict[str, int]:
+            return {"0": low}
+
+    made._hub = Holding()  # type: ignore[assignment]
+    return made
+
+
+def test_what_no_file_has_is_read_from_the_hub_in_its_place_when_it_is_there() -> None:
+    assert holey(0).initialOffset() == {"0": 0, "initial": True}
+    assert holey(150).initialOffset() == {"0": 100, "initial": True}
+    assert tasks({"0": 0}, {"0": 400}, holey(0)) == [("hub 0-100+f100+hub 200-300+f300", 0, 400)]
+
+
+def test_what_neither_has_is_loss_and_only_that() -> None:
+    with pytest.raises(DataLoss, match="50 events of partition 0 .* sequence numbers 200 to 249: no captured file"):
+        holey(250).partitions({"0": 100}, {"0": 400})
+    lenient = holey(250, fail_on_data_loss=False)
+    assert tasks({"0": 100}, {"0": 400}, lenient) == [("f100+hub 250-300+f300", 100, 400)]
+
+
+def test_gaps_are_the_numbers_that_are_left_out() -> None:
+    assert gaps(np.array([3, 4, 5]), 3) == []
+    assert gaps(np.array([5, 6, 9, 12]), 3) == [(3, 5), (7, 9), (10, 12)]

@@ -45,6 +45,12 @@ def test_other_errors_give_the_line_that_ends_their_traceback_or_their_first() -
     other = TRACEBACK.replace("hubweir.spark.errors.DataLoss", "ImportError")
     assert first_line(RuntimeError(other)).startswith("ImportError: 30 events")
     assert first_line(ValueError("short\nlong")) == "short"
+    java = (
+        "An error occurred while calling o7.agg.\n: org.apache.X: no such column. SQLSTATE: 42703; line 1 pos 4;\n\tat"
+    )
+    assert first_line(ValueError(java)) == "org.apache.X: no such column."
+    failed = "[STREAM_FAILED] Query [id = 6-a, runId = 3-b] terminated with exception: no worker. SQLSTATE: XXKST"
+    assert first_line(ValueError(failed)) == "no worker."
     assert first_line(ValueError()) == "ValueError"
 
 
@@ -142,7 +148,8 @@ def test_a_master_that_gives_no_session_is_a_failure_in_one_line(
     monkeypatch.setattr(runner, "session", session)
     for _ in range(2):
         with pytest.raises(
-            PipelineFailed, match=r"^pipeline to-lake: Spark's master spark://h:1 gives no session: All masters .* up.$"
+            PipelineFailed,
+            match=r"^pipeline to-lake: Spark's master spark://h:1 gives no session, .*\\? All masters .* up.$",
         ):
             runner.run(run._description, master="spark://h:1", once=True, tell=lambda line: None)
     assert read_status(tmp_path / "c").state == FAILED
@@ -167,3 +174,35 @@ def test_batches_that_ended_before_a_stop_are_counted(tmp_path: Path, monkeypatc
     query.awaitTermination(0)
     run.run(None, once=False, is_over=lambda: True)  # type: ignore[arg-type]
     assert len(told) == 1 and read_status(tmp_path / "c").batch == 0
+
+
+def test_a_batch_without_events_has_no_line_and_the_status_knows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = Query(None)
+    run, told = one_run(tmp_path, monkeypatch, query)
+    source = {"startOffset": {"0": 5}, "endOffset": {"0": 5}, "latestOffset": {"0": 5}}
+    query.recentProgress = [{"batchId": 9, "durationMs": {"addBatch": 1, "triggerExecution": 5}, "sources": [source]}]
+    run.run(None, once=False, is_over=lambda: True)  # type: ignore[arg-type]
+    assert told == [] and (read_status(tmp_path / "c").batch, run.events) == (9, 0)
+
+
+def test_a_restart_knows_how_far_it_was_until_the_hub_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that is repeated is planned without asking: it is not at the end of the hub, though nothing says so."""
+    first, _ = one_run(tmp_path, monkeypatch, Query(None))
+    first.run(None, once=False)  # type: ignore[arg-type]
+    assert read_status(tmp_path / "c").partitions["0"].behind == 3
+    query = Query(None)
+    source = {"startOffset": {"0": 2}, "endOffset": {"0": 4}, "latestOffset": None}
+    query.recentProgress = [{"batchId": 2, "durationMs": {"addBatch": 1, "triggerExecution": 500}, "sources": [source]}]
+    again, told = one_run(tmp_path, monkeypatch, query)
+    monkeypatch.setattr(query, "start", lambda: (_ for _ in ()).throw(RuntimeError("no")))
+    with pytest.raises(PipelineFailed):
+        again.run(None, once=False)  # type: ignore[arg-type]
+    assert read_status(tmp_path / "c").partitions["0"].next == 2  # a start that failed has read nothing
+    monkeypatch.setattr(query, "start", lambda: query)
+    again, told = one_run(tmp_path, monkeypatch, query)
+    again.run(None, once=False, is_over=lambda: True)  # type: ignore[arg-type]
+    assert told == ["to-lake: batch 2, 2 events, 4/s, behind 1, 2 in all"]

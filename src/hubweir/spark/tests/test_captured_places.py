@@ -77,3 +77,15 @@ def test_blob_store_gives_the_same(tmp_path: Path) -> None:
 def test_address_that_no_store_has_is_refused() -> None:
     with pytest.raises(IllegalOption, match="gopher://x/y cannot be opened"):
         place_of("gopher://x/y", {})
+
+
+def test_a_store_that_does_not_answer_is_one_line_without_a_secret() -> None:
+    pytest.importorskip("obstore")
+    settings = {
+        "account_name": "films", "account_key": "c2VjcmV0", "endpoint": "http://127.0.0.1:1/films",
+    }  # fmt: skip
+    place = place_of("az://films/of/us", settings)
+    for read in (lambda: list(place.files()), lambda: place.read("a.avro", 0, 9)):
+        with pytest.raises(IllegalCapture, match="^az://films/of/us cannot be read: ") as refused:
+            read()
+        assert "\n" not in str(refused.value) and "c2VjcmV0" not in str(refused.value)

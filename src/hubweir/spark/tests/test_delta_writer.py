@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from hubweir.spark.delta_writer import DeltaFile, commit_files, compact_hours
+from hubweir.spark.errors import IllegalOption
 
 SCHEMA = pa.schema([("sequenceNumber", pa.int64()), ("date", pa.string()), ("hour", pa.int32())])
 HOUR_ENDS_MS = 1_769_846_400_000  # 2026-01-31T08:00:00Z
@@ -47,6 +49,56 @@ def test_another_query_counts_for_itself(tmp_path: Path, other: str) -> None:
     """The control: what keeps a batch out is the query's own number, not any number."""
     commit_files(tmp_path, SCHEMA, [write(tmp_path, "a.parquet", [1])], query="q", batch=7)
     assert commit_files(tmp_path, SCHEMA, [write(tmp_path, "b.parquet", [2])], query=other, batch=0)
+    assert numbers(tmp_path) == [1, 2]
+
+
+def test_many_queries_that_begin_at_once_make_one_table(tmp_path: Path) -> None:
+    def run(query: int) -> None:
+        for batch in range(3):
+            file = write(tmp_path, f"{query}-{batch}.parquet", [query * 10 + batch])
+            assert commit_files(tmp_path, SCHEMA, [file], query=f"q{query}", batch=batch)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(6)))
+    assert numbers(tmp_path) == [query * 10 + batch for query in range(6) for batch in range(3)]
+
+
+def test_two_runs_of_a_query_commit_each_batch_once(tmp_path: Path) -> None:
+    def run(name: str) -> int:
+        return sum(
+            commit_files(tmp_path, SCHEMA, [write(tmp_path, f"{name}-{batch}", [batch])], query="q", batch=batch)
+            for batch in range(10)
+        )
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(run, "ab")) == len(numbers(tmp_path))
+    assert len(set(numbers(tmp_path))) == len(numbers(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("columns", "partition_by", "text"),
+    [
+        (["other"], ["date", "hour"], "sequenceNumber is not there"),
+        (["sequenceNumber"], [], "it is partitioned by nothing, not by date, hour"),
+        (["sequenceNumber"], ["hour", "date"], "it is partitioned by hour, date, not by"),
+    ],
+)
+def test_a_table_of_other_columns_is_left_alone(
+    tmp_path: Path, columns: list[str], partition_by: list[str], text: str
+) -> None:
+    there = pa.table({name: [1] for name in columns} | {"date": ["x"], "hour": pa.array([1], pa.int32())})
+    write_deltalake(str(tmp_path), there, partition_by=partition_by)
+    with pytest.raises(IllegalOption, match=text):
+        commit_files(tmp_path, SCHEMA, [write(tmp_path, "a.parquet", [1])], query="q", batch=0)
+    assert DeltaTable(str(tmp_path)).version() == 0
+
+
+def test_a_table_may_have_more_columns_and_other_nulls(tmp_path: Path) -> None:
+    kind = pa.map_(pa.string(), pa.field("value", pa.string(), nullable=False))
+    more = pa.schema([*SCHEMA, pa.field("more", pa.map_(pa.string(), pa.string())), pa.field("note", pa.string())])
+    commit_files(tmp_path, more, [write(tmp_path, "a.parquet", [1])], query="q", batch=0)
+    fields = [pa.field("sequenceNumber", pa.int64(), nullable=False), *list(SCHEMA)[1:], pa.field("more", kind)]
+    assert commit_files(tmp_path, pa.schema(fields), [write(tmp_path, "b.parquet", [2])], query="q", batch=1)
     assert numbers(tmp_path) == [1, 2]
 
 

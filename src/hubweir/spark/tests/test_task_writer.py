@@ -1,5 +1,5 @@
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from hubweir.spark.sink_columns import sink_columns
 from hubweir.spark.task_writer import TaskWriter, Written, write_rows
 from hubweir.spark.tests.sink_rows import COLUMNS, rows, stored
 from hubweir.spark.write_options import ExactlyOnce, WriteOptions, parse_write_options
-from hubweir.testing.running_namespace import running_namespace
+from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 ClientOf = Callable[[str], BlockingEventHubClient]
 WORK = Work("query", 0, 0)
@@ -115,6 +115,22 @@ def test_a_refusal_names_the_rows_and_the_partition(
     for each in (ExactlyOnce.REQUIRE, ExactlyOnce.OFF):
         with pytest.raises(ServiceError, match=text):
             write_rows(replace(options, exactly_once=each), columns, work, [batch])
+
+
+@pytest.mark.parametrize("exactly_once", [ExactlyOnce.REQUIRE, ExactlyOnce.OFF])
+def test_a_hub_that_is_deleted_meanwhile_ends_the_task_at_once(
+    namespace: RunningNamespace, options: WriteOptions, exactly_once: ExactlyOnce
+) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield rows(range(100))
+        namespace.delete_event_hub(options.event_hub)
+        for start in range(100, 1_100, 100):
+            yield rows(range(start, start + 100))
+
+    found = f"partition . of event hub '{options.event_hub}' takes no .* of .*task.* could not be found"
+    with pytest.raises(ServiceError, match=found) as refused:
+        write_rows(replace(options, exactly_once=exactly_once), COLUMNS, WORK, batches())
+    assert not refused.value.condition.retriable
 
 
 def test_a_service_that_is_away_at_first_is_waited_for(
