@@ -1,14 +1,15 @@
 """What a micro-batch of 1,000 rows takes beside one of Spark's own rate source, with one task and with four.
 
 `constant` is a Python source that does nothing: constant / rate is what PySpark adds, ours / constant is what we add.
-session() sets a checkpoint manager that halves what both spend on files, so what Python costs weighs more in the ratio:
-the rate source is also timed with Spark's own manager, for what a job had before it came to us.
+session() sets a checkpoint manager that halves what all of them spend on files, so what Python costs weighs more in a
+ratio: ours and rate are also timed with Spark's own manager, which a session that is not ours has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_cases.constant_source import ConstantDataSource
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1_000
 _BATCHES = 25
+_SPARKS = "by Spark's manager"
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _SPARKS_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 
@@ -28,10 +30,10 @@ def small_batches(bench: Bench) -> list[Figure]:
     bench.spark.dataSource.register(ConstantDataSource)
     cases: dict[str, Callable[[], float]] = {}
     for tasks in (1, 4):
-        cases[f"rate {tasks}"] = lambda tasks=tasks: bench.batch_ms(rate_source(bench, tasks), _BATCHES)
-        cases[f"constant {tasks}"] = lambda tasks=tasks: bench.batch_ms(constant_source(bench, tasks), _BATCHES)
-        cases[f"ours {tasks}"] = lambda tasks=tasks: bench.batch_ms(our_source(bench, tasks), _BATCHES)
-    cases["rate, Spark's settings"] = lambda: sparks_own(bench)
+        for name, source in (("rate", rate_source), ("constant", constant_source), ("ours", our_source)):
+            cases[f"{name} {tasks}"] = partial(batch_ms, bench, source, tasks)
+            if name != "constant":
+                cases[f"{name} {tasks} {_SPARKS}"] = partial(with_sparks_manager, bench, source, tasks)
     times: dict[str, list[float]] = {name: [] for name in cases}
     for name in ("rate 1", "constant 1", "ours 1"):  # the JVM compiles what it runs: these are not counted
         cases[name]()
@@ -39,17 +41,19 @@ def small_batches(bench: Bench) -> list[Figure]:
         print(f"small batches: round {number + 1} of {bench.rounds}", flush=True)
         for name, measure in cases.items():
             times[name].append(measure())
-    before = ratios(times["ours 1"], times["rate, Spark's settings"])
+    return [*told(times, 1, "one task", 1.25), *told(times, 4, "four tasks", 1.5)]
+
+
+def told(times: dict[str, list[float]], tasks: int, in_words: str, limit: float) -> list[Figure]:
+    rate, constant, ours = (times[f"{name} {tasks}"] for name in ("rate", "constant", "ours"))
+    sparks_rate, sparks_ours = (times[f"{name} {tasks} {_SPARKS}"] for name in ("rate", "ours"))
     return [
-        Figure(f"a batch of {_ROWS:,} rows, one task", tuple(times["ours 1"]), "ms"),
-        Figure("  ours / Spark's rate source", ratios(times["ours 1"], times["rate 1"]), "x", 1.25, is_limit=True),
-        Figure("  constant rows of a Python source / rate", ratios(times["constant 1"], times["rate 1"]), "x"),
-        Figure("  ours / those constant rows", ratios(times["ours 1"], times["constant 1"]), "x"),
-        Figure("  ours / rate with Spark's own checkpoints", before, "x"),
-        Figure(f"a batch of {_ROWS:,} rows, four tasks", tuple(times["ours 4"]), "ms"),
-        Figure("  ours / Spark's rate source", ratios(times["ours 4"], times["rate 4"]), "x", 1.5, is_limit=True),
-        Figure("  constant rows of a Python source / rate", ratios(times["constant 4"], times["rate 4"]), "x"),
-        Figure("  ours / those constant rows", ratios(times["ours 4"], times["constant 4"]), "x"),
+        Figure(f"a batch of {_ROWS:,} rows, {in_words}", tuple(ours), "ms"),
+        Figure("  ours / Spark's rate source", ratios(ours, rate), "x", limit, is_limit=True),
+        Figure("  constant rows of a Python source / rate", ratios(constant, rate), "x"),
+        Figure("  ours / those constant rows", ratios(ours, constant), "x"),
+        Figure("  ours / rate, both with Spark's checkpoints", ratios(sparks_ours, sparks_rate), "x"),
+        Figure("  ours / rate with Spark's checkpoints", ratios(ours, sparks_rate), "x"),
     ]
 
 
@@ -66,9 +70,13 @@ def rate_source(bench: Bench, tasks: int) -> DataFrame:
     return bench.spark.readStream.format("rate-micro-batch").options(**options).load()
 
 
-def sparks_own(bench: Bench) -> float:
+def batch_ms(bench: Bench, source: Callable[[Bench, int], DataFrame], tasks: int) -> float:
+    return bench.batch_ms(source(bench, tasks), _BATCHES)
+
+
+def with_sparks_manager(bench: Bench, source: Callable[[Bench, int], DataFrame], tasks: int) -> float:
     with setting(bench, _MANAGER, _SPARKS_MANAGER):
-        return bench.batch_ms(rate_source(bench, 1), _BATCHES)
+        return batch_ms(bench, source, tasks)
 
 
 @contextmanager
