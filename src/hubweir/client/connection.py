@@ -45,6 +45,11 @@ DEFAULT_TIMEOUT_S = 30.0
 LINKS_PER_SESSION = 128
 # A server drops us after twice this without a byte from us; heartbeats keep that from happening.
 _IDLE_TIMEOUT_MS = 60_000
+# Frames. What bounds memory is the credit of each link: a window that is smaller only costs a flow each time half of it
+# is used up, here and there.
+_INCOMING_WINDOW = 65_535
+# A reader that catches up gets a thousand events in a read; more would not stay in the processor's cache.
+_RECEIVE_BUFFER_BYTES = 512 * 1024
 
 
 class Connection:
@@ -62,7 +67,12 @@ class Connection:
         self._sessions: list[Session] = []
         self._endpoint = Endpoint(
             Role.CLIENT,
-            EndpointSettings(container_id=uuid.uuid4().hex, hostname=target.host, idle_timeout_ms=_IDLE_TIMEOUT_MS),
+            EndpointSettings(
+                container_id=uuid.uuid4().hex,
+                hostname=target.host,
+                idle_timeout_ms=_IDLE_TIMEOUT_MS,
+                incoming_window=_INCOMING_WINDOW,
+            ),
             now_ms=monotonic_ms(),
         )
         self.tasks = Tasks(f"connection to {target.host}")
@@ -80,7 +90,7 @@ class Connection:
         try:
             async with asyncio.timeout(timeout_s):
                 await loop.create_connection(
-                    lambda: AmqpDriver(self._endpoint, self, ReceiveBuffer()),
+                    lambda: AmqpDriver(self._endpoint, self, ReceiveBuffer(_RECEIVE_BUFFER_BYTES)),
                     target.host,
                     target.tcp_port,
                     ssl=tls,

@@ -57,6 +57,7 @@ class SharedProcess(Protocol):
     process_id: int
     budget: ProcessBudget
     held_runs: HeldRuns
+    large_turns: HeldRuns
 
     def add(self, gateway: Gateway) -> None:
         """One namespace more."""
@@ -78,6 +79,7 @@ class Gateway:
         self.process_id = process.process_id
         self.process_budget = process.budget
         self.held_runs = process.held_runs
+        self.large_turns = process.large_turns
         self.hosts = settings.hosts or HostNames(frozenset((fold(settings.host_name),)))
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         self.authorization = Authorization(

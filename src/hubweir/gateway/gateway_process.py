@@ -22,6 +22,8 @@ from hubweir.gateway.held_runs import HeldRuns
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
 
+# What turns may produce beyond their least, all connections together: eighty that catch up at full speed.
+LARGE_TURNS_BYTES = 16 * 1024 * 1024
 # Of rules that hold for a whole namespace.
 _EVERYWHERE = Scope("", ())
 
@@ -38,6 +40,7 @@ class GatewayProcess:
         self.process_id = process_id
         self.budget = ProcessBudget(budget_bytes)
         self.held_runs = HeldRuns()
+        self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
         self.gateways: list[Gateway] = []
 
     def add(self, gateway: Gateway) -> None:

@@ -30,7 +30,7 @@ from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.ranges_together import read_together
-from hubweir.spark.worker_process import freeze_garbage
+from hubweir.spark.worker_process import freeze_garbage, keep_freed_memory
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ def read_ranges(
 ) -> Iterator[pa.RecordBatch]:
     """The events of the ranges of one task, range by range. Errors as of RangeReader."""
     freeze_garbage()
+    keep_freed_memory()
     client = client_of(options)
     readers = [RangeReader(options, client, one, columns) for one in ranges]
     try:

@@ -35,8 +35,8 @@ from hubweir.kernels.contract import (
 )
 
 TRANSFER = 0x14
-# Rows of a table, at least and at most. The last frames that came, if they were many or so many bytes, say how many there
-# may be: few large frames do not pay for a large table, and a read of small ones is cut in few calls.
+# Rows of a table, at least and at most. The last frames that came, if they were many or so many bytes, say how many it
+# may need: few large frames do not pay for a large table, and a read of small ones is cut in few calls.
 LEAST_ROWS, MOST_ROWS, SAMPLE_BYTES = 32, 1_024, 16 * 1024
 SMALLEST_FRAME = 8
 

@@ -103,6 +103,7 @@ class ConnectionHost:
 
     def on_writing_paused(self) -> None:
         self.writing_paused = True
+        self.share.paused()
 
     def on_writable(self) -> None:
         self.writing_paused = False

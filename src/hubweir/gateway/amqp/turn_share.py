@@ -4,6 +4,9 @@ A turn's bytes lie in memory until the socket takes them, and a peer that never 
 a connection share one bound a turn. Who wants to send more waits in a line: it goes on behind the flush, when the
 transport takes bytes; whoever was stopped goes to the end of the line, so that none is passed over.
 
+Every turn costs the same effort however much it sends, so the bound is four times its least while the process can bear
+it: what turns hold beyond the least, until the socket has taken it, comes out of one pool.
+
 A run that was read but not sent lies in memory too, for as long as the peer grants no credit, shuts its window or
 reads nothing. Held runs are looked at twice a second, and one that nothing was sent from since is dropped; while the
 process holds too much (gateway/held_runs.py), one that the transport does not take is dropped at once.
@@ -15,6 +18,7 @@ from typing import Protocol
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.env import Env, Timer
+from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
 
 # A client that reads in rhythm comes back sooner; one that does not pays with one more read.
@@ -37,6 +41,7 @@ class SharedConnection(Protocol):
     """The connection that sharers send on."""
 
     env: Env
+    gateway: Gateway
     settings: GatewaySettings
     endpoint: Endpoint
     writing_paused: bool
@@ -50,8 +55,11 @@ class TurnShare:
 
     def __init__(self, connection: SharedConnection) -> None:
         self._connection = connection
+        self._pool = connection.gateway.large_turns
+        self._counted_bytes = 0  # in the pool: of a turn that the socket has not taken yet
         self._line: dict[Sharer, None] = {}  # a dict keeps the order of coming
         self._is_due = False
+        self._is_over = False
         self._holders: dict[Sharer, None] = {}
         self._timer: Timer | None = None
 
@@ -64,13 +72,24 @@ class TurnShare:
         if self._connection.writing_paused:
             return 0
         share = self._connection.settings.turn_bytes
-        left = share - self._connection.endpoint.unsent_bytes
+        left = share + self._beyond_bytes - self._connection.endpoint.unsent_bytes
         return left if left > share // SMALL_REST else 0
+
+    @property
+    def _beyond_bytes(self) -> int:
+        """What this turn may send beyond its least."""
+        settings = self._connection.settings
+        return min(settings.turn_most_bytes - settings.turn_bytes, self._pool.left_bytes + self._counted_bytes)
 
     def wait(self, sharer: Sharer) -> None:
         """Call go_on when this one's turn has come."""
         self._line.setdefault(sharer)
+        self._count(self._beyond_bytes)
         self._go_on_later()
+
+    def paused(self) -> None:
+        """The transport is full."""
+        self._count(self._beyond_bytes)
 
     def writable(self) -> None:
         """The transport takes bytes again."""
@@ -89,6 +108,8 @@ class TurnShare:
 
     def close(self) -> None:
         """The connection is over."""
+        self._count(0)
+        self._is_over = True
         self._line, self._holders = {}, {}
         if self._timer is not None:
             self._timer.cancel()
@@ -104,10 +125,12 @@ class TurnShare:
 
     def _go_on_when_due(self) -> None:
         self._is_due = False
-        self._go_on()
+        if not self._connection.writing_paused:
+            self._go_on()
 
     def _go_on(self) -> None:
-        """Let those in the line send, each once at most, until the share is used."""
+        """Let those in the line send, each once at most, until the share is used. The last turn is with the socket."""
+        self._count(0)
         for _ in range(len(self._line)):
             if self.left_bytes <= 0 or not self._line:
                 break
@@ -122,3 +145,8 @@ class TurnShare:
         self._holders = {sharer: None for sharer in list(self._holders) if sharer.drop_stale_run()}
         if self._holders:
             self._timer = self._connection.env.call_later(HELD_RUN_MS, self._look_at_runs)
+
+    def _count(self, size_bytes: int) -> None:
+        if not self._is_over:
+            self._pool.used_bytes += size_bytes - self._counted_bytes
+            self._counted_bytes = size_bytes

@@ -43,7 +43,7 @@ def test_all_links_of_a_connection_share_what_one_turn_sends(world: World, peer:
     for link in links:
         link.grant(1_000)
     peer._carry_to_server()
-    assert 0 < peer.server.unsent_bytes <= world.gateway.settings.turn_bytes + 20_000
+    assert 0 < peer.server.unsent_bytes <= world.gateway.settings.turn_most_bytes + 20_000
     peer.transport_full = False
     peer.run(500)
     assert counts(peer, links) == [EVENTS] * 4
@@ -51,6 +51,7 @@ def test_all_links_of_a_connection_share_what_one_turn_sends(world: World, peer:
 
 def test_a_small_rest_of_the_share_is_not_begun_with(world: World) -> None:
     """Five events of 13,000 bytes leave a few hundred of a share of 64 KiB: a sixth, sent whole, would go far over."""
+    use_up(world)
     peer = world.trusted_peer()
     sender = peer.sender("hub/Partitions/0")
     for _ in range(EVENTS):
@@ -95,3 +96,51 @@ def test_links_take_turns_when_the_transport_takes_one_share_at_a_time(peer: Pee
     peer.host.on_writable()
     peer.run(500)
     assert counts(peer, links) == [EVENTS] * 4
+
+
+def use_up(world: World) -> None:
+    """Other connections hold all that turns may send beyond their least."""
+    world.gateway.large_turns.used_bytes = world.gateway.large_turns.limit_bytes
+
+
+def turn_of(peer: Peer, links: list[ReceiverLink]) -> int:
+    """Bytes that one turn produced for a peer that takes nothing."""
+    peer.transport_full = True
+    for link in links:
+        link.grant(1_000)
+    peer._carry_to_server()
+    return peer.server.unsent_bytes
+
+
+def test_a_turn_goes_beyond_the_least_while_the_process_can_bear_it(world: World, peer: Peer) -> None:
+    settings = world.gateway.settings
+    assert turn_of(peer, readers(peer)) > settings.turn_most_bytes - 20_000
+    assert world.gateway.large_turns.used_bytes == settings.turn_most_bytes - settings.turn_bytes
+
+
+def test_while_the_pool_is_used_up_a_turn_sends_the_least(world: World, peer: Peer) -> None:
+    links = readers(peer)
+    use_up(world)
+    settings = world.gateway.settings
+    assert settings.turn_bytes // 2 < turn_of(peer, links) <= settings.turn_bytes + 20_000
+
+
+def test_what_the_socket_has_taken_is_held_no_more(world: World, peer: Peer) -> None:
+    links = readers(peer)
+    for link in links:
+        link.grant(1_000)
+    peer.run(500)
+    assert counts(peer, links) == [EVENTS] * 4
+    assert world.gateway.large_turns.used_bytes == 0
+
+
+def test_a_full_transport_holds_its_part_of_the_pool_until_it_drains_or_ends(world: World, peer: Peer) -> None:
+    settings, pool = world.gateway.settings, world.gateway.large_turns
+    peer.host.on_writing_paused()
+    assert pool.used_bytes == settings.turn_most_bytes - settings.turn_bytes
+    peer.host.on_writable()
+    assert pool.used_bytes == 0
+    peer.host.on_writing_paused()
+    peer.host.on_closed()
+    peer.host.on_writing_paused()
+    assert pool.used_bytes == 0
