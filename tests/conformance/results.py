@@ -39,7 +39,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Gathering(config), "conformance results")
+    if not hasattr(config, "workerinput"):  # a worker ends like a run of its own, and knows a part
+        config.pluginmanager.register(Gathering(config), "conformance results")
 
 
 class Gathering:
@@ -47,14 +48,14 @@ class Gathering:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._results: list[Result] = []
+        self.results: list[Result] = []
         self._lost_a_worker = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, known in report.user_properties:
             if name == PROPERTY:
                 test, numbers, client, feature = known  # type: ignore[misc]
-                self._results.append(Result(test, tuple(numbers), client, feature, report.outcome))
+                self.results.append(Result(test, tuple(numbers), client, feature, report.outcome))
                 if report.skipped and client:
                     notice(self._config, NOT_RUN, client)
 
@@ -67,7 +68,7 @@ class Gathering:
         if self._config.getoption("--write-table"):
             part = self._part_of(terminalreporter)
             if not part:
-                PAGE.write_text(page(self._results))
+                PAGE.write_text(page(self.results))
             terminalreporter.write_line(f"{PAGE.name} is NOT written: {part}" if part else f"{PAGE.name} is written")
 
     def _part_of(self, reporter: pytest.TerminalReporter) -> str:

@@ -7,6 +7,7 @@ where they can, so nothing sleeps; where a query has to run on, its progress is 
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+FOLDER = Path(__file__).resolve().parent
 _NUMBERS = count(1)
+# For minutes, Java's quick compiler does: what it makes is slower, and making it takes a third less processor time.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# The first test has the session's start in its time, and the first query after it: a minute on a busy machine.
+LIMIT_S = 300
 
 
 def missing() -> str:
@@ -59,10 +65,18 @@ def pytest_configure(config: pytest.Config) -> None:
         notice(config, "tests/spark did NOT run", MISSING)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The hook is given the items of every folder that is collected: only those of this one get more time."""
+    for item in items:
+        if FOLDER in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from hubweir.spark import session
 
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
     made = session(master="local[2]", settings={"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
     yield made
     made.stop()

@@ -9,8 +9,33 @@ from __future__ import annotations
 
 FOLDERS = ("tests/spark",)
 
-# Seconds on a quiet machine of two cores, roughly: only their order counts. A group without a line takes few.
-SECONDS: dict[str, int] = {}
+# Seconds of a run, roughly: only their order counts. A group without a line takes fewer. --durations=0 tells them.
+SECONDS = {
+    "tests/spark": 180,
+    "tests/conformance/test_azure_sync.py": 120,
+    "tests/crash/test_kill.py": 110,
+    "tests/conformance/test_capture.py": 90,
+    "tests/crash/test_capture_kill.py": 90,
+    "tests/conformance/test_azure_async.py": 85,
+    "tests/simulation/test_failing_calls.py": 80,
+    "tests/conformance/foreign/test_java.py": 70,
+    "tests/image/test_dockerfile.py": 65,
+    "src/hubweir/client/tests/test_official_clients.py": 60,
+    "tests/conformance/foreign/test_javascript.py": 50,
+    "tests/crash/test_power_cut.py": 45,
+    "tests/conformance/foreign/test_go.py": 45,
+    "tests/simulation/test_damaged_stores.py": 40,
+    "tests/capture/test_blob_capture.py": 40,
+    "tests/conformance/test_azure_readers.py": 35,
+    "tests/conformance/test_azure_websocket.py": 35,
+    "tests/simulation/test_capture_histories.py": 30,
+    "src/hubweir/drivers/tests/test_amqp_driver.py": 30,
+    "tests/conformance/foreign/test_rhea.py": 30,
+    "tests/simulation/test_log_histories.py": 25,
+    "tests/floors/test_tidy.py": 25,
+    "tests/conformance/test_raw_tokens.py": 20,
+    "tests/conformance/test_raw_events.py": 20,
+}
 
 
 def group_of(nodeid: str) -> str:

@@ -31,7 +31,7 @@ def test_a_path_without_a_hub_asks_for_the_namespace() -> None:
     assert route("$resources/eventhubs").match(("$Resources", "EventHubs")) == Match("", {}, ())
 
 
-@pytest.mark.parametrize("piece", [*KEYWORDS, "Partitions", "$cbs"])
+@pytest.mark.parametrize("piece", [*sorted(KEYWORDS), "Partitions", "$cbs"])
 def test_a_hub_has_no_keyword_and_no_dollar_in_its_name(piece: str) -> None:
     hub = route("{hub}")
     assert hub.match(("team", "hub")) is not None
