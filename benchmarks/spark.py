@@ -1,16 +1,17 @@
 """An event hub on Spark: what reading, writing and Capture cost, against goals and what else could do it.
 
-    ./run bench spark [--only read,batch,write,capture,captured] [--events N] [--rounds N]
+    ./run bench spark [--only read,batch,write,pipelines,capture,captured] [--events N] [--rounds N]
 
 read      rows/s of 200 B events out of a live hub, beside the same rows out of memory and by azure-eventhub's consumer
 batch     milliseconds of a micro-batch of 1,000 rows, beside Spark's own rate source
 write     rows/s into a live hub, each stored at least once, and exactly once
 capture   events/s that a broker captures while it stores
 captured  rows/s of eventhubs-capture
+pipelines rows/s of to-lake and of windowed aggregates, beside the same source into no sink
 
 local[2], a server beside it in a process of its own, a hub of four partitions. What is compared takes turns, round by
 round, because a shared machine changes from minute to minute; a ratio is of two values of one round. Rows/s are those
-of a query's second micro-batch and all that follow. About five minutes on two quiet cores.
+of a query's second micro-batch and all that follow. About six minutes on two quiet cores.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ from hubweir.testing.server_process import ServerProcess
 from spark_cases.captured import capture_in_broker, captured_reading
 from spark_cases.events import create_hub, fill_hub, wait_captured
 from spark_cases.figures import Figure
+from spark_cases.pipelines import pipelines
 from spark_cases.reading import reading
 from spark_cases.small_batches import small_batches
 from spark_cases.stream_runs import Bench, temporary_folder
 from spark_cases.writing import writing
 
-SECTIONS = {"read": reading, "batch": small_batches, "write": writing, "captured": captured_reading}
+SECTIONS = {
+    "read": reading, "batch": small_batches, "write": writing, "captured": captured_reading, "pipelines": pipelines,
+}  # fmt: skip
 NAMES = ("capture", *SECTIONS)
 HUB = "bench"
 # The first is for the JVM and the workers to get ready, the others count.

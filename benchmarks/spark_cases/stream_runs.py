@@ -16,6 +16,7 @@ from spark_cases.processor_time import processor_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
 
 _LIMIT_S = 300.0
 _numbers = itertools.count()
@@ -48,9 +49,13 @@ class Bench:
         return self.spark.readStream.format(name).options(**chosen).load()
 
     def rate(self, rows: DataFrame) -> Rate:
-        """Of a query over all there is, into no sink; RuntimeError when it does not end, or has one batch only."""
+        """Of a query over all there is, into no sink; RuntimeError as of rate_of."""
+        return self.rate_of(rows.writeStream.format("noop"))
+
+    def rate_of(self, writer: DataStreamWriter) -> Rate:
+        """Of a query over all there is; RuntimeError when it does not end, or has one batch only."""
         used = processor_seconds()
-        with self._query(rows, {"availableNow": True}) as query:
+        with self._query(writer, {"availableNow": True}) as query:
             if not query.awaitTermination(int(_LIMIT_S)):
                 raise RuntimeError(f"a query did not end within {_LIMIT_S:.0f} s: {query.status}")
             timed = [one for one in query.recentProgress if one["numInputRows"]]
@@ -62,7 +67,7 @@ class Bench:
 
     def batch_ms(self, rows: DataFrame, count: int) -> float:
         """The median time of a micro-batch of a query that runs on, over count of them behind the first five."""
-        with self._query(rows, {"processingTime": "0 seconds"}) as query:
+        with self._query(rows.writeStream.format("noop"), {"processingTime": "0 seconds"}) as query:
             until_s = time.monotonic() + _LIMIT_S
             while (last := query.lastProgress) is None or last["batchId"] < count + 5:
                 if query.exception() is not None or time.monotonic() > until_s:
@@ -72,10 +77,9 @@ class Bench:
         return median(map(_ms, timed[5:]))
 
     @contextmanager
-    def _query(self, rows: DataFrame, trigger: dict[str, Any]) -> Iterator[Any]:
+    def _query(self, writer: DataStreamWriter, trigger: dict[str, Any]) -> Iterator[Any]:
         checkpoint = self.folder / f"checkpoint-{next(_numbers)}"
-        writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
-        query = writer.trigger(**trigger).start()
+        query = writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
         try:
             yield query
         finally:

@@ -12,6 +12,9 @@ from tests.spark.live_hub import Hub
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
+
+    from hubweir.pipelines.job import Job
 
 
 def run_once(spark: SparkSession, pipeline: str, hub: Hub, folder: Path, **tables: Any) -> list[str]:
@@ -44,3 +47,15 @@ def repeat_last_batch(checkpoint: Path) -> None:
     last = max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     last.unlink()
     (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
+
+
+def into_past_hours(job: Job) -> DataStreamWriter:
+    """to-lake, as if all had come three hours ago: so each hour is over, and its files are joined at once."""
+    from pyspark.sql import functions as f
+
+    from hubweir.pipelines.to_lake import into_lake
+
+    then = f.expr("enqueuedTime - INTERVAL 3 HOURS")
+    return into_lake(
+        job, job.events("partition", "sequenceNumber", "enqueuedTime").withColumn("enqueuedTime", then), 0.001
+    )

@@ -24,6 +24,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 
@@ -102,7 +103,8 @@ def _join(folder: Path, files: list[Path], others: list[Path]) -> None:
     fresh = folder.with_name(f".{folder.name}.new")
     old = folder.with_name(f".{folder.name}.old")
     fresh.mkdir()
-    target = fresh / f"{_JOINED}{max(file.name for file in files).removeprefix(_JOINED)}"
+    # A name of its own: a reader that knows an earlier joined file must not find more rows behind its name.
+    target = fresh / f"{_JOINED}{uuid4().hex}{SUFFIX}"
     with pq.ParquetWriter(target, pq.read_schema(files[0]), compression="zstd") as writer:
         for file in files:
             with pq.ParquetFile(file) as opened:
