@@ -28,8 +28,16 @@ def run_on(name: str, coroutine: Coroutine[Any, Any, T], *, seconds: float = 20)
         asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
         return await asyncio.wait_for(coroutine, timeout=seconds)
 
-    with asyncio.Runner(loop_factory=LOOPS[name]) as runner:
+    runner = asyncio.Runner(loop_factory=LOOPS[name])
+    try:
         result = runner.run(limited())
+    except BaseException:
+        # A failed test leaves transports open, and a uvloop that has a TLS one with bytes to write never closes:
+        # the run would hang instead of telling what failed.
+        if name != "uvloop":
+            runner.close()
+        raise
+    runner.close()
     if unhandled:
         raise RuntimeError(f"a callback failed: {unhandled[0]}")
     return result
