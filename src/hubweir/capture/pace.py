@@ -15,7 +15,7 @@ from __future__ import annotations
 # Of one thread's time: capture costs about as much an event as storing it does, so publishers keep most of a machine.
 SHARE_PERCENT = 40
 # On a slow or busy machine a thread's time says little: there capture keeps to its part of what is stored.
-PART = 4
+PART = 2
 # How long counts are gathered before what comes in is held against what is captured.
 LOOK_MS = 250
 # A disk that hung for a while is no reason to stay away for long.
