@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from hubweir.errors import LINK_STOLEN, RESOURCE_LIMIT, ServiceError
-from hubweir.event_hub.event_position import LATEST
 from hubweir.spark.event_range import read_ranges
 from hubweir.spark.hub_bounds import HubBounds
 from hubweir.spark.offsets import ranges
@@ -39,28 +37,9 @@ class EventHubReader(DataSourceReader):
         found = ranges(begin, {key: max(number, begin[key]) for key, number in end.items()})
         kept = [hub.kept(one, bounds[one.partition_id]) for one in found]
         tasks = tasks_of([one for one in kept if one is not None], self._options.min_partitions)
-        if not tasks and bounds:
-            self._check_group(hub, next(iter(bounds)))
+        if not tasks:
+            hub.check_group()  # no task will attach, and so nobody else would say so
         return [RangePartition(task) for task in tasks]
-
-    def _check_group(self, hub: HubBounds, partition_id: str) -> None:
-        """No task will attach, and so nobody would say that there is no such consumer group, or no right to read it.
-
-        ServiceError, as a task would raise it; but readers that take all the places are no matter when there is nothing
-        to read.
-        """
-        receiver = hub.client.receiver(partition_id, group=self._options.consumer_group, position=LATEST, limit=1)
-        try:
-            receiver.open()
-        except ServiceError as error:
-            if error.condition not in (RESOURCE_LIMIT, LINK_STOLEN):
-                raise ServiceError(
-                    error.condition,
-                    f"consumerGroup '{self._options.consumer_group}' of event hub '{self._options.event_hub}' cannot "
-                    f"be read: {error.text}",
-                ) from error
-        finally:
-            receiver.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a task: the events of its ranges."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.entity_info import PartitionState
-from hubweir.errors import TIMED_OUT, ServiceError
-from hubweir.event_hub.event_position import EventPosition, PositionKind
+from hubweir.errors import LINK_STOLEN, RESOURCE_LIMIT, TIMED_OUT, ServiceError
+from hubweir.event_hub.event_position import LATEST, EventPosition, PositionKind
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_range import report_loss
 from hubweir.spark.hub_connection import client_of
@@ -96,6 +96,26 @@ class HubBounds:
         when it does not come.
         """
         return self._first_event(EventPosition(PositionKind.SEQUENCE_NUMBER, number, True), partition_id)
+
+    def check_group(self) -> None:
+        """ServiceError, as a task would raise it, where there is no such consumer group, or no right to read it.
+
+        A hub of which nothing is read yet has no task that would tell. Readers that take all the places are no matter.
+        """
+        options = self.options
+        first = self.partition_ids()[0]
+        receiver = self.client.receiver(first, group=options.consumer_group, position=LATEST, limit=1)
+        try:
+            receiver.open()
+        except ServiceError as error:
+            if error.condition not in (RESOURCE_LIMIT, LINK_STOLEN):
+                raise ServiceError(
+                    error.condition,
+                    f"consumerGroup '{options.consumer_group}' of event hub '{options.event_hub}' cannot be read: "
+                    f"{error.text}",
+                ) from error
+        finally:
+            receiver.close()
 
     def _number(self, position: EventPosition, state: PartitionState, option: str) -> int:
         bounds = bounds_of(state)

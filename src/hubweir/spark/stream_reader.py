@@ -51,6 +51,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> Offset:
         """Where a query without a checkpoint starts: resolved once, although Spark asks twice."""
         if self._first is None:
+            self._hub.check_group()
             self._first = initial_offset(self._hub.resolve(self._options.starting, option="startingPosition"))
         return self._first
 

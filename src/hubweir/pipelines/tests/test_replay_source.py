@@ -30,7 +30,10 @@ class Captured(History):
 
 
 class Hub:
-    """What the hub holds."""
+    """What the hub holds, and that its consumer group is there."""
+
+    def check_group(self) -> None:
+        pass
 
     def bounds(self) -> dict[str, Bounds]:
         return {"0": Bounds(250, 400), "1": Bounds(0, 50)}

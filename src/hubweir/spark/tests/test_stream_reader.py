@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
+from hubweir.errors import ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark import event_range, hub_bounds
 from hubweir.spark.errors import DataLoss, IllegalOffset
@@ -72,6 +73,14 @@ def test_stream_goes_on_where_it_was(new_hub: NewHub, reader_of: ReaderOf, clien
     assert following == {"0": 2, "1": 5} == reader.reportLatestOffset()
     assert read(reader_of(hub), end, following) == [("0", 0), ("0", 1)]
     reader.stop()
+
+
+def test_a_consumer_group_that_is_not_there_is_an_error_at_the_start_not_with_the_first_event(
+    new_hub: NewHub, reader_of: ReaderOf
+) -> None:
+    hub = new_hub(partition_count=2)
+    with pytest.raises(ServiceError, match=f"consumerGroup 'nobody' of event hub '{hub}' cannot be read: .*found"):
+        reader_of(hub, consumerGroup="nobody").initialOffset()
 
 
 def test_first_batch_of_latest_stays_where_it_began(new_hub: NewHub, reader_of: ReaderOf, client_of: ClientOf) -> None:
