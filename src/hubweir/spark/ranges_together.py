@@ -12,6 +12,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+# Of rows that share a batch: more gain nothing, and a column of Arrow takes 2 GiB.
+_BYTES_A_BATCH = 64 * 1024 * 1024
+
 
 class BegunReader(Protocol):
     """Of one range, as RangeReader is; its length is the number of its events."""
@@ -23,7 +26,8 @@ class BegunReader(Protocol):
 
 
 def read_together(readers: Sequence[BegunReader], under_way: int, rows_a_batch: int) -> Iterator[pa.RecordBatch]:
-    """All rows, reader by reader. A batch has rows_a_batch of them or few more, but the last, and one before a larger.
+    """All rows, reader by reader. A batch has rows_a_batch of them or few more, but the last, and one before a larger;
+    fewer where rows are large.
 
     under_way: how many events the ranges that are asked for ahead may have in all, with the one that is read; a range
     that has more is asked for alone. May be closed early: every link is given back.
@@ -39,7 +43,11 @@ def read_together(readers: Sequence[BegunReader], under_way: int, rows_a_batch: 
                 begun.append(waiting.popleft())
                 begun[-1].begin()
             for batch in begun[0].read():
-                if held and sum(each.num_rows for each in held) + batch.num_rows > rows_a_batch:
+                together = [*held, batch]
+                if held and (
+                    sum(each.num_rows for each in together) > rows_a_batch
+                    or sum(each.nbytes for each in together) > _BYTES_A_BATCH
+                ):
                     yield _joined(held)
                     held = []
                 held.append(batch)
@@ -54,4 +62,5 @@ def read_together(readers: Sequence[BegunReader], under_way: int, rows_a_batch: 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    (joined,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined

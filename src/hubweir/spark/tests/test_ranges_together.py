@@ -2,7 +2,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pytest
 
+from hubweir.spark import ranges_together
 from hubweir.spark.ranges_together import read_together
 
 
@@ -51,6 +53,14 @@ def test_full_batches_are_passed_on_as_they_came() -> None:
     batches, _ = read(3, 20, 4)
     assert [len(batch) for batch in batches] == [3, 10, 10, 4]
     assert sum(batches, []) == list(range(27))
+
+
+def test_large_rows_share_no_more_than_a_column_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow cuts what is too large for one column into two batches, of which the second would be lost."""
+    monkeypatch.setattr(ranges_together, "_BYTES_A_BATCH", 60)
+    batches, _ = read(3, 4, 2, 5, 1)  # of eight bytes each
+    assert [len(batch) for batch in batches] == [7, 7, 1]
+    assert sum(batches, []) == list(range(15))
 
 
 def test_links_are_asked_for_before_the_first_is_read() -> None:
