@@ -28,6 +28,7 @@ from hubweir.pipelines.captured_history import HistoryFile, read_history, whole_
 from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, read_header
 from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
 from hubweir.spark.data_source import columns_of
+from hubweir.spark.errors import IllegalCapture
 from hubweir.spark.event_range import read_ranges, report_loss
 from hubweir.spark.event_schema import chosen_columns, spark_schema
 from hubweir.spark.offsets import EventRange, Offset, batch_range, end_offset, initial_offset, plain
@@ -98,9 +99,19 @@ class ReplayReader(EventHubStreamReader):
         self._history, self._history_end = history, history_end
 
     def initialOffset(self) -> Offset:
-        """Where the oldest file of each partition begins, or where startingPosition says, if that is before it."""
+        """Where the oldest file of each partition begins, or where startingPosition says, if that is before it.
+
+        IllegalCapture when files are of partitions that the hub does not have: nobody would read them.
+        """
         if self._first is None:
             starts = plain(super().initialOffset())
+            if missing := sorted(set(self._history_end) - set(starts), key=int):
+                self._first = None
+                raise IllegalCapture(
+                    f"captured files are of partition {', '.join(missing)}, which event hub "
+                    f"'{self._options.event_hub}' does not have: name the capture of this hub, or give it "
+                    f"{int(missing[-1]) + 1} partitions"
+                )
             for key in starts:
                 if files := self._history.of(key):
                     starts[key] = min(starts[key], files[0].start)
@@ -112,7 +123,9 @@ class ReplayReader(EventHubStreamReader):
         in_history = [key for key, number in begin.items() if number < self._history_end.get(key, 0)]
         if not in_history:
             return super().latestOffset(start, limit)
-        self._highs(self._hub.bounds())
+        bounds = self._hub.bounds()
+        self._check_partitions(begin, bounds)
+        self._highs(bounds)
         most = limit.max_rows // len(in_history) if isinstance(limit, ReadMaxRows) else 2**63
         return end_offset(start, {**begin, **{key: self._files_end(key, begin[key], most) for key in in_history}})
 
@@ -148,7 +161,9 @@ class ReplayReader(EventHubStreamReader):
     def _in_hub(self, partition_id: str, start: int, end: int) -> list[EventRange]:
         if start >= end:
             return []
-        held = self._hub.bounds()[partition_id]
+        bounds = self._hub.bounds_behind({partition_id: end}, 0)
+        self._check_partitions({partition_id: end}, bounds)
+        held = bounds[partition_id]
         first, last = max(start, held.low), min(end, held.high)
         if first >= last:
             self._lost(partition_id, start, end)

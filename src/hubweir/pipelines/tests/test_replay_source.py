@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from hubweir.pipelines.captured_history import HistoryFile
 from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader, gaps
-from hubweir.spark.errors import DataLoss
+from hubweir.spark.errors import DataLoss, IllegalCapture, IllegalOffset
 from hubweir.spark.offsets import Bounds, EventRange
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
@@ -70,6 +70,24 @@ def tasks(start: dict[str, Any], end: dict[str, Any], one: ReplayReader | None =
 
 def test_a_replay_starts_with_the_oldest_file_or_where_the_hub_starts() -> None:
     assert reader().initialOffset() == {"0": 0, "1": 0, "initial": True}
+
+
+def test_files_of_partitions_that_the_hub_lacks_are_no_history_to_leave_out_in_silence() -> None:
+    made = reader()
+    made._history_end = {**ENDS, "2": 5, "10": 5}
+    for _ in range(2):  # Spark asks twice
+        with pytest.raises(IllegalCapture, match="partition 2, 10, which event hub 'hub' .* give it 11 partitions"):
+            made.initialOffset()
+
+
+def test_a_hub_that_was_made_anew_with_fewer_partitions_is_told_as_that() -> None:
+    gone = {"0": 0, "1": 0, "2": 0}
+    with pytest.raises(IllegalOffset, match="no partition 2"):
+        reader().latestOffset(gone, ReadAllAvailable())
+    made = reader()
+    made._history_end = {"2": 5}
+    with pytest.raises(IllegalOffset, match="no partition 2"):
+        made.partitions(gone, {**gone, "2": 5})
 
 
 @pytest.mark.parametrize(
