@@ -2,9 +2,9 @@
 
 Sequence numbers of one hub mean nothing in another: a checkpoint that is used for another hub would leave out events,
 and say nothing. So the first run notes whose it is, in `hubweir/claim.json` of the checkpoint, and later ones are held
-against it. Two runs at once would write over each other's notes, and into one table: the lock `<checkpoint>.lock`
-belongs to the process that runs, and ends with it however it ends. Checkpoints that are no folder of this machine have
-neither.
+against it, once a micro-batch was planned: a start that failed over a misspelt hub binds nobody. Two runs at once would
+write over each other's notes, and into one table: the lock `<checkpoint>.lock` belongs to the process that runs, and
+ends with it however it ends. Checkpoints that are no folder of this machine have neither.
 """
 
 from __future__ import annotations
@@ -67,16 +67,30 @@ def _check(checkpoint: Path, claim: Claim) -> None:
     try:
         found = Claim(**json.loads(note.read_text()))
     except FileNotFoundError:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = note.with_name(".claim.new")
-        unfinished.write_text(json.dumps(asdict(claim)))
-        publish(unfinished, note)
+        _write(note, claim)
         return
     except (ValueError, TypeError):
         raise IllegalDescription(f"{note} does not say whose checkpoint {checkpoint} is: give another one") from None
-    if found != claim:
+    if found == claim:
+        return
+    if not _is_begun(checkpoint):
+        _write(note, claim)
+    else:
         raise IllegalDescription(
             f"checkpoint {checkpoint} is of the pipeline {found.pipeline} over event hub '{found.event_hub}' of "
             f"{found.endpoint}, and this is {claim.pipeline} over '{claim.event_hub}' of {claim.endpoint}: give it "
             f"another checkpoint, or, when the namespace has only another address now, remove {note}"
         )
+
+
+def _is_begun(checkpoint: Path) -> bool:
+    """Whether Spark planned a micro-batch there, or a program noted something about the hub."""
+    notes = (path for path in (checkpoint / "hubweir").glob("[!.]*.json") if path.name != "claim.json")
+    return any((checkpoint / "offsets").glob("[0-9]*")) or any(notes)
+
+
+def _write(note: Path, claim: Claim) -> None:
+    note.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = note.with_name(".claim.new")
+    unfinished.write_text(json.dumps(asdict(claim)))
+    publish(unfinished, note)

@@ -15,6 +15,7 @@ from hubweir.pipelines.checkpoint_claim import Claim, claimed
 from hubweir.pipelines.errors import CheckpointInUse, IllegalDescription
 
 MINE = Claim("to-lake", "orders", "sb://here")
+MINE_MISSPELT = Claim("to-lake", "ordrs", "sb://here")
 
 
 def test_a_second_run_is_refused_while_the_first_goes_on_and_let_in_afterwards(tmp_path: Path) -> None:
@@ -44,6 +45,22 @@ def test_a_run_that_was_killed_holds_nothing(tmp_path: Path) -> None:
         pass
 
 
+def begin(note: Path) -> None:
+    """As Spark, or a program, does when something is read for the first time."""
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("{}")
+
+
+def test_a_start_that_failed_before_anything_was_read_binds_nobody(tmp_path: Path) -> None:
+    """Such as over a misspelt hub: the same command, spelt right, has to work."""
+    for claim in (MINE_MISSPELT, MINE):
+        with claimed(tmp_path / "c", claim):
+            begin(tmp_path / "c" / "hubweir" / "identity")
+    begin(tmp_path / "c" / "hubweir" / "history.json")  # where history ends is of this hub
+    with pytest.raises(IllegalDescription, match="over event hub 'orders'"), claimed(tmp_path / "c", MINE_MISSPELT):
+        pass
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -54,7 +71,7 @@ def test_a_run_that_was_killed_holds_nothing(tmp_path: Path) -> None:
 )
 def test_a_checkpoint_of_something_else_is_refused_with_the_way_out(tmp_path: Path, other: Claim) -> None:
     with claimed(tmp_path / "c", MINE):
-        pass
+        begin(tmp_path / "c" / "offsets" / "0")
     text = "is of the pipeline to-lake over event hub 'orders' of sb://here"
     with pytest.raises(IllegalDescription, match=text), claimed(tmp_path / "c", other):
         pass
