@@ -71,12 +71,17 @@ def test_what_does_not_parse_goes_to_its_own_hub_with_the_reason_once(
 def test_a_dead_hub_that_refuses_stops_the_pipeline_and_the_next_run_goes_on_and_doubles_nothing(
     spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path
 ) -> None:
-    """And a dead letter that is too large with its reason is cut: one event must not stop this pipeline for good."""
+    """And a dead letter that is too large with its reason is cut, or goes without its own properties: one event must
+    not stop this pipeline for good.
+    """
     good, dead = hubs(2)
     sink = {"eventHub": good.name, "deadLetterHub": f"{dead.name}-later", "exactlyOnce": "require"}
     send_json(hub, [flight(number) for number in range(20)])
     largest = b"x" * (2**20 - 100)
     hub.client.sender().send([largest], partition_key="k")
+    many = {f"{number:02}": "v" * 1_000 for number in range(64)}  # as much as an event may have
+    wide = spark.createDataFrame([(bytearray(b"wide"), many)], "body binary, properties map<string,string>")
+    wide.write.format("eventhubs").options(**hub.options()).mode("append").save()
     parameters = {"schema": FLIGHT}
     with pytest.raises(PipelineFailed, match=f"^pipeline dead-letters: .*{dead.name}-later.* could not be found"):
         run_once(spark, "dead-letters", hub, tmp_path, parameters=parameters, sink=sink)
@@ -84,7 +89,11 @@ def test_a_dead_hub_that_refuses_stops_the_pipeline_and_the_next_run_goes_on_and
     hub.namespace.create_event_hub(later.name, partition_count=2)
     run_once(spark, "dead-letters", hub, tmp_path, parameters=parameters, sink=sink)
     assert Counter(row["dep_delay"] for row in bodies(spark, good)) == Counter(range(20))
-    (letter,) = spark.read.format("eventhubs").options(**later.options()).load().collect()
+    letters = spark.read.format("eventhubs").options(**later.options()).load().orderBy("partitionKey").collect()
+    told, letter = letters
+    assert bytes(told.body) == b"wide" and told.properties["dead-letter-properties-size"] == str(64 * 1_002)
+    assert "00" not in told.properties and told.properties["dead-letter-reason"] == "the body is no JSON"
+    assert "dead-letter-properties-size" not in letter.properties
     assert letter.properties["dead-letter-body-size"] == str(len(largest)) and letter.partitionKey == "k"
     assert bytes(letter.body) == largest[: len(letter.body)] and len(letter.body) > 2**20 - 5_000
 

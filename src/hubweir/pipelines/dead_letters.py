@@ -4,7 +4,8 @@ A good event keeps its body, key and properties. A dead letter has them too, and
 `dead-letter-reason` and where it came from: `dead-letter-hub`, `dead-letter-partition`, `dead-letter-sequence-number`.
 
 With them a large one may be too large for an event: then its body is cut, and `dead-letter-body-size` says how many
-bytes it had; the whole stays where the other properties say.
+bytes it had. Where its own properties leave no room for these, they are left out, and `dead-letter-properties-size`
+says how many bytes they had. The whole stays where the other properties say.
 
 Both writes of a micro-batch are named by query and batch, so a batch that is repeated after a crash adds nothing.
 """
@@ -18,13 +19,19 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter
 from pyspark.sql.types import StructType
 
+from hubweir.kernels.contract import PROPERTIES_LIMIT, PROPERTY_LIMIT
 from hubweir.namespace.descriptions import MESSAGE_SIZE_LIMIT_BYTES
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.sinks import hub_options
 
-REASON, SIZE = "dead-letter-reason", "dead-letter-body-size"
-# What a body may have beside few and short properties, and what a property costs beside its JSON.
-_BODY_BYTES, _PROPERTY_BYTES = MESSAGE_SIZE_LIMIT_BYTES - 4096, 8
+REASON = "dead-letter-reason"
+BODY_SIZE, PROPERTIES_SIZE = "dead-letter-body-size", "dead-letter-properties-size"
+# A column's type may be long, as that of a structure; in UTF-8 a character has up to four bytes.
+REASON_CHARACTERS = 500
+# Beside the properties that a dead letter is given: what its own and its key may have, and those with the body.
+_OWN_BYTES, _EVENT_BYTES = PROPERTIES_LIMIT - 3072, MESSAGE_SIZE_LIMIT_BYTES - 4096
+# What a property costs beside the bytes of its name and value.
+_PROPERTY_BYTES = 10
 
 
 def start(job: Job) -> DataStreamWriter:
@@ -61,12 +68,12 @@ def reason(schema: StructType, required: Sequence[str]) -> Column:
                 f.try_variant_get(value, path(field.name), field.dataType.simpleString()).isNull()
                 | parsed.getField(field.name).isNull()
             ),
-            f.lit(f"{field.name} is no {field.dataType.simpleString()}"),
+            f.lit(f"{field.name} is no {field.dataType.simpleString()}"[:REASON_CHARACTERS]),
         )
         for field in schema.fields
     ]
     absent = [
-        f.when(f.try_variant_get(value, path(name), "string").isNull(), f.lit(f"{name} is missing"))
+        f.when(f.try_variant_get(value, path(name), "string").isNull(), f.lit(f"{name} is missing"[:REASON_CHARACTERS]))
         for name in required
     ]
     return f.coalesce(
@@ -93,20 +100,33 @@ def dead_letters(rows: DataFrame, hub: str) -> DataFrame:
         f.lit("dead-letter-sequence-number"), f.col("sequenceNumber").cast("string"),
     )  # fmt: skip
     size = f.octet_length("body")
-    room = f.greatest(f.lit(0), f.lit(_BODY_BYTES) - f.octet_length(f.to_json(own)) - _PROPERTY_BYTES * f.size(own))
+    bytes_of_own = f.aggregate(
+        f.map_entries(own), f.lit(0), lambda sum_, one: sum_ + _octets(one.key) + _octets(one.value)
+    )
+    held = bytes_of_own + _PROPERTY_BYTES * f.size(own)
+    # What was no string may be longer as text than it was: alone, or all together.
+    is_long = f.exists(
+        f.map_entries(own), lambda one: _octets(one.key) + _octets(one.value) > PROPERTY_LIMIT - _PROPERTY_BYTES
+    )
+    has_room = ~is_long & (held + _octets(f.col("partitionKey")) <= _OWN_BYTES)
+    room = _EVENT_BYTES - f.when(has_room, held).otherwise(0) - _octets(f.col("partitionKey"))
     is_cut = size > room
+    none = f.expr("cast(map() AS map<string, string>)")
     return rows.withColumns(
         {
             "body": f.when(is_cut, f.col("body").substr(f.lit(1), room)).otherwise(f.col("body")),
             "properties": f.map_concat(
-                own,
+                f.when(has_room, own).otherwise(f.create_map(f.lit(PROPERTIES_SIZE), bytes_of_own.cast("string"))),
                 origin,
-                f.when(is_cut, f.create_map(f.lit(SIZE), size.cast("string"))).otherwise(
-                    f.expr("cast(map() AS map<string, string>)")
-                ),
+                f.when(is_cut, f.create_map(f.lit(BODY_SIZE), size.cast("string"))).otherwise(none),
             ),
         }
     )
+
+
+def _octets(text: Column) -> Column:
+    """Bytes of a text; 0 of null."""
+    return f.coalesce(f.octet_length(text), f.lit(0))
 
 
 def write(rows: DataFrame, options: dict[str, str], query: str, batch_id: int) -> None:

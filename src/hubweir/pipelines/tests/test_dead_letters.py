@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from hubweir.kernels.contract import PROPERTIES_LIMIT
 from hubweir.namespace.descriptions import MESSAGE_SIZE_LIMIT_BYTES
 from hubweir.pipelines import dead_letters
 from hubweir.pipelines.dead_letters import path, write
@@ -17,10 +18,12 @@ def test_any_name_of_a_column_is_one_step_of_a_path() -> None:
     assert [path(name) for name in ("tea", "a.b", "it's", "ü")] == ["$['tea']", "$['a.b']", "$['it\\'s']", "$['ü']"]
 
 
-def test_a_body_that_is_not_cut_leaves_room_for_reason_and_origin() -> None:
-    """Names, a hub's name of 256 characters, a column's in the reason, two numbers, and what AMQP puts around them."""
-    most = sum(len(name) for name in ("dead-letter-partition", "dead-letter-sequence-number", "dead-letter-hub"))
-    assert most + 256 + 2 * 20 + 500 < MESSAGE_SIZE_LIMIT_BYTES - dead_letters._BODY_BYTES
+def test_what_is_not_cut_or_left_out_leaves_room_for_what_a_dead_letter_is_given() -> None:
+    """Names, a hub's name of 256 characters, the longest reason, four numbers, and what AMQP puts around them."""
+    names = ("hub", "partition", "sequence-number", "reason", "body-size", "properties-size")
+    most = sum(len(f"dead-letter-{name}") + dead_letters._PROPERTY_BYTES for name in names)
+    most += 256 + 4 * dead_letters.REASON_CHARACTERS + 4 * 20 + 100
+    assert most < PROPERTIES_LIMIT - dead_letters._OWN_BYTES < MESSAGE_SIZE_LIMIT_BYTES - dead_letters._EVENT_BYTES
 
 
 class Rows:
