@@ -62,15 +62,16 @@ class SharedDestination(Destination, Protocol):
 class LocalArchive:
     """A file of a local folder. After a crash: `<name>` is there whole or not; `<name>.tmp` may be there in part."""
 
-    def __init__(self, files: Files, path: str) -> None:
+    def __init__(self, files: Files, path: str, unfinished: str | None = None) -> None:
+        """unfinished: what it is called while it is made, in the same folder, where that is not `<name>.tmp`."""
         self._files = files
         self._path = path
+        self._unfinished = unfinished or path + TMP_SUFFIX
         self._folder, _, _ = path.rpartition("/")
         _make_durable_folder(files, self._folder)
-        unfinished = path + TMP_SUFFIX
-        if files.exists(unfinished):
-            files.remove(unfinished)
-        self._file: File | None = files.open(unfinished, create=True)
+        if files.exists(self._unfinished):
+            files.remove(self._unfinished)
+        self._file: File | None = files.open(self._unfinished, create=True)
         self._size = self._synced = 0
 
     def write(self, buffers: Sequence[Buffer]) -> None:
@@ -88,7 +89,7 @@ class LocalArchive:
         self._file.sync()
         self._file.close()
         self._file = None
-        self._files.rename(self._path + TMP_SUFFIX, self._path)
+        self._files.rename(self._unfinished, self._path)
         self._files.sync_folder(self._folder)
 
     def abandon(self) -> None:
@@ -97,8 +98,8 @@ class LocalArchive:
         with suppress(OSError):
             if file is not None:
                 file.close()
-            if self._files.exists(self._path + TMP_SUFFIX):
-                self._files.remove(self._path + TMP_SUFFIX)
+            if self._files.exists(self._unfinished):
+                self._files.remove(self._unfinished)
 
 
 class LocalFolder:

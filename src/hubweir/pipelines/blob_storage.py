@@ -10,9 +10,9 @@ import os
 from urllib.parse import urlsplit
 
 from hubweir.broker.blob_upload import BlobArchive, BlobContainer, parse_storage
-from hubweir.capture.destination import Destination, LocalFolder
-from hubweir.messaging_store.files import SystemFiles
+from hubweir.capture.destination import Destination
 from hubweir.pipelines.errors import IllegalDescription
+from hubweir.pipelines.local_attempts import LocalAttempts
 
 SCHEME = "az"
 VARIABLE = "HUBWEIR_CAPTURE_STORAGE"
@@ -53,7 +53,7 @@ def check_address(address: str, key: str) -> None:
 def destination_of(address: str, storage: str) -> Destination:
     """Where files go. storage: of az://…, a connection string. BadStorage when it is none, or obstore is missing."""
     if not is_blobs(address):
-        return LocalFolder(SystemFiles(address), "")
+        return LocalAttempts(address)
     parts = urlsplit(address)
     prefix = parts.path.strip("/")
     return BlobPrefix(BlobContainer(parse_storage(storage), parts.netloc), f"{prefix}/" if prefix else "")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hubweir.broker.blob_upload import BadStorage
-from hubweir.capture.destination import LocalFolder
 from hubweir.pipelines.blob_storage import (
     BlobPrefix,
     check_address,
@@ -17,6 +16,7 @@ from hubweir.pipelines.blob_storage import (
     store_settings,
 )
 from hubweir.pipelines.errors import IllegalDescription
+from hubweir.pipelines.local_attempts import LocalAttempts
 
 STORAGE = "AccountName=films;AccountKey=c2VjcmV0;BlobEndpoint=http://127.0.0.1:1/films;"
 
@@ -32,7 +32,7 @@ def test_an_address_is_a_container_and_a_prefix() -> None:
 
 def test_a_place_is_a_folder_or_a_prefix(tmp_path: Path) -> None:
     pytest.importorskip("obstore")
-    assert isinstance(destination_of(str(tmp_path), ""), LocalFolder)
+    assert isinstance(destination_of(str(tmp_path), ""), LocalAttempts)
     prefixes = [destination_of(address, STORAGE) for address in ("az://films", "az://films/a/b/")]
     assert [one._prefix for one in prefixes if isinstance(one, BlobPrefix)] == ["", "a/b/"]
     with pytest.raises(BadStorage):
