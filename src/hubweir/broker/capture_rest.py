@@ -18,6 +18,7 @@ class CaptureRest:
         self._pace = pace
         self._quota_bytes = quota_bytes
         self._is_at_work = False
+        self._is_stopped = False
         self._begun_ms = 0
         self._timer: Timer | None = None
         self._go: Callable[[], None] | None = None
@@ -31,7 +32,7 @@ class CaptureRest:
         """It is over, for now; does nothing when it never began."""
         if self._is_at_work:
             self._is_at_work = False
-            self._pace.leave()
+            self._pace.leave(self._env.monotonic_ms(), self._appended_bytes)
 
     def begin_piece(self) -> None:
         """What is timed starts now."""
@@ -41,14 +42,18 @@ class CaptureRest:
         """A piece of so many bytes is done: call go, maybe at once, when the next one may begin."""
         now_ms = self._env.monotonic_ms()
         rest_ms = self._pace.worked(size, now_ms - self._begun_ms, now_ms, self._appended_bytes)
-        if rest_ms <= 0 or is_near(behind_bytes, self._quota_bytes):
+        if rest_ms <= 0 or self._is_stopped or is_near(behind_bytes, self._quota_bytes):
             go()
         else:
             self._go = go
-            self._timer = self._env.call_later(rest_ms, self.cut)
+            self._timer = self._env.call_later(rest_ms, self._cut)
 
-    def cut(self) -> None:
-        """The rest is over, or must be: go on now. Does nothing when there is none."""
+    def stop(self) -> None:
+        """Rest no more: what was resting goes on now."""
+        self._is_stopped = True
+        self._cut()
+
+    def _cut(self) -> None:
         go, self._go = self._go, None
         if self._timer is not None:
             self._timer.cancel()

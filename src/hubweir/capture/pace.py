@@ -34,17 +34,22 @@ class CapturePace:
         self.gives_way = True  # until it is known what comes in: a moment later
         self.at_work = 0
         self._rate = 0  # bytes that came in, a second
+        self._left_ms = self._left_appended = 0  # when nobody was at work any more
         self._start(0, 0)
 
     def enter(self, now_ms: int, appended_bytes: int) -> None:
         """A file is begun. now_ms: monotonic. appended_bytes: to all logs, since the process began."""
         if not self.at_work:
-            self._start(now_ms, appended_bytes)  # what came while nobody captured says nothing
+            # What came while nobody captured says nothing. What was gathered before stays: files that are shorter than
+            # a look, one after the other, would else never come to one.
+            self._since_ms += now_ms - self._left_ms
+            self._appended += appended_bytes - self._left_appended
         self.at_work += 1
 
-    def leave(self) -> None:
+    def leave(self, now_ms: int, appended_bytes: int) -> None:
         """It is finished, or given up."""
         self.at_work -= 1
+        self._left_ms, self._left_appended = now_ms, appended_bytes
 
     def worked(self, size: int, work_ms: int, now_ms: int, appended_bytes: int) -> int:
         """A piece of so many bytes took so long: how many milliseconds whoever did it rests now."""

@@ -77,9 +77,20 @@ def test_capture_goes_at_full_speed_again_when_less_comes_in() -> None:
 def test_what_came_while_nobody_captured_is_no_reason_to_rest() -> None:
     pace = CapturePace()
     pace.enter(0, 0)
-    pace.leave()
+    pace.leave(0, 0)
     pace.enter(3_600_000, 100_000 * MB)
     assert pace.worked(MB, LOOK_MS, 3_600_000 + LOOK_MS, 100_000 * MB + MB // 2) == 0
+    assert not pace.gives_way
+
+
+def test_many_short_files_one_after_the_other_end_the_careful_beginning() -> None:
+    pace = CapturePace()
+    files = 3 * LOOK_MS // 10
+    for number in range(files):
+        now_ms = 60_000 * number
+        pace.enter(now_ms, MB * number)
+        pace.worked(MB // 100, 10, now_ms + 10, MB * number)
+        pace.leave(now_ms + 10, MB * number)
     assert not pace.gives_way
 
 
