@@ -30,6 +30,14 @@ class CaptureSlots:
         slots.waiting.append(go)
         self._hand_out(slots)
 
+    def withdraw(self, destination: CaptureDestination, go: Callable[[], None]) -> bool:
+        """Wait no more; False when go was called already: then its slot is given back by `give`."""
+        waiting = self._of(destination).waiting
+        if go not in waiting:
+            return False
+        waiting.remove(go)
+        return True
+
     def give(self, destination: CaptureDestination) -> None:
         """A slot is free: the one that waits longest has it."""
         slots = self._of(destination)

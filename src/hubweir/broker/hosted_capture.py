@@ -51,6 +51,7 @@ class HostedCapture:
         self._name = name
         self._timer: Timer | None = None
         self._busy = False
+        self._waits: Callable[[], None] | None = None  # for a slot
         self._slot = capture.description.destination
         self._rest = CaptureRest(world.env, world.counters, world.pace, world.places.quota.size_bytes)
         self._stopped = False
@@ -116,9 +117,13 @@ class HostedCapture:
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
+        if self._waits is not None:
+            # Not until others have made their files: whoever deletes a hub, or ends capture, waits for this.
+            self._world.slots.withdraw(self._slot, self._waits)
+            self._waits, self._busy = None, False
         if self._busy:
             self._on_idle.append(on_idle)
-            self._rest.cut()
+            self._rest.stop()
         else:
             on_idle()
 
@@ -257,9 +262,7 @@ class HostedCapture:
         unsound = [(found.start, found.end) for found in making.blocks.unsound]
         lost = [*making.lost, *unsound] if made else []
         env, folder, places = self._env, self._folder, self._world.places
-        moved = self._capture.finished(
-            self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms()
-        )  # fmt: skip
+        moved = self._capture.finished(self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms())
 
         def move() -> None:
             save_mark(env.files, folder, moved)
@@ -297,9 +300,11 @@ class HostedCapture:
         self._slot = self._capture.description.destination if intent is None else intent.destination
 
         def go() -> None:
+            self._waits = None
             self._rest.enter()
-            (self._end if self._stopped else step)()
+            step()
 
+        self._waits = go
         self._world.slots.take(self._slot, go)
 
     def _end(self, *, retry_ms: int = 0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,9 +26,11 @@ class Resting(CapturePace):
     def __init__(self) -> None:
         super().__init__()
         self.told: list[tuple[int, int, int]] = []
+        self.on_worked: Callable[[], None] = lambda: None
 
     def worked(self, size: int, work_ms: int, now_ms: int, appended_bytes: int) -> int:
         self.told.append((size, work_ms, appended_bytes))
+        self.on_worked()
         return self.rest_ms
 
 
@@ -60,16 +63,18 @@ def test_there_is_no_rest_near_the_quota(env: SimulatedEnv) -> None:
     assert went == [1]
 
 
-def test_a_rest_that_is_cut_is_over_once(env: SimulatedEnv) -> None:
+def test_a_stop_ends_the_rest_once_and_there_is_none_behind_it(env: SimulatedEnv) -> None:
     went: list[int] = []
     rest = CaptureRest(env, Counters(), Resting(), QUOTA)
-    rest.cut()
     rest.begin_piece()
     rest.end_piece(1, 0, lambda: went.append(1))
-    rest.cut()
+    assert not went
+    rest.stop()
     env.run_for(1_000)
-    rest.cut()
+    rest.stop()
     assert went == [1]
+    rest.end_piece(1, 0, lambda: went.append(2))
+    assert went == [1, 2]
 
 
 def test_who_leaves_twice_or_never_entered_is_counted_once(env: SimulatedEnv) -> None:
@@ -110,3 +115,25 @@ def test_a_capture_that_rests_loses_nothing_and_ends_in_mid_rest(monkeypatch: py
         world.run_s(70)
         world.check()
         assert len(paces[1].told) > 3 and paces[1].at_work == 0
+
+
+def test_a_stop_in_the_middle_of_a_piece_is_followed_by_no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace, ended_ms = Resting(), list[int]()
+    monkeypatch.setattr(hosted_captures, "CapturePace", lambda: pace)
+    with CaptureWorld(description=replace(CAPTURED, size_limit_bytes=100_000)) as world:
+        world.open()
+        for _ in range(10):
+            world.send(8)
+            world.run_s(1)
+        broker, begun_ms = world.broker, list[int]()
+        assert broker is not None
+
+        def stop() -> None:
+            if not begun_ms:
+                begun_ms.append(world.env.monotonic_ms())
+                broker.stop(lambda: ended_ms.append(world.env.monotonic_ms()))
+
+        pace.on_worked = stop
+        world.run_s(60)
+        assert begun_ms and ended_ms and ended_ms[0] - begun_ms[0] < 100
+        assert pace.at_work == 0

@@ -39,6 +39,18 @@ def test_accounts_that_are_away_hold_their_own_slots_only() -> None:
     assert went == ["blob", "local"]
 
 
+def test_who_withdraws_is_not_called_and_holds_no_slot() -> None:
+    slots, went = CaptureSlots(full_speed(), local=1), []
+    calls = [lambda number=number: went.append(number) for number in range(3)]
+    for go in calls:
+        slots.take(LOCAL, go)
+    assert slots.withdraw(LOCAL, calls[1])
+    assert not slots.withdraw(LOCAL, calls[0]), "it has its slot"
+    assert not slots.withdraw(LOCAL, calls[1])
+    slots.give(LOCAL)
+    assert went == [0, 2]
+
+
 def test_half_as_many_files_of_a_kind_are_begun_while_capture_gives_way() -> None:
     pace = full_speed()
     slots, went = CaptureSlots(pace, local=4, blobs=1), []

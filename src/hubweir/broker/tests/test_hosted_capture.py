@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from hubweir.broker.capture_places import CaptureQuota
+from hubweir.broker.capture_slots import LOCAL_SLOTS
 from hubweir.broker.commands import CreatePartition, DeletePartition, Done
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDestination
 
 START = "2023/11/14/22"
 MARK = f"store-0/logs/{LOG_ID}/capture"
@@ -297,6 +299,27 @@ def test_another_destination_that_is_given_while_the_first_is_away_gets_what_wai
         world.run_s(70)
         world.check()
         assert all(name.startswith("capture/other/") for name in world.archives())
+
+
+def test_a_stop_does_not_wait_for_files_of_others() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        world.send(2)
+        assert world.broker is not None
+        its = world.broker._captures._world
+        assert its is not None
+        for _ in range(LOCAL_SLOTS):
+            its.slots.take(CaptureDestination.LOCAL_FOLDER, lambda: None)  # they never end
+        world.run_s(61)
+        assert not world.archives() and its.pace.at_work == 0, "it waits for a slot"
+        ended: list[int] = []
+        world.broker.stop(lambda: ended.append(1))
+        world.env.run_for(200)
+        assert ended == [1]
+        world.restart()
+        world.open()
+        world.run_s(70)
+        world.check()
 
 
 @pytest.mark.parametrize("seed", range(24))
