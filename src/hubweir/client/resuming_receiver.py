@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import EventRun
 from hubweir.client.lasting_connection import LastingConnection
@@ -60,7 +62,8 @@ class ResumingReceiver:
         """Runs with `wanted` events or more in all, or fewer when no further one came in time; empty when none did.
 
         For who works on many events at once: one wait for all of them, not one for what each read brought. Errors as
-        of `receive`, but never when there are events to give: then the next call raises.
+        of `receive`, but never when there are events to give: then the next call raises. Cancelled, it has given none:
+        the next call begins with the same event.
         """
         runs: list[EventRun] = []
         events = 0
@@ -71,11 +74,22 @@ class ResumingReceiver:
                 if not runs:
                     raise
                 break
+            except asyncio.CancelledError:
+                await self._go_back_to(runs)
+                raise
             if run is None:
                 break
             runs.append(run)
             events += run.delivery_count
         return runs
+
+    async def _go_back_to(self, runs: list[EventRun]) -> None:
+        """Nobody gets these runs: attach again in front of them."""
+        if runs:
+            await self.close()
+            self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, runs[0][0].sequence_number, True)
+            if self._limit is not None:
+                self._limit += sum(run.delivery_count for run in runs)
 
     @property
     def is_stolen(self) -> bool:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -64,6 +65,26 @@ def test_many_runs_come_in_one_wait(namespace: RunningNamespace, new_hub: NewHub
             rest = await receiver.receive_runs(1_000, max_wait_s=0.3)  # fewer, when no more come in time
             assert sum(map(len, rest)) == 100 - len(taken)
             assert await receiver.receive_runs(1, max_wait_s=0.01) == []
+
+    run_on("asyncio", scenario())
+
+
+def test_what_a_cancelled_wait_had_is_given_by_the_next(namespace: RunningNamespace, new_hub: NewHub) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        async with client_of(namespace, hub) as client:
+            await client.sender().send([b"x"] * 20)
+            receiver = client.receiver("0", credit=5, limit=20)
+            waits = asyncio.ensure_future(receiver.receive_runs(1_000, max_wait_s=5))
+            while receiver.position != EventPosition(PositionKind.SEQUENCE_NUMBER, 19):
+                assert not waits.done()
+                await asyncio.sleep(0.001)
+            waits.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waits
+            runs = await receiver.receive_runs(20, max_wait_s=5)
+            assert [number for run in runs for number in run.sequence_numbers()] == list(range(20))
 
     run_on("asyncio", scenario())
 
