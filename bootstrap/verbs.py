@@ -64,12 +64,23 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         return python(rest, env)
     present(env, "src/hubweir/cli/main.py", "the command line")
     env.ensure(DEMO)
-    if verb == "hubweir" and rest[:2] == ["pipeline", "run"] and rest[2:] and not {"-h", "--help"} & set(rest):
+    if verb == "hubweir" and runs_pipeline(rest, env):
         spark.ensure(env)
     if verb == "serve":
         tell_kernels(env)
         rest = ["serve", *rest]
     return finish(env, ["-m", "hubweir", *rest])
+
+
+def runs_pipeline(rest: Sequence[str], env: Environment) -> bool:
+    """Whether a call of the command line runs a pipeline. A misspelt one is refused without fetching Spark."""
+    programs = env.root / "src/hubweir/pipelines"
+    names = [
+        word
+        for word in rest[2:]
+        if word.endswith(".toml") or ":" in word or (programs / f"{word.replace('-', '_')}.py").exists()
+    ]
+    return list(rest[:2]) == ["pipeline", "run"] and bool(names) and not {"-h", "--help"} & set(rest)
 
 
 def demo(rest: list[str], env: Environment) -> int:

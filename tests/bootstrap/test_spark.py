@@ -9,6 +9,7 @@ from bootstrap import spark, verbs
 from bootstrap.environment import DEMO, TEST, Environment, NotReady
 from bootstrap.spark import JAVA, SPARK
 from bootstrap.steps import StepFailed
+from hubweir.pipelines.catalog import CATALOG
 
 Installed = list[tuple[str, ...]]
 
@@ -153,12 +154,22 @@ def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
     command_line = env.root / "src/hubweir/cli/main.py"
     command_line.parent.mkdir(parents=True)
     command_line.touch()
-    for rest in (["pipeline", "list"], ["pipeline", "run", "--help"], ["pipeline", "run", "-h"], ["pipeline", "run"]):
+    (env.root / "src/hubweir/pipelines").mkdir()
+    (env.root / "src/hubweir/pipelines/to_lake.py").touch()
+    run = ["pipeline", "run"]
+    for rest in (["pipeline", "list"], [*run, "--help"], [*run, "to-lake", "-h"], run, [*run, "to-lak", "--once"]):
         assert verbs.run("hubweir", rest, env) == 0
     assert installed == []
-    assert verbs.run("hubweir", ["pipeline", "run", "to-lake"], env) == 0
+    assert verbs.run("hubweir", [*run, "--once", "to-lake"], env) == 0
     assert [name for name, *_ in installed] == [SPARK]
-    assert finished[-1] == ["-m", "hubweir", "pipeline", "run", "to-lake"]
+    assert finished[-1] == ["-m", "hubweir", *run, "--once", "to-lake"]
+
+
+@pytest.mark.parametrize("name", [*CATALOG, "orders.toml", "mine:start"])
+def test_every_pipeline_that_there_is_counts_as_one(name: str) -> None:
+    checkout = Environment(Path(__file__).resolve().parents[2])
+    assert verbs.runs_pipeline(["pipeline", "run", name], checkout)
+    assert not verbs.runs_pipeline(["pipeline", "show", name], checkout)
 
 
 @pytest.mark.parametrize("arguments", [["--with"], ["--with", "flink", "job.py"]])

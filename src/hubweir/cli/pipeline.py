@@ -79,6 +79,7 @@ def _line(field: Field) -> str:
 @connection_string
 def run(name: str, settings: tuple[str, ...], master: str, once: bool, connection_string: str) -> None:
     """Run a pipeline by its NAME, or by a FILE.toml that describes it, until Ctrl-C or SIGTERM."""
+    _check_name(name)
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
         raise click.ClickException(INSTALL)
     description = _description(name, settings, connection_string)
@@ -88,13 +89,17 @@ def run(name: str, settings: tuple[str, ...], master: str, once: bool, connectio
     click.echo(f"{description.name}: {events:,} events")
 
 
-def _description(name: str, settings: tuple[str, ...], text: str) -> Description:
-    if name.endswith(".toml"):
-        return describe(with_settings(read_file(Path(name)), settings), name, connection_string=text)
-    if name not in CATALOG and ":" not in name:
+def _check_name(name: str) -> None:
+    if name not in CATALOG and ":" not in name and not name.endswith(".toml"):
         raise IllegalDescription(
             f"there is no pipeline {name!r}: use {', '.join(CATALOG)}, FILE.toml or module:function"
         )
+
+
+def _description(name: str, settings: tuple[str, ...], text: str) -> Description:
+    _check_name(name)
+    if name.endswith(".toml"):
+        return describe(with_settings(read_file(Path(name)), settings), name, connection_string=text)
     return describe(with_settings({"pipeline": name}, settings), "--set", connection_string=text)
 
 

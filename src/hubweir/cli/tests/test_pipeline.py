@@ -63,7 +63,9 @@ def test_a_description_that_is_wrong_ends_before_spark_starts(tmp_path: Path) ->
     )
 
 
-def test_a_name_that_is_no_pipeline_is_refused_with_those_that_are() -> None:
+def test_a_name_that_is_no_pipeline_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anybody looks for Spark, which ./run would fetch."""
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     pytest.importorskip("pyarrow")
     said = CliRunner().invoke(pipeline, ["run", "to-lak", "--set", "source.eventHub=orders"])
     assert str(said.exception).startswith("there is no pipeline 'to-lak': use to-lake, ")
