@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from itertools import count
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
 from hubweir.amqp.transport.events import (
@@ -50,6 +51,8 @@ _IDLE_TIMEOUT_MS = 60_000
 _INCOMING_WINDOW = 65_535
 # A reader that catches up gets a thousand events in a read; more would not stay in the processor's cache.
 _RECEIVE_BUFFER_BYTES = 512 * 1024
+# One a loop, lent for the length of a read: a program of many clients on one loop has no half MiB for each of them.
+_RECEIVE_BUFFERS: WeakKeyDictionary[asyncio.AbstractEventLoop, ReceiveBuffer] = WeakKeyDictionary()
 
 
 class Connection:
@@ -90,7 +93,7 @@ class Connection:
         try:
             async with asyncio.timeout(timeout_s):
                 await loop.create_connection(
-                    lambda: AmqpDriver(self._endpoint, self, ReceiveBuffer(_RECEIVE_BUFFER_BYTES)),
+                    lambda: AmqpDriver(self._endpoint, self, _receive_buffer(loop)),
                     target.host,
                     target.tcp_port,
                     ssl=tls,
@@ -222,6 +225,13 @@ class Connection:
         users, self._users = list(self._users.values()), {}
         for user in users:
             user.fail(error)
+
+
+def _receive_buffer(loop: asyncio.AbstractEventLoop) -> ReceiveBuffer:
+    buffer = _RECEIVE_BUFFERS.get(loop)
+    if buffer is None:
+        buffer = _RECEIVE_BUFFERS[loop] = ReceiveBuffer(_RECEIVE_BUFFER_BYTES)
+    return buffer
 
 
 def _tell(user: LinkUser, event: Event) -> None:

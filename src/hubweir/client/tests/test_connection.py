@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hubweir.client.connection import LINKS_PER_SESSION, Connection
+from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, ServiceError
@@ -31,6 +32,38 @@ def test_connection_opens_and_closes(loop: str, namespace: RunningNamespace) -> 
         with pytest.raises(ServiceError) as over:
             _ = connection.session
         assert over.value.condition is CONNECTION_FORCED
+
+    run_on(loop, scenario())
+
+
+@pytest.mark.parametrize("loop", sorted(LOOPS))
+def test_connections_of_a_loop_share_a_receive_buffer_and_get_each_its_own_bytes(
+    loop: str, namespace: RunningNamespace, new_hub: Callable[..., str]
+) -> None:
+    hub = new_hub(partition_count=4)
+    target = target_of(namespace.connection_string())
+
+    async def read(connection: Connection, partition: int) -> list[bytes]:
+        address = f"{hub}/Partitions/{partition}"
+        sender = await Sender.open(connection, address)
+        for number in range(20):
+            await sender.send([b"%d-%d" % (partition, number) * 2_000])
+        receiver = await Receiver.open(connection, address_of(hub, "$Default", str(partition)))
+        bodies: list[bytes] = []
+        while len(bodies) < 20:
+            run = await receiver.receive(max_wait_s=5)
+            assert run is not None
+            bodies += map(bytes, run.bodies())
+        return bodies
+
+    async def scenario() -> None:
+        connections = [await Connection.open(target) for _ in range(4)]
+        assert len({id(each._driver._buffer.obj) for each in connections if each._driver is not None}) == 1
+        read_by = await asyncio.gather(*(read(each, number) for number, each in enumerate(connections)))
+        for partition, bodies in enumerate(read_by):
+            assert bodies == [b"%d-%d" % (partition, number) * 2_000 for number in range(20)]
+        for each in connections:
+            await each.close()
 
     run_on(loop, scenario())
 
