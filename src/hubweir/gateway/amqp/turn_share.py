@@ -84,7 +84,8 @@ class TurnShare:
     def wait(self, sharer: Sharer) -> None:
         """Call go_on when this one's turn has come."""
         self._line.setdefault(sharer)
-        self._count(self._beyond_bytes)
+        if not self._connection.writing_paused:  # a full transport was counted when it became full, and gets no more
+            self._count(self._beyond_bytes)
         self._go_on_later()
 
     def paused(self) -> None:

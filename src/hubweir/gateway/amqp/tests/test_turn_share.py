@@ -144,3 +144,20 @@ def test_a_full_transport_holds_its_part_of_the_pool_until_it_drains_or_ends(wor
     peer.host.on_closed()
     peer.host.on_writing_paused()
     assert pool.used_bytes == 0
+
+
+def test_a_transport_that_is_full_takes_no_more_of_the_pool_when_its_peer_grants_credit(
+    world: World, peer: Peer
+) -> None:
+    links, pool = readers(peer), world.gateway.large_turns
+    use_up(world)
+    peer.host.on_writing_paused()
+    pool.used_bytes = 0  # others have let go of theirs
+    for link in links:
+        link.grant(1_000)
+    peer._carry_to_server()
+    assert pool.used_bytes == 0
+    peer.host.on_writable()
+    peer.run(500)
+    assert counts(peer, links) == [EVENTS] * 4
+    assert pool.used_bytes == 0
