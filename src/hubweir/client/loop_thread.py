@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from hubweir.errors import ILLEGAL_STATE, ServiceError
 
 T = TypeVar("T")
+
+# Steps that are cancelled and do not end are left alone after this.
+_END_S = 5.0
 
 
 class LoopThread:
@@ -41,18 +44,35 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(step, self._loop)
 
     def close(self) -> None:
-        """End the loop and the thread. Safe to call twice. What still runs on the loop is dropped."""
+        """End the loop and the thread. Safe to call twice.
+
+        What still runs on the loop is cancelled: who waits for it in another thread gets ServiceError ILLEGAL_STATE.
+        """
         if self._loop.is_closed():
             return
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        asyncio.run_coroutine_threadsafe(_end(self._loop), self._loop)
         self._thread.join()
         self._loop.close()
 
 
+async def _end(loop: asyncio.AbstractEventLoop) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=_END_S)
+    loop.stop()
+
+
 def wait(future: Future[T]) -> T:
-    """The result; the step is cancelled when the wait is interrupted, such as by Ctrl-C."""
+    """The result; the step is cancelled when the wait is interrupted, such as by Ctrl-C.
+
+    ServiceError ILLEGAL_STATE when the client was closed, or the step cancelled, while this waited.
+    """
     try:
         return future.result()
+    except CancelledError:
+        raise ServiceError(ILLEGAL_STATE, "this client was closed while a call waited: make another one") from None
     except BaseException:
         future.cancel()
         raise

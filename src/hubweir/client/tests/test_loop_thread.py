@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from hubweir.client.loop_thread import LoopThread
+from hubweir.client.loop_thread import LoopThread, wait
 from hubweir.errors import ILLEGAL_STATE, ServiceError
 
 
@@ -60,3 +60,18 @@ def test_interrupted_wait_cancels_the_step(monkeypatch: pytest.MonkeyPatch) -> N
     assert cancelled.wait(5)
     monkeypatch.undo()
     thread.close()
+
+
+def test_a_close_ends_what_waits_in_other_threads() -> None:
+    thread, began = LoopThread("test"), threading.Event()
+
+    async def waits() -> None:
+        began.set()
+        await asyncio.sleep(60)
+
+    step = thread.begin(waits())
+    assert began.wait(5)
+    thread.close()
+    assert step.done()
+    with pytest.raises(ServiceError, match="closed while a call waited"):
+        wait(step)
