@@ -14,7 +14,7 @@ SHORT_SHARE = 10  # the default run does one in so many
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="every test at full length (about an hour)")
+    parser.addoption("--all", action="store_true", help="every test at full length (about half an hour)")
 
 
 @pytest.fixture(scope="session")

@@ -27,20 +27,22 @@ from tests.crash.loop_disk import MIB, make_image, mounted, mounted_tmpfs, skip_
 LOG_IDS = ["0" * 31 + "1", "0" * 31 + "2"]
 CYCLES = 50  # a tenth of it in the ordinary run
 RECORD_BYTES = 20_000
+# What all cycles store, 2 MiB each, and room enough at the end for a store to set its reserve aside again.
+DISK_BYTES = 160 * MIB
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(params=["ext4", "tmpfs"])
 def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of 64 MiB."""
+    """A folder on a small disk."""
     skip_without_disks(tmp_path, "FULL DISKS")
     with ExitStack() as stack:
         if request.param == "ext4":
-            make_image(tmp_path / "disk.img", 64 * MIB)
+            make_image(tmp_path / "disk.img", DISK_BYTES)
             yield stack.enter_context(mounted(tmp_path / "disk.img"))
         else:
-            yield stack.enter_context(mounted_tmpfs(tmp_path / "disk", 64 * MIB))
+            yield stack.enter_context(mounted_tmpfs(tmp_path / "disk", DISK_BYTES))
 
 
 def test_a_full_disk_refuses_loses_nothing_and_heals(small_disk: Path, measure: Callable[[int], int]) -> None:
