@@ -100,9 +100,10 @@ class CaptureBlocksReader(EventHubStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The tasks of a batch, and one for the partitions without events where the window has moved."""
-        found = list(super().partitions(without_window(start), without_window(end)))
+        begin, upto = without_window(start), without_window(end)
+        found = list(super().partitions(begin, upto))
         if window_of(end) != window_of(start):
-            begin, upto = batch_range(without_window(start), without_window(end))
+            begin, upto = batch_range(begin, upto)
             if empty := tuple(key for key in sorted(upto, key=int) if begin.get(key, 0) == upto[key]):
                 found.append(EmptyPartitions(empty))
         return found
