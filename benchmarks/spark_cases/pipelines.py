@@ -15,7 +15,7 @@ from hubweir.pipelines.job import Job
 from hubweir.pipelines.program import load_program
 from spark_cases.events import create_hub
 from spark_cases.figures import Figure, ratios
-from spark_cases.stream_runs import Bench, Rate
+from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamWriter
@@ -44,13 +44,9 @@ def pipelines(bench: Bench) -> list[Figure]:
             bench, "windowed-aggregates", {**size, "eventHub": _JSON_HUB}, _WINDOWS, {"eventHub": _RESULT_HUB}
         ),
     }
-    found: dict[str, list[Rate]] = {name: [] for name in cases}
     for make in cases.values():  # the JVM compiles what it runs: these are not counted
         bench.rate_of(make())
-    for number in range(bench.rounds):
-        print(f"pipelines: round {number + 1} of {bench.rounds}", flush=True)
-        for name, make in cases.items():
-            found[name].append(bench.rate_of(make()))
+    found = in_turns("pipelines", bench.rounds, cases, lambda make: bench.rate_of(make()))
     rates = {name: [one.rows_per_s for one in each] for name, each in found.items()}
     cpu = {name: [one.cpu_us for one in each] for name, each in found.items()}
     return [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spark_cases.events import PARTITIONS, create_hub, fill_hub
 from spark_cases.figures import Figure, ratios
 from spark_cases.sources import OfficialDataSource, RawArrowDataSource, save_batches
-from spark_cases.stream_runs import Bench, Rate
+from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,11 +27,7 @@ def reading(bench: Bench) -> list[Figure]:
     cases = prepared(bench)
     for name in ("raw", "ours"):  # the JVM compiles what it runs: these are not counted
         bench.rate(cases[name]())
-    found: dict[str, list[Rate]] = {name: [] for name in cases}
-    for number in range(bench.rounds):
-        print(f"reading: round {number + 1} of {bench.rounds}", flush=True)
-        for name, make in cases.items():
-            found[name].append(bench.rate(make()))
+    found = in_turns("reading", bench.rounds, cases, lambda make: bench.rate(make()))
     rates = {name: [one.rows_per_s for one in each] for name, each in found.items()}
     cpu = {name: [one.cpu_us for one in each] for name, each in found.items()}
     return [

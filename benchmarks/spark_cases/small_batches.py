@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spark_cases.constant_source import ConstantDataSource
 from spark_cases.figures import Figure, ratios
-from spark_cases.stream_runs import Bench
+from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,13 +34,9 @@ def small_batches(bench: Bench) -> list[Figure]:
             cases[f"{name} {tasks}"] = partial(batch_ms, bench, source, tasks)
             if name != "constant":
                 cases[f"{name} {tasks} {_SPARKS}"] = partial(with_sparks_manager, bench, source, tasks)
-    times: dict[str, list[float]] = {name: [] for name in cases}
     for name in ("rate 1", "constant 1", "ours 1"):  # the JVM compiles what it runs: these are not counted
         cases[name]()
-    for number in range(bench.rounds):
-        print(f"small batches: round {number + 1} of {bench.rounds}", flush=True)
-        for name, measure in cases.items():
-            times[name].append(measure())
+    times = in_turns("small batches", bench.rounds, cases, lambda timed: timed())
     return [*told(times, 1, "one task", 1.25), *told(times, 4, "four tasks", 1.5)]
 
 

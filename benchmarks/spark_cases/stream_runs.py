@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spark_cases.processor_time import processor_seconds
 
@@ -18,8 +18,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter
 
+C = TypeVar("C")
+T = TypeVar("T")
+
 _LIMIT_S = 300.0
 _numbers = itertools.count()
+
+
+def in_turns(what: str, rounds: int, cases: Mapping[str, C], measure: Callable[[C], T]) -> dict[str, list[T]]:
+    """What measure says of each case, round by round: a shared machine changes, and a round compares like with like."""
+    found: dict[str, list[T]] = {name: [] for name in cases}
+    for number in range(rounds):
+        print(f"{what}: round {number + 1} of {rounds}", flush=True)
+        for name, case in cases.items():
+            found[name].append(measure(case))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hubweir.client.blocking import BlockingEventHubClient
 from spark_cases.events import BODY_BYTES, PARTITIONS, create_hub
 from spark_cases.figures import Figure, ratios
-from spark_cases.stream_runs import Bench
+from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,13 +31,9 @@ def writing(bench: Bench) -> list[Figure]:
     rows = bench.spark.range(0, bench.events, 1, _TASKS)
     whole, bodies = rows.selectExpr(*_COLUMNS), rows.selectExpr(_COLUMNS[0])
     cases = {"off": (whole, "off"), "require": (whole, "require"), "bodies": (bodies, "off")}
-    rates: dict[str, list[float]] = {name: [] for name in cases}
     for data, exactly_once in cases.values():  # the JVM compiles what it runs: these are not counted
         write(bench, data, exactly_once)
-    for number in range(bench.rounds):
-        print(f"writing: round {number + 1} of {bench.rounds}", flush=True)
-        for name, (data, exactly_once) in cases.items():
-            rates[name].append(bench.events / write(bench, data, exactly_once))
+    rates = in_turns("writing", bench.rounds, cases, lambda case: bench.events / write(bench, *case))
     check_stored(bench, bench.events * len(cases) * (bench.rounds + 1))
     return [
         Figure("write, at least once", tuple(rates["off"]), "rows/s", 300_000, 600_000),
