@@ -72,6 +72,35 @@ cdef extern from *:
             out->used += 1;
         }
     }
+
+    /* Put up to 32 bytes if all are ASCII: 0 when they are not, or are more. Words that overlap cost less than the
+       call of memcpy for a length that is not known before. */
+    HUBWEIR_HOT int hubweir_put_short_ascii(hubweir_out* out, const uint8_t* text, int64_t size) {
+        uint64_t first, second, third, last, seen = 0;
+        uint8_t* to;
+        if (size > 32) return 0;
+        to = hubweir_room(out, size);
+        if (!to) return 1;
+        if (size >= 8) {
+            memcpy(&first, text, 8);
+            memcpy(&last, text + size - 8, 8);
+            seen = first | last;
+            if (size > 16) {
+                memcpy(&second, text + 8, 8);
+                memcpy(&third, text + size - 16, 8);
+                seen |= second | third;
+                memcpy(to + 8, &second, 8);
+                memcpy(to + size - 16, &third, 8);
+            }
+            memcpy(to, &first, 8);
+            memcpy(to + size - 8, &last, 8);
+        } else {
+            for (int64_t at = 0; at < size; at++) seen |= to[at] = text[at];
+        }
+        if (seen & 0x8080808080808080u) return 0;
+        out->used += size;
+        return 1;
+    }
     """
     ctypedef struct Out "hubweir_out":
         PyObject* owner
@@ -86,6 +115,7 @@ cdef extern from *:
 
     uint8_t* room "hubweir_room"(Out* out, int64_t size) noexcept nogil
     void put "hubweir_put"(Out* out, const void* content, int64_t size) noexcept nogil
+    bint put_short_ascii "hubweir_put_short_ascii"(Out* out, const uint8_t* text, int64_t size) noexcept nogil
     void put_byte "hubweir_put_byte"(Out* out, int value) noexcept nogil
 
 

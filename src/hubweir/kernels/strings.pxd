@@ -7,7 +7,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from hubweir.kernels.growing cimport Out, put, put_byte, room
+from hubweir.kernels.growing cimport Out, put, put_byte, put_short_ascii, room
 
 cdef extern from *:
     """
@@ -133,6 +133,8 @@ cdef inline void put_legal(Out* out, const uint8_t* text, int64_t size, bint quo
 
 cdef inline void put_utf8(Out* out, const uint8_t* text, int64_t size, bint quotes) noexcept nogil:
     """Text of a peer: what is no UTF-8 is replaced."""
+    if not quotes and put_short_ascii(out, text, size):
+        return
     if is_ascii(text, size) or is_utf8(text, size):
         put_legal(out, text, size, quotes)
     else:
