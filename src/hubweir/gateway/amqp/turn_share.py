@@ -4,7 +4,7 @@ A turn's bytes lie in memory until the socket takes them, and a peer that never 
 a connection share one bound a turn. Who wants to send more waits in a line: it goes on behind the flush, when the
 transport takes bytes; whoever was stopped goes to the end of the line, so that none is passed over.
 
-Every turn costs the same effort however much it sends, so the bound is four times its least while the process can bear
+Every turn costs the same effort however much it sends, so the bound is far above its least while the process can bear
 it: what turns hold beyond the least, until the socket has taken it, comes out of one pool.
 
 A run that was read but not sent lies in memory too, for as long as the peer grants no credit, shuts its window or

@@ -27,7 +27,7 @@ SEQUENCE_NUMBER, OFFSET, TIME = (
 
 @pytest.fixture
 def world() -> World:
-    return World()
+    return World(settings=GatewaySettings(turn_most_bytes=256 * 1024))  # less than a partition here holds
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ import pytest
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.gateway.amqp.turn_share import SMALL_REST
+from hubweir.gateway.settings import GatewaySettings
 
 EVENTS = 60  # of 10,000 bytes: a partition holds more than one turn takes
 
 
 @pytest.fixture
 def world() -> World:
-    return World()
+    return World(settings=GatewaySettings(turn_most_bytes=256 * 1024))  # less than a partition here holds
 
 
 @pytest.fixture
