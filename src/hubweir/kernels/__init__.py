@@ -21,6 +21,7 @@ collect_deliveries = pure.collect_deliveries
 count_events = pure.count_events
 crc32c = pure.crc32c
 deliver = pure.deliver
+deliver_batches = pure.deliver_batches
 find_key = pure.find_key
 find_keys = pure.find_keys
 find_offset = pure.find_offset
@@ -39,6 +40,7 @@ event_columns = pure_columns.event_columns
 read_capture_block = pure_columns.read_capture_block
 rows_by_partition = pure_columns.rows_by_partition
 rows_digest = pure_columns.rows_digest
+stored_columns = pure_columns.stored_columns
 
 if _WANTED != "pure":
     try:
@@ -52,6 +54,7 @@ if _WANTED != "pure":
         count_events = _record.count_events
         crc32c = _record.crc32c
         deliver = _amqp.deliver
+        deliver_batches = _amqp.deliver_batches
         find_key = _record.find_key
         find_keys = _keys.find_keys
         find_offset = _record.find_offset
@@ -70,6 +73,7 @@ if _WANTED != "pure":
         read_capture_block = _capture.read_capture_block
         rows_by_partition = _columns.rows_by_partition
         rows_digest = _columns.rows_digest
+        stored_columns = _columns.stored_columns
 
 
 def which() -> Literal["compiled", "pure"]:

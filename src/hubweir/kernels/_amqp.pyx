@@ -14,11 +14,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from hubweir.kernels.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
 from hubweir.kernels.bytes cimport NOWHERE
-from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH
+from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH, STORED_FORMAT
+from hubweir.kernels.crc cimport crc_start
 from hubweir.kernels.frames cimport collect, scan_bytes
 from hubweir.kernels.outgoing cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
 from hubweir.kernels.sections cimport skip_value
 from hubweir.kernels.stored_batch cimport KIND_EVENTS
+from hubweir.kernels.stored_deliveries cimport Load, Place, load_delivery, put_load
 from hubweir.kernels.transfers cimport Frames, begin_frame, name_delivery, put, write_prefix
 
 cdef enum:
@@ -32,11 +34,7 @@ cdef enum:
     GROW = 2
     DAMAGED = 3
 
-cdef struct Place:
-    int64_t batch_at
-    int64_t record_at
-    int64_t ordinal
-
+crc_start()
 
 cdef void put_kept(const uint8_t* data, Event* event, bint named, Frames* frames) noexcept nogil:
     """Append the stored annotations that go out unchanged, as count_kept counted them."""
@@ -154,6 +152,20 @@ def collect_deliveries(frames, int64_t first, int64_t last, rows):
         PyBuffer_Release(&table)
 
 
+cdef int check_call(
+    int64_t size, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle,
+    int64_t delivery_id, int64_t max_frame_size
+) except -1:
+    """Refuse a call of deliver or deliver_batches that breaks the contract."""
+    if batch_at < 0 or batch_at > size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
+        raise refusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
+    if not (0 <= channel <= 0xFFFF and 0 <= handle <= 0xFFFFFFFF and 0 <= delivery_id <= 0xFFFFFFFF):
+        raise refusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
+    if max_frame_size < LEAST_FRAME_SIZE:
+        raise refusal(f"max-frame-size {max_frame_size} is under {LEAST_FRAME_SIZE}")
+    return 0
+
+
 def deliver(
     run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
     bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes,
@@ -162,12 +174,7 @@ def deliver(
     cdef Py_buffer view
     PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
     try:
-        if batch_at < 0 or batch_at > view.len or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
-            raise refusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
-        if not (0 <= channel <= 0xFFFF and 0 <= handle <= 0xFFFFFFFF and 0 <= delivery_id <= 0xFFFFFFFF):
-            raise refusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
-        if max_frame_size < LEAST_FRAME_SIZE:
-            raise refusal(f"max-frame-size {max_frame_size} is under {LEAST_FRAME_SIZE}")
+        check_call(view.len, batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
         return deliver_run(
             <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
             <uint32_t>delivery_id, settled, max_frame_size, max_events, max_frames, max_bytes, out,
@@ -186,7 +193,7 @@ cdef tuple deliver_run(
     cdef Batch batch
     cdef int64_t left = size - place.batch_at
     cdef int status = END
-    write_prefix(&frames, channel, handle, settled)
+    write_prefix(&frames, channel, handle, settled, 0)
     frames.piece = max_frame_size - frames.prefix_size
     frames.events = frames.frames = frames.needed = frames.left = frames.open = 0
     frames.begun = frames.used = PyByteArray_GET_SIZE(out)
@@ -219,3 +226,66 @@ cdef tuple deliver_run(
     if status == STOP:
         return frames.events, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal
     return frames.events, frames.frames, size, 0, 0
+
+
+def deliver_batches(
+    run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_deliveries, int64_t max_frames,
+    int64_t max_bytes, bytearray out not None
+):
+    cdef Py_buffer view
+    PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
+    try:
+        check_call(view.len, batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+        return deliver_stored(
+            <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
+            <uint32_t>delivery_id, settled, max_frame_size, max_events, max_deliveries, max_frames, max_bytes, out,
+        )
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef tuple deliver_stored(
+    const uint8_t* data, int64_t size, Place place, int64_t channel, int64_t handle, uint32_t delivery_id,
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_deliveries, int64_t max_frames,
+    int64_t max_bytes, bytearray out
+):
+    cdef Frames frames
+    cdef Load load
+    cdef int64_t deliveries = 0, count, whole, room
+    write_prefix(&frames, channel, handle, settled, STORED_FORMAT)
+    frames.piece = max_frame_size - frames.prefix_size
+    frames.events = frames.frames = frames.left = frames.open = 0
+    frames.begun = frames.used = frames.capacity = PyByteArray_GET_SIZE(out)
+    try:
+        while place.batch_at < size and frames.events < max_events and deliveries < max_deliveries:
+            room = min(frames.piece, max_bytes - (frames.used - frames.begun) - frames.prefix_size)
+            if deliveries > 0 and room < frames.piece:
+                break
+            if load_delivery(data, size, place, room, max_events - frames.events, &load) == NOWHERE:
+                frames.used = frames.begun
+                raise refusal(f"the run is damaged in the batch at {load.stop.batch_at}")
+            if load.events == 0:  # nothing but batches that are no events
+                place = load.stop
+                break
+            count = (load.size + frames.piece - 1) // frames.piece
+            whole = load.size + count * frames.prefix_size
+            if deliveries > 0 and (
+                frames.frames + count > max_frames or frames.used - frames.begun + whole > max_bytes
+            ):
+                break
+            if whole > frames.capacity - frames.used:
+                frames.capacity = frames.used + max(whole, min(max_bytes, size - place.batch_at) + LEAST_ROOM)
+                frames.out = grow(out, frames.capacity)
+            name_delivery(&frames, delivery_id + <uint32_t>deliveries)
+            frames.left = load.size
+            begin_frame(&frames)
+            put_load(data, size, &place, &load, &frames)
+            frames.events += load.events
+            frames.frames += count
+            deliveries += 1
+    finally:
+        PyByteArray_Resize(out, frames.used)
+    if place.batch_at >= size:
+        return frames.events, deliveries, frames.frames, size, 0, 0
+    return frames.events, deliveries, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal

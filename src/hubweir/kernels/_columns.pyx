@@ -2,7 +2,7 @@
 """Compiled kernels of columns: delivered events to Arrow columns, and Arrow rows to batches.
 
 This page holds the doors: they borrow the buffers, check the call, and raise. The work is done by `nogil noexcept`
-functions on pointers: event_columns.pxd and columns.pxd for what was delivered, arrow.pxd, row_batches.pxd and
+functions on pointers: event_columns.pxd, stored_columns.pxd and columns.pxd for what was delivered, arrow.pxd, row_batches.pxd and
 keys.pxd for what is sent. The twins: pure_columns.py.
 """
 
@@ -14,13 +14,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from hubweir.kernels.arrow cimport Maps, Texts, Value, value_of
 from hubweir.kernels.buffers cimport borrow_table, check_rows, refusal
 from hubweir.kernels.bytes cimport NOWHERE
-from hubweir.kernels.columns cimport Columns, close_columns, open_columns
+from hubweir.kernels.columns cimport Columns, close_columns, has_room, open_columns
 from hubweir.kernels.columns_contract cimport *
-from hubweir.kernels.contract cimport D_LENGTH, D_START, DELIVERY_WIDTH
+from hubweir.kernels.contract cimport BATCH_WIDTH, B_COUNT, B_LENGTH, D_LENGTH, D_START, DELIVERY_WIDTH
 from hubweir.kernels.event_columns cimport columns_of
 from hubweir.kernels.growing cimport Out, close_out, open_out, put
 from hubweir.kernels.keys cimport hash_of
 from hubweir.kernels.row_batches cimport Row, Rows, open_row, put_row, sized, take_row
+from hubweir.kernels.stored_columns cimport stored_rows
 
 cdef enum:
     MOST_LEASES = 16
@@ -151,6 +152,38 @@ def event_columns(
     try:
         columns_of(
             <const uint8_t*>view.buf, <int64_t*>table.buf, &row, last_row, expected, until, &opened, span, &status
+        )
+    finally:
+        close_columns(&opened)
+    return row, span[0], span[1], span[2], status
+
+
+def stored_columns(
+    data, batches, int64_t first_row, int64_t last_row, int64_t expected, int64_t until, int64_t mask, int64_t rows,
+    list columns not None, int64_t most_bytes=MOST_COLUMN_BYTES
+):
+    cdef Lease lease = Lease()
+    cdef Py_buffer* view = lease.borrow(data)
+    cdef Py_buffer* table = lease.borrow_numbers(batches, False)
+    cdef const int64_t* numbers = <const int64_t*>table.buf
+    cdef Columns opened
+    cdef int64_t place, row = first_row, count = table.len // (8 * BATCH_WIDTH), events = 0, size = 0
+    cdef int64_t[4] span
+    cdef int status = COLUMNS_OK
+    span[0] = span[1] = span[2] = -1
+    span[3] = 0
+    for place in range(count):
+        # Of the batches that the rows lie in.
+        if events < last_row and events + numbers[place * BATCH_WIDTH + B_COUNT] > first_row:
+            size += numbers[place * BATCH_WIDTH + B_LENGTH]
+        events += numbers[place * BATCH_WIDTH + B_COUNT]
+    if first_row < 0 or last_row < first_row or events < last_row:
+        raise refusal(f"rows {first_row} to {last_row} do not lie in {count} batches of {events} events")
+    open_columns(columns, mask, rows, most_bytes, last_row - first_row, min(size, <int64_t>MOST_ROOM), &opened)
+    try:
+        status = stored_rows(
+            <const uint8_t*>view.buf, view.len, numbers, count, &row, last_row, expected, until, &opened, span,
+            has_room(&opened, 2 * size, last_row - first_row),
         )
     finally:
         close_columns(&opened)

@@ -70,6 +70,16 @@ or no body section: none.
         Where an annotation stands twice the last one that has its type counts. An empty partition key or publisher is
         none. systemProperties: all other message annotations, then the AMQP properties.
 
+    stored_columns(data, batches, first_row, last_row, expected, until, mask, rows, columns,
+            most_bytes=MOST_COLUMN_BYTES)
+            -> (row, first, last, gap, status)
+        The same of events in stored batches: batches is a table of batch rows (contract.py), of which position,
+        length and count are used, and rows are counted through all of them. The columns are those that event_columns
+        makes of what deliver makes of the batches. The bytes may be a peer's: everything is looked at before it is
+        followed, except checksums. COLUMNS_MALFORMED: the batch or record of row is not sound, its time is none in
+        microseconds, or a section that a column in mask needs is not where the record's header says. A body of one
+        data section that ends the message is taken from there, any other only out of a legal message.
+
     Columns: a list of COLUMN_BUFFERS bytearrays, named by the constants below, all empty at first (rows 0). A kernel
     appends to the buffers of the columns in mask (bit 1 << COLUMN_…) and looks at no others; columns not asked for
     are not even decoded. The same mask for all calls on one list. After a call rows + taken rows are there. Numbers

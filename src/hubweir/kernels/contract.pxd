@@ -2,6 +2,7 @@
 
 cdef enum:
     BATCH_FORMAT = 0x80013700
+    STORED_FORMAT = 0x68576201
     D_DELIVERY_ID = 0
     D_START = 1
     D_LENGTH = 2

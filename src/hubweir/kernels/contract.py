@@ -86,6 +86,21 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         unless max_events is 0.
         Returns how many events and frames, and where to go on; batch_at = len(run) at the end.
 
+    deliver_batches(run, batch_at, record_at, ordinal, channel, handle, delivery_id, settled, max_frame_size,
+            max_events, max_deliveries, max_frames, max_bytes, out)
+            -> (events, deliveries, frames, batch_at, record_at, ordinal)
+        Write transfer frames that carry the stored batches of a run, for a peer that reads these: message format
+        STORED_FORMAT, everything else of the frames as deliver writes it. A delivery is one frame full of batches of
+        events; a batch that does not fit whole begins the next delivery where the frame is half full, else it is cut
+        between two events. One event that is larger than a frame is a delivery of as many as it needs.
+        A batch goes out with what a reader needs and with zeros for everything else: kind, length, count, name block,
+        records, first_index, first_offset and enqueued_time as of its events; of the flags those about the name; no
+        producer block; writer_epoch, nonce, durable_upto and header_crc zero, for the nonce is secret, and so is a
+        checksum of it. payload_crc is of the payload that goes out.
+        Place, max_events, max_frames and max_bytes are as of deliver, except that a delivery which is not the call's
+        first is begun only where a full frame is left of max_bytes; the first is as small as max_bytes wants, but one
+        event at least. max_deliveries: the credit.
+
     find_record(run, batch_at, ordinal) -> int
         Position in run of that record of the batch; -1 when the batch has fewer.
 
@@ -112,6 +127,8 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 from __future__ import annotations
 
 BATCH_FORMAT = 0x80013700
+# A delivery of stored batches, to a reader that asked for them: their magic number, whose last octet is a version.
+STORED_FORMAT = 0x68576201
 
 # A delivery row, as the engine reports deliveries and ingest takes them.
 D_DELIVERY_ID, D_START, D_LENGTH, D_SETTLED, D_FORMAT = range(5)

@@ -61,7 +61,7 @@ def deliver(
 ) -> tuple[int, int, int, int, int]:
     """Write transfer frames for the events of a run; see contract.py."""
     view = memoryview(run)
-    _check_call(len(view), batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+    check_call(len(view), batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
     begun, events, frames = len(out), 0, 0
     try:
         while batch_at < len(view):
@@ -70,15 +70,13 @@ def deliver(
             at = record_at or batch.records
             while batch.kind == KIND_EVENTS and ordinal < batch.count:
                 message = _message(view, batch, at, ordinal, name, inserted)
-                prefix = _prefix(channel, handle, (delivery_id + events) % 2**32, settled)
-                piece = max_frame_size - len(prefix)
-                count = max(1, -(-len(message) // piece))
+                prefix = prefix_of(channel, handle, (delivery_id + events) % 2**32, settled, 0)
+                count = max(1, -(-len(message) // (max_frame_size - len(prefix))))
                 size = len(message) + count * len(prefix)
                 over = frames + count > max_frames or len(out) - begun + size > max_bytes
                 if events >= max_events or (events and over):
                     return events, frames, batch_at, at if ordinal else 0, ordinal
-                for index in range(count):
-                    out += _frame(prefix, message[index * piece : (index + 1) * piece], index < count - 1)
+                out += frames_of(prefix, message, max_frame_size)
                 events, frames = events + 1, frames + count
                 at, ordinal = record_end(view, at, batch), ordinal + 1
             batch_at, record_at, ordinal = batch.end, 0, 0
@@ -88,7 +86,7 @@ def deliver(
     return events, frames, len(view), 0, 0
 
 
-def _check_call(
+def check_call(
     size: int, batch_at: int, record_at: int, ordinal: int, channel: int, handle: int, delivery_id: int, frame: int
 ) -> None:
     if not 0 <= batch_at <= size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
@@ -113,8 +111,8 @@ def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name, 
     end = record_end(data, at, batch)
     start = at + RECORD_HEADER_SIZE
     header = _header(data, at, end)
-    own = _section(data, at, AT_DELIVERY_ANNOTATIONS, DELIVERY_ANNOTATIONS, end)
-    stored = _section(data, at, AT_MESSAGE_ANNOTATIONS, MESSAGE_ANNOTATIONS, end)
+    own = section_at(data, at, AT_DELIVERY_ANNOTATIONS, DELIVERY_ANNOTATIONS, end)
+    stored = section_at(data, at, AT_MESSAGE_ANNOTATIONS, MESSAGE_ANNOTATIONS, end)
     sequence_number = (batch.first_index + ordinal) & MASK_64
     offset = (batch.first_offset + at - batch.records) & MASK_64
     entries = [
@@ -140,7 +138,7 @@ def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name, 
     return front + _annotations(entries) + rest + data[start:end]
 
 
-def _section(data: memoryview, record: int, field: int, code: int, end: int) -> Section | None:
+def section_at(data: memoryview, record: int, field: int, code: int, end: int) -> Section | None:
     """Return the section whose position stands in a field of the record header."""
     position = int.from_bytes(data[record + field : record + field + 4], "big")
     if position == ABSENT:
@@ -189,13 +187,21 @@ def _string(text: bytes) -> bytes:
     return (pack(">BB", 0xA1, len(text)) if len(text) <= 0xFF else pack(">BI", 0xB1, len(text))) + text
 
 
-def _prefix(channel: int, handle: int, delivery_id: int, settled: bool) -> bytes:
+def prefix_of(channel: int, handle: int, delivery_id: int, settled: bool, message_format: int) -> bytes:
     """Return a frame's header and transfer performative, with size 0 and more=false."""
     fields = pack(">BB", 0x52, handle) if handle <= 0xFF else pack(">BI", 0x70, handle)
     fields += pack(">BIBBI", 0x70, delivery_id, 0xA0, 4, delivery_id)
-    # message-format 0, settled, more, rcv-settle-mode and state null, then resume, aborted and batchable false.
-    fields += b"\x43" + (b"\x41" if settled else b"\x42") + b"\x42\x40\x40\x42\x42\x42"
+    fields += pack(">BI", 0x70, message_format) if message_format else b"\x43"
+    # settled, more, rcv-settle-mode and state null, then resume, aborted and batchable false.
+    fields += (b"\x41" if settled else b"\x42") + b"\x42\x40\x40\x42\x42\x42"
     return pack(">IBBH", 0, 2, 0, channel) + b"\x00\x53\x14\xc0" + pack(">BB", len(fields) + 1, 11) + fields
+
+
+def frames_of(prefix: bytes, payload: bytes, max_frame_size: int) -> bytes:
+    """Return the transfer frames of one delivery, which all repeat the prefix."""
+    piece = max_frame_size - len(prefix)
+    parts = [payload[at : at + piece] for at in range(0, len(payload), piece)] or [b""]
+    return b"".join(_frame(prefix, part, index < len(parts) - 1) for index, part in enumerate(parts))
 
 
 def _frame(prefix: bytes, payload: bytes, more: bool) -> bytes:

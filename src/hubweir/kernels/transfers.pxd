@@ -18,7 +18,8 @@ cdef struct Frames:
     int64_t left           # bytes of the message that stand in frames not begun yet
     int64_t open           # bytes that the current frame still takes
     int prefix_size
-    uint8_t prefix[48]     # header and performative of the current delivery's frames
+    int id_at              # where in the prefix the delivery's id stands; its tag stands behind it
+    uint8_t prefix[52]     # header and performative of the current delivery's frames
 
 
 cdef inline void begin_frame(Frames* frames) noexcept nogil:
@@ -45,7 +46,9 @@ cdef inline void put(Frames* frames, const uint8_t* source, int64_t size) noexce
     frames.open -= size
 
 
-cdef inline void write_prefix(Frames* frames, int64_t channel, int64_t handle, bint settled) noexcept nogil:
+cdef inline void write_prefix(
+    Frames* frames, int64_t channel, int64_t handle, bint settled, uint32_t message_format
+) noexcept nogil:
     """Prepare what all frames of the call share; the size, the delivery's id and tag, and `more` are filled in later."""
     cdef uint8_t* to = frames.prefix
     cdef int at = 14
@@ -62,15 +65,24 @@ cdef inline void write_prefix(Frames* frames, int64_t channel, int64_t handle, b
         to[at] = 0x70
         store32(to + at + 1, <uint32_t>handle)
         at += 5
-    # The delivery's id, its tag (4 bytes), message-format 0, settled, more, rcv-settle-mode and state null, then
-    # resume, aborted and batchable false.
-    memcpy(to + at, b"\x70....\xa0\x04....\x43\x42\x42\x40\x40\x42\x42\x42", 19)
+    frames.id_at = at + 1
+    memcpy(to + at, b"\x70....\xa0\x04....", 11)  # the delivery's id, and its tag of 4 bytes
+    at += 11
+    if message_format == 0:
+        to[at] = 0x43
+        at += 1
+    else:
+        to[at] = 0x70
+        store32(to + at + 1, message_format)
+        at += 5
+    # settled, more, rcv-settle-mode and state null, then resume, aborted and batchable false.
+    memcpy(to + at, b"\x42\x42\x40\x40\x42\x42\x42", 7)
     if settled:
-        to[at + 12] = 0x41
-    frames.prefix_size = at + 19
+        to[at] = 0x41
+    frames.prefix_size = at + 7
     to[12] = <uint8_t>(frames.prefix_size - 13)
 
 
 cdef inline void name_delivery(Frames* frames, uint32_t delivery_id) noexcept nogil:
-    store32(frames.prefix + frames.prefix_size - 18, delivery_id)
-    store32(frames.prefix + frames.prefix_size - 12, delivery_id)
+    store32(frames.prefix + frames.id_at, delivery_id)
+    store32(frames.prefix + frames.id_at + 6, delivery_id)

@@ -24,6 +24,8 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_OK,
     ROWS_OK,
 )
+from hubweir.kernels.contract import B_COUNT, BATCH_WIDTH
+from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests import rich_bytes as rich
 
@@ -120,21 +122,42 @@ def test_event_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> N
     for _ in range(3):
         expected, until = rng.choice([-1, 0, 5, 6, 2**40]), rng.choice([-1, -1, 6, 2**50])
         answer, (_, columns) = agreed(
-            compiled_columns,
-            "event_columns",
-            data,
-            rows,
-            row,
-            count,
-            expected,
-            until,
-            mask,
-            held,
-            columns,
+            compiled_columns, "event_columns", data, rows, row, count, expected, until, mask, held, columns,
             rng.choice([2**31 - 1, 9000, 20000]),
-        )
+        )  # fmt: skip
         held += answer[0] - row
         row = min(count, answer[0] + (answer[-1] == COLUMNS_MALFORMED))
+
+
+@MANY
+@given(seed=SEEDS)
+def test_stored_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> None:
+    rng = Random(seed)
+    run, batches = run_of_batches(rng), legal.table(6, BATCH_WIDTH)
+    found = pure.scan_batches(checked(run), 0, len(run), 0, batches)[0]
+    del batches[found * BATCH_WIDTH :]
+    events = sum(batches[B_COUNT::BATCH_WIDTH])
+    if rng.random() < 0.3:
+        run = legal.mutated(rng, run)
+    mask, columns, held, row = rng.choice([ALL_COLUMNS, ALL_COLUMNS, rng.randrange(256)]), rich.empty_columns(), 0, 0
+    for _ in range(3):
+        answer, (_, columns) = agreed(
+            compiled_columns, "stored_columns", run, batches, row, rng.choice([events, events, row]),
+            rng.choice([-1, 0, 12, 2**40]), rng.choice([-1, -1, 13, 2**50]), mask, held, columns,
+            rng.choice([2**31 - 1, 9000, 20000]),
+        )  # fmt: skip
+        held += answer[0] - row
+        row = min(events, answer[0] + (answer[-1] == COLUMNS_MALFORMED))
+
+
+def checked(run: bytes) -> bytes:
+    """The same batches with checksums of their payloads."""
+    sound, at = bytearray(run), 0
+    while at < len(run):
+        length = int.from_bytes(run[at + 8 : at + 12])
+        sound[at + 24 : at + 28] = pure.crc32c(run[at + HEADER_SIZE : at + length], CRC_SEED).to_bytes(4)
+        at += length
+    return bytes(sound)
 
 
 @MANY
@@ -215,6 +238,9 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled_columns: Sim
         ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, none[1:]),
         ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, none, 2**31),
         ("event_columns", b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, none, -1),
+        ("stored_columns", run, array("q", [0] * BATCH_WIDTH), 0, 1, -1, -1, ALL_COLUMNS, 0, none),
+        ("stored_columns", run, legal.table(0, BATCH_WIDTH), 1, 0, -1, -1, ALL_COLUMNS, 0, none),
+        ("stored_columns", run, legal.table(0, BATCH_WIDTH), -1, 0, -1, -1, ALL_COLUMNS, 0, none),
         ("read_capture_block", b"1234", 3, 2, 1, 0, 1, ALL_COLUMNS, 0, none),
         ("read_capture_block", b"1234", 0, 5, 1, 0, 1, ALL_COLUMNS, 0, none),
         ("capture_block", run, len(run) + 1, 0, 0, 1, 1, -1, bytearray(b"x")),

@@ -166,6 +166,26 @@ def test_deliver_and_the_walks_over_a_run_agree(compiled: SimpleNamespace, seed:
     agreed(compiled, "scan_batches", run, 0, len(run), 0, legal.table(3, BATCH_WIDTH))
 
 
+@MANY
+@given(seed=SEEDS)
+def test_deliver_batches_agrees(compiled: SimpleNamespace, seed: int) -> None:
+    rng = Random(seed)
+    run = run_of_batches(rng) * rng.choice([1, 1, 2])
+    if rng.random() < 0.5:
+        run = legal.mutated(rng, run)
+    place, max_frame_size = (0, 0, 0), rng.choice([512, 600, 900, 65536])
+    for _ in range(30):
+        result, _ = agreed(
+            compiled, "deliver_batches", run, *place, rng.choice([0, 0xFFFF]), rng.choice([0, 255, 256, 2**32 - 1]),
+            rng.choice([0, 2**32 - 1]), rng.random() < 0.5, max_frame_size, rng.choice([0, 1, 2, 100]),
+            rng.choice([0, 1, 2, 100]), rng.choice([0, 1, 5, 100]), rng.choice([0, 300, 2000, 10**7]),
+            bytearray(b"before"),
+        )  # fmt: skip
+        if result == "refused" or result[3] == len(run):
+            break
+        place = result[3:]
+
+
 @settings(MANY, max_examples=150)
 @given(seed=SEEDS)
 def test_scan_batches_agrees(compiled: SimpleNamespace, seed: int) -> None:
@@ -232,6 +252,7 @@ def test_noise_is_judged_alike(compiled: SimpleNamespace, noise: bytes) -> None:
     agreed(compiled, "scan_frames", noise, 0, len(noise), 512, legal.table(4, FRAME_WIDTH))
     agreed(compiled, "scan_batches", noise, 0, len(noise), 1, legal.table(2, BATCH_WIDTH))
     agreed(compiled, "deliver", noise, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, 9999, bytearray())
+    agreed(compiled, "deliver_batches", noise, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, 9, 9999, bytearray())
     agreed(compiled, "crc32c", noise, 5)
 
 
@@ -263,6 +284,9 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled: SimpleNames
         ("deliver", run, 0, 0, 1, 0, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
         ("deliver", run, 0, 0, 0, 65536, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
         ("deliver", run, 0, 0, 0, 0, 0, 0, False, 511, 1, 1, 99, bytearray(b"x")),
+        ("deliver_batches", run, 81, 0, 0, 0, 0, 0, False, 512, 1, 1, 1, 99, bytearray(b"x")),
+        ("deliver_batches", run, 0, 0, 0, 0, 2**32, 0, False, 512, 1, 1, 1, 99, bytearray(b"x")),
+        ("deliver_batches", run[:-1], 0, 0, 0, 0, 0, 0, False, 512, 1, 1, 1, 99, bytearray(b"x")),
         ("deliver", run[:-1], 0, 0, 0, 0, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
     ]
     for call in calls:
