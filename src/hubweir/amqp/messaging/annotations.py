@@ -38,12 +38,15 @@ PRODUCER_SEQUENCE_NUMBER: Final = Symbol("com.microsoft:producer-sequence-number
 # docs/on_the_wire.md
 PRODUCER_ROUND: Final = Symbol("hubweir:producer-round")
 PRODUCER_DIGEST: Final = Symbol("hubweir:producer-digest")
+# Ours, with the capability STORED_BATCHES: how many events the receiver wants in all.
+EVENT_LIMIT: Final = Symbol("hubweir:event-limit")
 
 # Capabilities that a link offers and desires.
 ENABLE_RECEIVER_RUNTIME_METRIC: Final = Symbol("com.microsoft:enable-receiver-runtime-metric")
 GEOREPLICATION: Final = Symbol("com.microsoft:georeplication")
 IDEMPOTENT_PRODUCER: Final = Symbol("com.microsoft:idempotent-producer")
 RESUMING_PRODUCER: Final = Symbol("hubweir:resuming-producer")
+STORED_BATCHES: Final = Symbol("hubweir:stored-batches")
 
 # The filter of a source that says where to start reading, and the three descriptors its value comes with.
 SELECTOR_FILTER: Final = Symbol("apache.org:selector-filter:string")
@@ -87,4 +90,5 @@ LINK_PROPERTIES: Final = (
     Annotation(PRODUCER_SEQUENCE_NUMBER, AmqpType.INT, "number of the transfer's first event, from 1"),
     Annotation(PRODUCER_ROUND, AmqpType.LONG, "ours: which round of its work a sink repeats or begins, from 0"),
     Annotation(PRODUCER_DIGEST, AmqpType.LONG, "ours: the sink's digest of its rows of the round up to here"),
+    Annotation(EVENT_LIMIT, AmqpType.LONG, "ours: how many events a reader of stored batches wants in all"),
 )

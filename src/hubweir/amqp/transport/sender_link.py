@@ -15,7 +15,7 @@ from hubweir.amqp.transport.frame import cut_frames, split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
-from hubweir.kernels import deliver
+from hubweir.kernels import deliver, deliver_batches
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
     from hubweir.amqp.transport.session import Session
@@ -146,15 +146,31 @@ class SenderLink(Link):
             delivery_annotations,
         )  # fmt: skip
         size = len(out) - start
-        session.next_delivery_id(written)
-        if written:
-            self._count(first_id, written, settled=settled)
-        if frames > window:
-            cut = cut_frames(out, start, window)
-            session.held.add_all(self, out[cut:], frames - window)
-            del out[cut:]
-        session.window.sent(min(frames, window))
+        self._started(first_id, written, frames, start, settled=settled)
         return Progress(written, size, RunCursor(batch_at, record_at, ordinal), first_id)
+
+    def send_batches(
+        self, run: bytes | bytearray | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int
+    ) -> Progress:
+        """The same for a receiver that takes stored batches (docs/stored-batches.md): each delivery, and so each
+        credit, is one frame full of events, or one event that needs more frames.
+        """
+        session = self.session
+        deliveries = self.sendable
+        first_id = session.next_delivery_id(0)
+        if deliveries <= 0 or max_events <= 0:
+            return Progress(0, 0, cursor, first_id)
+        out = session.connection.out
+        start = len(out)
+        settled = self.presettled
+        events, written, frames, batch_at, record_at, ordinal = deliver_batches(
+            run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
+            settled, session.connection.outgoing_frame_limit, max_events, deliveries, session.window.remote_window,
+            max_bytes, out,
+        )  # fmt: skip
+        size = len(out) - start
+        self._started(first_id, written, frames, start, settled=settled)
+        return Progress(events, size, RunCursor(batch_at, record_at, ordinal), first_id)
 
     def drained(self) -> None:
         """Give the rest of the credit back: the answer to drain, once nothing is left to send."""
@@ -180,6 +196,19 @@ class SenderLink(Link):
         self.session.held.drop(self)
         self.session.settlement.sent.forget(self)
         self.unsettled_count = 0
+
+    def _started(self, first_id: int, deliveries: int, frames: int, start: int, *, settled: bool) -> None:
+        """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
+        session, window = self.session, self.session.window.remote_window
+        session.next_delivery_id(deliveries)
+        if deliveries:
+            self._count(first_id, deliveries, settled=settled)
+        if frames > window:
+            out = session.connection.out
+            cut = cut_frames(out, start, window)
+            session.held.add_all(self, out[cut:], frames - window)
+            del out[cut:]
+        session.window.sent(min(frames, window))
 
     def _count(self, first_id: int, deliveries: int, *, settled: bool) -> None:
         self._credit.spend(deliveries)

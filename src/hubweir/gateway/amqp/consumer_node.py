@@ -1,29 +1,19 @@
 """Links that read one partition through a consumer group.
 
 A reader is opened at the partition's broker, then read one run at a time as long as there is credit; the kernel writes
-transfer frames straight from the run. What credit, the session's window or the transport do not take is kept as run and
-cursor, one run a link and not for long: a run that nothing is sent from is dropped, and read again from where it
-stopped. How much goes out in one turn is shared by the links of a connection (turn_share.py). Deliveries go out
-settled, unless the receiver settles second: then its disposition is answered and has no other effect. (Event Hubs has
-no redelivery.) The end of the link frees the reader at once. A receiver that desires runtime metrics is told with every
-delivery how far the partition reaches: the owner is asked before each send.
+transfer frames straight from the run, an event in each delivery or stored batches (outgoing_events.py). What credit,
+the session's window or the transport do not take is kept as run and cursor, one run a link and not for long: a run that
+nothing is sent from is dropped, and read again from where it stopped. How much goes out in one turn is shared by the
+links of a connection (turn_share.py). Deliveries go out settled, unless the receiver settles second: then its
+disposition is answered and has no other effect. (Event Hubs has no redelivery.) The end of the link frees the reader at
+once. A receiver that desires runtime metrics is told with every delivery how far the partition reaches: the owner is
+asked before each send.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from hubweir.amqp.messaging.annotations import (
-    ENABLE_RECEIVER_RUNTIME_METRIC,
-    EPOCH,
-    RECEIVER_NAME,
-    SELECTOR_FILTER,
-    SELECTOR_FILTER_DESCRIPTORS,
-    TRACKING_ID,
-)
-from hubweir.amqp.messaging.terminus import Source
+from hubweir.amqp.messaging.annotations import TRACKING_ID
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
-from hubweir.amqp.types.values import Described
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands import (
     Answer,
@@ -38,18 +28,17 @@ from hubweir.broker.commands import (
     ReadEvents,
     Refusal,
 )
-from hubweir.errors import INTERNAL_ERROR, INVALID_FIELD, ServiceError
+from hubweir.errors import INTERNAL_ERROR, ServiceError
 from hubweir.event_hub.availability import check_may_receive
-from hubweir.event_hub.event_position import EARLIEST, EventPosition, parse_selector
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
+from hubweir.gateway.amqp.outgoing_events import outgoing_events
+from hubweir.gateway.amqp.reader_attach import read_filter, read_owner_level
 from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
-from hubweir.gateway.amqp.runtime_metrics import encode_metrics, wants_metrics
+from hubweir.gateway.amqp.runtime_metrics import encode_metrics
 from hubweir.gateway.directory import Place
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.namespace.rights import Rights
-
-RECEIVER_NAME_LIMIT = 256
 
 
 class ConsumerNode(Node):
@@ -75,7 +64,7 @@ class ConsumerNode(Node):
         self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
         self._held_is_fresh = False
         self._again_from: int | None = None  # of the first event that was read, and dropped unsent
-        self._wants_metrics = wants_metrics(link)
+        self._outgoing = outgoing_events(link)
         self._metrics = b""  # for the next send only
         self._is_asking = False
         self._is_reading = False
@@ -126,7 +115,7 @@ class ConsumerNode(Node):
         return self._held is not None
 
     def is_idle(self) -> bool:
-        return self.link.credit == 0
+        return self._outgoing.wanted == 0
 
     def catalog_changed(self) -> None:
         entry = self.host.gateway.namespace.find_hub(self._place.hub)
@@ -162,7 +151,7 @@ class ConsumerNode(Node):
                 return
             self._reader_id = answer.reader_id
             properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
-            offered = (ENABLE_RECEIVER_RUNTIME_METRIC,) if self._wants_metrics else None
+            offered = self._outgoing.offered
             self.link.accept(source=self._source, properties=properties, offered_capabilities=offered)
             self.host.authorized()
             self._pump()
@@ -197,29 +186,26 @@ class ConsumerNode(Node):
             self.host.share.wait(self)
             return False
         if self._held is not None:
-            if self._wants_metrics and not self._metrics and self.link.credit > 0:
+            if self._outgoing.wants_metrics and not self._metrics and self._outgoing.wanted > 0:
                 return self._ask_metrics()
             return self._send(self._held)
         if self._is_reading:
             return False
-        if self.link.credit <= 0:
+        if self._outgoing.wanted <= 0:
             self._answer_drain()
             return False
         return self._read()
 
     def _send(self, run: bytes | memoryview) -> bool:
-        if self.link.credit <= 0:
+        wanted = self._outgoing.wanted
+        if wanted <= 0:
             self._answer_drain()
             return False
-        allowed = self._pacer.allowed(self.link.credit, self._left, len(run) - self._cursor.batch_at)
+        allowed = self._pacer.allowed(wanted, self._left, len(run) - self._cursor.batch_at)
         if not allowed:
             return False
-        progress = self.link.send_run(
-            run,
-            self._cursor,
-            max_events=allowed,
-            max_bytes=self.host.share.left_bytes,
-            delivery_annotations=self._metrics,
+        progress = self._outgoing.send(
+            run, self._cursor, max_events=allowed, max_bytes=self.host.share.left_bytes, metrics=self._metrics
         )
         self._metrics = b""
         self._pacer.sent(progress.events, progress.bytes)
@@ -298,40 +284,6 @@ class ConsumerNode(Node):
 
     def _fail(self, symbol: str, text: str) -> None:
         self.host.detach_symbol(self, symbol, text, entity=self._place.hub)
-
-
-def read_filter(link: SenderLink) -> tuple[EventPosition, Source]:
-    """Where the receiver wants to start, and its source as it is answered: without filters that mean nothing here.
-
-    Raises ServiceError INVALID_FIELD or ARGUMENT_ERROR (event_position.parse_selector).
-    """
-    source = link.source or Source()
-    if not source.filter:
-        return EARLIEST, source
-    wanted = source.filter.get(SELECTOR_FILTER)
-    if wanted is None:
-        return EARLIEST, replace(source, filter=None)
-    text = wanted
-    if isinstance(wanted, Described):
-        if wanted.descriptor not in SELECTOR_FILTER_DESCRIPTORS:
-            raise ServiceError(INVALID_FIELD, f"The filter {SELECTOR_FILTER} has an unknown descriptor.")
-        text = wanted.value
-    if not isinstance(text, str):
-        raise ServiceError(INVALID_FIELD, f"The filter {SELECTOR_FILTER} holds no string.")
-    return parse_selector(text), replace(source, filter={SELECTOR_FILTER: wanted})
-
-
-def read_owner_level(link: SenderLink) -> tuple[int | None, str | None]:
-    """The epoch and the name that the receiver gave, each None when absent; ServiceError when it is no such value."""
-    properties = attach_properties(link)
-    epoch = properties.get(EPOCH)
-    if epoch is not None and (not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch < 2**63):
-        raise ServiceError(INVALID_FIELD, f"The property {EPOCH} must be an integer from 0 on.")
-    name = properties.get(RECEIVER_NAME)
-    if name is not None and (not isinstance(name, str) or len(name) > RECEIVER_NAME_LIMIT):
-        text = f"The property {RECEIVER_NAME} must be a string of at most {RECEIVER_NAME_LIMIT} characters."
-        raise ServiceError(INVALID_FIELD, text)
-    return (None if epoch is None else int(epoch)), name
 
 
 def _reason(answer: Answer) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from hubweir.amqp.transport.link import Link
 from hubweir.testing.frames import BEGIN, OPEN, SEND_LINK, frame, raw, transfer
 
 
-def ready() -> tuple[Connection, FrameReader]:
+def ready(role: Role = Role.SERVER) -> tuple[Connection, FrameReader]:
     connection = Connection(Role.SERVER, EndpointSettings("server"))
     connection.step(ConnectionStep.RECEIVE_HEADER)
     connection.step(ConnectionStep.SEND_HEADER)
@@ -20,12 +20,14 @@ def ready() -> tuple[Connection, FrameReader]:
     link: Link = connection.sessions[0].links[0]
     link.accept(max_message_size=1 << 20)
     connection.report.take()
+    connection.role = role  # a reader looks at it with each read
     return connection, reader
 
 
+@pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("piece", [1, 3, 4, 5, 8, 9, 100, 4_000, 70_000])
-def test_frames_cut_anywhere_are_whole_again(piece: int) -> None:
-    connection, reader = ready()
+def test_frames_cut_anywhere_are_whole_again(piece: int, role: Role) -> None:
+    connection, reader = ready(role)
     data = b"".join(transfer(number, b"x" * (number * 977 % 9_000)) for number in range(40)) + raw(b"")
     seen = 0
     for start in range(0, len(data), piece):
@@ -58,3 +60,23 @@ def test_the_start_of_a_frame_waits_without_holding_the_read() -> None:
     buffer += b"resized: nothing points into it"
     reader.feed(memoryview(whole[10:]))
     assert len(connection.report.take()) == 1
+
+
+def test_a_client_may_keep_a_read_that_completes_a_frame_and_gets_one_event_for_it() -> None:
+    connection, reader = ready(Role.CLIENT)
+    frames = b"".join(transfer(number, b"x" * 100, settled=True) for number in range(10))
+    reader.feed(memoryview(frames[:50]))
+    buffer = bytearray(frames[50:])
+    reader.feed(memoryview(buffer))
+    (event,) = connection.report.take()
+    assert isinstance(event, DeliveriesReceived)
+    assert event.count == 10
+    assert event.data.obj == frames
+    assert isinstance(event.data.obj, bytes)
+    # What does not complete it is only put behind it.
+    reader.feed(memoryview(frames[:50]))
+    reader.feed(memoryview(frames[50:60]))
+    assert not connection.report.take()
+    reader.feed(memoryview(frames[60:]))
+    (event,) = connection.report.take()
+    assert isinstance(event, DeliveriesReceived) and event.count == 10

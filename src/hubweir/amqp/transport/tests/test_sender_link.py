@@ -13,6 +13,7 @@ from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
 from hubweir.kernels import ingest
+from hubweir.kernels.contract import STORED_FORMAT
 from hubweir.messaging_store.record import begin_batch, complete_run, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
 from hubweir.testing.frames import BEGIN, RECEIVE_LINK, frame, written
@@ -204,6 +205,53 @@ def test_the_byte_budget_bounds_a_run_but_never_below_one_event() -> None:
     take(side, flow(10))
     assert down(side).send_run(run, RunCursor(), max_events=10, max_bytes=3_500).events == 3
     assert down(side).send_run(run, RunCursor(), max_events=10, max_bytes=1).events == 1
+
+
+def test_a_credit_of_batches_is_a_delivery_however_many_events_it_holds() -> None:
+    run = a_run(*(b"x" * 1_000 for _ in range(200)))
+    side = served(attach=DOWN)
+    take(side, flow(3))
+    link = down(side)
+    first = link.send_batches(run, RunCursor(), max_events=10, max_bytes=1 << 20)
+    assert (first.events, first.first_id, link.credit) == (10, 0, 2)
+    assert first.bytes == len(side.drain())
+    second = link.send_batches(run, first.cursor, max_events=1_000, max_bytes=1 << 20)
+    assert 110 < second.events < 130  # two frames
+    assert (second.first_id, link.credit) == (1, 0)
+    assert [(part.delivery_id, part.message_format) for part in transfers(side.drain())] == [
+        (1, STORED_FORMAT),
+        (2, STORED_FORMAT),
+    ]
+    assert link.send_batches(run, second.cursor, max_events=1_000, max_bytes=1 << 20).events == 0
+    take(side, flow(9, seen=3, frames=4))
+    assert link.send_batches(run, second.cursor, max_events=0, max_bytes=1 << 20).events == 0
+    third = link.send_batches(run, second.cursor, max_events=1_000, max_bytes=1 << 20)
+    assert (first.events + second.events + third.events, third.cursor.batch_at) == (200, len(run))
+
+
+def test_batches_stop_at_the_window_and_an_event_larger_than_it_is_held_back() -> None:
+    run = a_run(b"x" * 200_000, b"last")
+    side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=2))
+    take(side, flow(10, window=2))
+    link = down(side)
+    first = link.send_batches(run, RunCursor(), max_events=10, max_bytes=1 << 20)
+    assert (first.events, len(transfers(side.drain())), link.held_back) == (1, 2, True)
+    assert link.send_batches(run, first.cursor, max_events=10, max_bytes=1 << 20).events == 0
+    begun = len(side.written)
+    take(side, flow(9, seen=1, window=50, frames=3))
+    assert len(transfers(side.written[begun:])) == 2
+    assert link.send_batches(run, first.cursor, max_events=10, max_bytes=1 << 20).events == 1
+
+
+def test_batches_for_a_second_settler_wait_for_it() -> None:
+    side = served(attach=replace(DOWN, rcv_settle_mode=1))
+    take(side, flow(10))
+    link = down(side)
+    link.send_batches(a_run(b"one", b"two"), RunCursor(), max_events=2, max_bytes=1 << 20)
+    assert [part.settled for part in transfers(side.drain())] == [False]
+    assert link.unsettled_count == 1
+    take(side, frame(Disposition(role=True, first=0, settled=True, state=Accepted())))
+    assert link.unsettled_count == 0
 
 
 def test_drain_advances_the_count_and_answers_with_no_credit() -> None:

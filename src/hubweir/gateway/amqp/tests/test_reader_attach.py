@@ -1,0 +1,81 @@
+"""What a receiver's attach says about its reader, as far as the links themselves do not show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.amqp.messaging.annotations import EPOCH, EVENT_LIMIT, RECEIVER_NAME, STORED_BATCHES
+from hubweir.amqp.messaging.terminus import Source
+from hubweir.amqp.transport.performatives import Attach
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.types.values import Long, Symbol
+from hubweir.errors import ServiceError
+from hubweir.gateway.amqp.reader_attach import (
+    RECEIVER_NAME_LIMIT,
+    read_event_limit,
+    read_filter,
+    read_owner_level,
+    takes_batches,
+)
+from hubweir.gateway.amqp.tests.world import Peer, World
+
+PARTITION = "hub/ConsumerGroups/$Default/Partitions/0"
+
+
+@pytest.fixture(scope="module")
+def peer() -> Peer:
+    return World().trusted_peer()
+
+
+def asked(
+    peer: Peer,
+    *,
+    properties: dict[Symbol, object] | None = None,
+    desired: tuple[Symbol, ...] | None = None,
+    max_message_size: int | None = None,
+) -> SenderLink:
+    """A link that a receiver asks for, as the service sees it before it answers."""
+    session = peer.session()
+    attach = Attach(
+        name="reader",
+        handle=0,
+        role=True,
+        source=Source(address=PARTITION),
+        properties=properties,
+        desired_capabilities=desired,
+        max_message_size=max_message_size,
+    )
+    return SenderLink(session, None, attach)
+
+
+def test_stored_batches_go_to_who_desires_them_and_takes_deliveries_of_any_size(peer: Peer) -> None:
+    other = Symbol("hubweir:something-else")
+    assert takes_batches(asked(peer, desired=(other, STORED_BATCHES)))
+    assert takes_batches(asked(peer, desired=(STORED_BATCHES,), max_message_size=0))  # no limit (part 2, section 2.7.3)
+    assert not takes_batches(asked(peer, desired=(STORED_BATCHES,), max_message_size=1 << 20))
+    assert not takes_batches(asked(peer, desired=(other,)))
+    assert not takes_batches(asked(peer))
+
+
+def test_a_limit_an_epoch_and_a_name_are_read(peer: Peer) -> None:
+    link = asked(peer, properties={EVENT_LIMIT: Long(7), EPOCH: Long(0), RECEIVER_NAME: "me"})
+    assert read_event_limit(link) == 7
+    assert read_owner_level(link) == (0, "me")
+    assert read_event_limit(asked(peer)) is None
+    assert read_owner_level(asked(peer)) == (None, None)
+    assert read_filter(asked(peer))[1] == Source(address=PARTITION)
+
+
+@pytest.mark.parametrize("value", ["7", -1, True, 2**63, 1.5])
+@pytest.mark.parametrize("name", [EVENT_LIMIT, EPOCH])
+def test_what_is_no_such_number_is_refused(peer: Peer, name: Symbol, value: object) -> None:
+    link = asked(peer, properties={name: value})
+    with pytest.raises(ServiceError, match=str(name)):
+        read_event_limit(link)
+        read_owner_level(link)
+
+
+@pytest.mark.parametrize("name", [5, "n" * (RECEIVER_NAME_LIMIT + 1)])
+def test_a_name_that_is_none_is_refused(peer: Peer, name: object) -> None:
+    with pytest.raises(ServiceError, match=RECEIVER_NAME):
+        read_owner_level(asked(peer, properties={RECEIVER_NAME: name}))
