@@ -148,10 +148,17 @@ class BlockingEventHubClient:
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
         limit: int | None = None,
+        stored_batches: bool = False,
     ) -> BlockingReceiver:
         """Reads one partition from position on; see EventHubClient.receiver."""
         made = self._client.receiver(
-            partition_id, group=group, position=position, epoch=epoch, credit=credit, limit=limit
+            partition_id,
+            group=group,
+            position=position,
+            epoch=epoch,
+            credit=credit,
+            limit=limit,
+            stored_batches=stored_batches,
         )
         return BlockingReceiver(self._thread, made)
 

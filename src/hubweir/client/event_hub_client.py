@@ -119,9 +119,11 @@ class EventHubClient:
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
         limit: int | None = None,
+        stored_batches: bool = False,
     ) -> ResumingReceiver:
         """Reads one partition from position on. epoch: owner level of an exclusive reader, or None. limit: how many
-        events are wanted in all, None for no end; no more than these are ever under way.
+        events are wanted in all, None for no end; no more than these are ever under way. stored_batches: have them
+        come as they are stored where the service can, for who makes Arrow columns of them (Receiver says more).
         """
         return ResumingReceiver(
             self._connection,
@@ -132,6 +134,7 @@ class EventHubClient:
             epoch=epoch,
             credit=credit,
             limit=limit,
+            stored_batches=stored_batches,
         )
 
     async def describe(self) -> HubInfo:

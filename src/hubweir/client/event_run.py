@@ -1,8 +1,8 @@
 """What a receiver gives: many events at once, as columns over the bytes they came in.
 
 No object is made per event until somebody asks for one. The columns are integers found by a kernel
-(kernels/contract.py, open_events) when one of them is first wanted: who gives `data` to another kernel does not pay for
-them. Bodies are views into `data`. A run owns its bytes, so it may be kept.
+(kernels/contract.py, open_events) when one of them is first wanted: who asks for Arrow columns does not pay for them.
+Bodies are views into `data`. A run owns its bytes, so it may be kept. stored_run.py is the same over stored batches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hubweir.amqp.messaging.message import Message, decode_message
-from hubweir.kernels import open_events
+from hubweir.kernels import event_columns, open_events
 from hubweir.kernels.contract import (
     D_LENGTH,
     D_START,
@@ -57,6 +57,11 @@ class EventRun:
         self._opened_count = 0
 
     @property
+    def credit_count(self) -> int:
+        """How many deliveries of its link brought it."""
+        return self.delivery_count
+
+    @property
     def count(self) -> int:
         """How many events; fewer than delivery_count when one is no legal message: those up to it."""
         self._open()
@@ -66,7 +71,7 @@ class EventRun:
     def last_sequence_number(self) -> int:
         """Of the last event, which alone is looked at."""
         last = array("q", bytes(8 * EVENT_WIDTH))
-        if open_events(self._data, self._rows, self.delivery_count - 1, self.delivery_count, last):
+        if open_events(self.data, self.deliveries, self.delivery_count - 1, self.delivery_count, last):
             return last[E_SEQUENCE_NUMBER]
         return self[self.count - 1].sequence_number
 
@@ -98,7 +103,7 @@ class EventRun:
             offset=str(columns[base + E_OFFSET]),
             enqueued_time_ms=columns[base + E_ENQUEUED_TIME],
             partition_key=None if key_at < 0 else self._text(key_at, columns[base + E_KEY_LENGTH]),
-            body=None if body_length < 0 else self._data[body_at : body_at + body_length],
+            body=None if body_length < 0 else self.data[body_at : body_at + body_length],
         )
 
     def sequence_numbers(self) -> array[int]:
@@ -115,7 +120,7 @@ class EventRun:
 
     def bodies(self) -> list[memoryview]:
         """One view an event into the run's bytes; empty where the body is not one data section."""
-        view = memoryview(self._data)
+        view = memoryview(self.data)
         starts, lengths = self._column(E_BODY), self._column(E_BODY_LENGTH)
         return [view[at : at + length] if length >= 0 else view[:0] for at, length in zip(starts, lengths, strict=True)]
 
@@ -127,12 +132,21 @@ class EventRun:
     def open_message(self, place: int) -> Message:
         """The whole AMQP message of one event: properties, application properties, any kind of body."""
         base = place * DELIVERY_WIDTH
-        start = self._rows[base + D_START]
-        return decode_message(memoryview(self._data)[start : start + self._rows[base + D_LENGTH]])
+        rows = self.deliveries
+        start = rows[base + D_START]
+        return decode_message(memoryview(self.data)[start : start + rows[base + D_LENGTH]])
 
     def properties(self, place: int) -> dict[Any, Any]:
         """The application properties of one event; empty when it has none."""
         return self.open_message(place).application_properties or {}
+
+    def append_columns(
+        self, first: int, last: int, expected: int, until: int, mask: int, rows: int, columns: list[bytearray]
+    ) -> tuple[int, int, int, int, int]:
+        """Append the events first to last - 1 to columns: what event_columns (kernels/columns_contract.py) does and
+        returns.
+        """
+        return event_columns(self.data, self.deliveries, first, last, expected, until, mask, rows, columns)
 
     def _column(self, column: int) -> array[int]:
         return self._open()[column : self._opened_count * EVENT_WIDTH : EVENT_WIDTH]
@@ -141,9 +155,9 @@ class EventRun:
         """EVENT_WIDTH integers an event, found once."""
         if self._opened is None:
             columns = array("q", bytes(8 * EVENT_WIDTH * self.delivery_count))
-            self._opened_count = open_events(self._data, self._rows, 0, self.delivery_count, columns)
+            self._opened_count = open_events(self.data, self.deliveries, 0, self.delivery_count, columns)
             self._opened = columns
         return self._opened
 
     def _text(self, at: int, length: int) -> str:
-        return self._data[at : at + length].decode("utf-8", "replace")
+        return self.data[at : at + length].decode("utf-8", "replace")

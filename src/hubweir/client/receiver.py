@@ -10,13 +10,14 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from hubweir.amqp.messaging.annotations import EPOCH, SELECTOR_FILTER
+from hubweir.amqp.messaging.annotations import EPOCH, EVENT_LIMIT, SELECTOR_FILTER, STORED_BATCHES
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import DeliveriesReceived, LinkAttached
 from hubweir.amqp.transport.receiver_link import ReceiverLink
-from hubweir.amqp.types.values import Described, Long
+from hubweir.amqp.types.values import Described, Long, Symbol
 from hubweir.client.event_run import EventRun
 from hubweir.client.link_user import LinkUser
+from hubweir.client.stored_run import StoredRun
 from hubweir.errors import DETACH_FORCED, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind, selector_of
 from hubweir.kernels.contract import D_LENGTH, D_START, DELIVERY_WIDTH
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Deliveries that the server may have under way to us. At 200 bytes an event this is about 2 MB.
 DEFAULT_CREDIT = 10_000
+# A delivery of stored batches is a frame of at most 64 KiB: it is given the place of this many events.
+EVENTS_A_DELIVERY = 250
 _SETTLED = 1
 
 
@@ -41,10 +44,13 @@ class Receiver(LinkUser):
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
         limit: int | None = None,
+        stored_batches: bool = False,
     ) -> None:
         """address: `hub/ConsumerGroups/group/Partitions/id`. epoch: owner level of an exclusive reader, or None.
 
-        limit: credit for how many deliveries is granted in all; None: as long as they are taken.
+        credit: about how many events may be under way. limit: how many events are asked for in all; None: no end.
+        stored_batches: ask for events as they are stored (StoredRun); where the service has no such thing, or credit
+        is for less than one delivery of them, events come as ever.
         """
         super().__init__(address)
         self.position = position
@@ -54,6 +60,11 @@ class Receiver(LinkUser):
         self._untaken = 0  # deliveries that came and that nobody has taken yet
         self._runs: deque[EventRun] = deque()
         self._came = asyncio.Event()
+        self._is_batched = False
+        desires = stored_batches and credit >= EVENTS_A_DELIVERY
+        properties: dict[Symbol, object] = {} if epoch is None else {EPOCH: Long(epoch)}
+        if desires and limit is not None:
+            properties[EVENT_LIMIT] = Long(limit)
         name = connection.name_link("receiver")
         selector = Described(SELECTOR_FILTER, selector_of(position))
         self._link: ReceiverLink = connection.session.attach_receiver(
@@ -61,7 +72,8 @@ class Receiver(LinkUser):
             source=Source(address=address, filter={SELECTOR_FILTER: selector}),
             target=Target(address=name),
             snd_settle_mode=_SETTLED,
-            properties=None if epoch is None else {EPOCH: Long(epoch)},
+            properties=properties or None,
+            desired_capabilities=(STORED_BATCHES,) if desires else None,
         )
         connection.register(self._link, self)
 
@@ -75,10 +87,19 @@ class Receiver(LinkUser):
         epoch: int | None = None,
         credit: int = DEFAULT_CREDIT,
         limit: int | None = None,
+        stored_batches: bool = False,
     ) -> Receiver:
         """Prove the right and attach; ServiceError when either is refused."""
         await connection.authorization.authorize(address)
-        self = cls(connection, address, position=position, epoch=epoch, credit=credit, limit=limit)
+        self = cls(
+            connection,
+            address,
+            position=position,
+            epoch=epoch,
+            credit=credit,
+            limit=limit,
+            stored_batches=stored_batches,
+        )
         try:
             await self.wait_attached(connection.timeout_s)
         except BaseException:  # also when the caller gave up: a link that nobody reads would keep its place
@@ -106,7 +127,7 @@ class Receiver(LinkUser):
                 raise self.error
             return None
         run = self._runs.popleft()
-        self._untaken -= run.delivery_count
+        self._untaken -= run.credit_count
         self._top_up()
         self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, run.last_sequence_number, False)
         return run
@@ -118,13 +139,24 @@ class Receiver(LinkUser):
 
     def on_attached(self, event: LinkAttached) -> None:
         super().on_attached(event)
+        offered = None if self._link.attach is None else self._link.attach.offered_capabilities
+        if STORED_BATCHES in (offered or ()):
+            self._is_batched = True
+            # The service knows the limit, and a delivery is not an event.
+            self._credit, self._ungranted = max(1, self._credit // EVENTS_A_DELIVERY), None
         self._top_up()
 
     def on_deliveries(self, event: DeliveriesReceived) -> None:
-        # The bytes are the driver's until this returns: one copy, up to the end of the last delivery, for all rows.
-        last = (event.count - 1) * DELIVERY_WIDTH
-        end = event.rows[last + D_START] + event.rows[last + D_LENGTH]
-        self._runs.append(EventRun(bytes(event.data[:end]), event.rows, event.count))
+        data = _kept(event)
+        if not self._is_batched:
+            self._runs.append(EventRun(data, event.rows, event.count))
+        elif self.error is None:
+            try:
+                self._runs.append(StoredRun(data, event.rows, event.count))
+            except ServiceError as error:
+                self._connection.detach(self._link)
+                self.fail(error)
+                return
         self._untaken += event.count
         self._top_up()
         self._came.set()
@@ -144,6 +176,16 @@ class Receiver(LinkUser):
                 self._ungranted -= wanted - self._link.credit
             self._link.grant(wanted)
             self._connection.wake()
+
+
+def _kept(event: DeliveriesReceived) -> bytes:
+    """The bytes that the event's rows point into: themselves where they are nobody else's, else one copy for all."""
+    owner = event.data.obj
+    if isinstance(owner, bytes) and len(owner) == len(event.data):
+        return owner
+    # They are the driver's until we return. What stands behind the last delivery is not ours.
+    last = (event.count - 1) * DELIVERY_WIDTH
+    return bytes(event.data[: event.rows[last + D_START] + event.rows[last + D_LENGTH]])
 
 
 def address_of(hub: str, group: str, partition_id: str) -> str:

@@ -26,6 +26,7 @@ class ResumingReceiver:
         epoch: int | None,
         credit: int,
         limit: int | None = None,
+        stored_batches: bool = False,
     ) -> None:
         self.partition_id = partition_id
         self.position = position
@@ -35,6 +36,7 @@ class ResumingReceiver:
         self._epoch = epoch
         self._credit = credit
         self._limit = limit
+        self._stored_batches = stored_batches
         self._receiver: Receiver | None = None
 
     async def open(self) -> None:
@@ -87,7 +89,7 @@ class ResumingReceiver:
         """Nobody gets these runs: attach again in front of them."""
         if runs:
             await self.close()
-            self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, runs[0][0].sequence_number, True)
+            self.position = EventPosition(PositionKind.SEQUENCE_NUMBER, runs[0].sequence_numbers()[0], True)
             if self._limit is not None:
                 self._limit += sum(run.delivery_count for run in runs)
 
@@ -116,6 +118,7 @@ class ResumingReceiver:
             epoch=self._epoch,
             credit=self._credit,
             limit=self._limit,
+            stored_batches=self._stored_batches,
         )
         return self._receiver
 

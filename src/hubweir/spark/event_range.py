@@ -22,7 +22,6 @@ from hubweir.client.event_run import EventRun
 from hubweir.client.loop_thread import wait
 from hubweir.errors import ARGUMENT_ERROR, RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
-from hubweir.kernels import event_columns
 from hubweir.kernels.columns_contract import COLUMNS_FULL, COLUMNS_MALFORMED, COLUMNS_UNTIL
 from hubweir.spark.errors import DataLoss
 from hubweir.spark.event_schema import fresh_columns, mask_of, record_batch
@@ -121,6 +120,7 @@ class RangeReader:
             epoch=0 if self._options.use_exclusive_receiver else None,
             credit=self._options.prefetch_count,
             limit=len(self._wanted),
+            stored_batches=True,
         )
 
     def _receive(self, receiver: BlockingReceiver) -> list[EventRun]:
@@ -150,16 +150,8 @@ class RangeReader:
             before = row
             # As many as the batch has room for: one call for most runs.
             last_row = min(count, row + ROWS_A_BATCH - self._rows)
-            row, first, last, gap, status = event_columns(
-                run.data,
-                run.deliveries,
-                row,
-                last_row,
-                self._next,
-                self._wanted.end,
-                self._mask,
-                self._rows,
-                self._columns,
+            row, first, last, gap, status = run.append_columns(
+                row, last_row, self._next, self._wanted.end, self._mask, self._rows, self._columns
             )
             if gap >= 0:
                 self._missing(run, before, row, first, last)

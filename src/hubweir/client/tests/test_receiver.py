@@ -128,7 +128,7 @@ def test_limit_holds_when_one_read_brings_several_runs(namespace: RunningNamespa
         assert (link.credit, link.granted) == (100, 100)
         link.credit -= 80
         for _ in range(2):
-            receiver.on_deliveries(DeliveriesReceived(receiver._link, run.data, run.deliveries, 40))
+            receiver.on_deliveries(DeliveriesReceived(receiver._link, memoryview(run.data), run.deliveries, 40))
         assert link.granted == 100
         await connection.close()
 

@@ -11,6 +11,7 @@ import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.stored_run import StoredRun
 from hubweir.errors import RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.spark import event_range
 from hubweir.spark.errors import DataLoss
@@ -167,16 +168,16 @@ def test_gap_inside_a_range_is_counted_or_refused(
     client_of(hub).sender().send([b"x"] * 10)
     options = parse_options(options_of(hub), is_stream=False)
     client = event_range.client_of(options)
-    real = event_range.event_columns
+    real = StoredRun.append_columns
 
-    def jump(data: bytes, rows: Any, first: int, last: int, expected: int, *rest: Any) -> Any:
-        return real(data, rows, first, last, expected - 3 if expected == 4 else expected, *rest)
+    def jump(run: StoredRun, first: int, last: int, expected: int, *rest: Any) -> Any:
+        return real(run, first, last, expected - 3 if expected == 4 else expected, *rest)
 
-    monkeypatch.setattr(event_range, "event_columns", jump)
+    monkeypatch.setattr(StoredRun, "append_columns", jump)
     reader = RangeReader(options, client, EventRange("0", 4, 10), ("body",))
     list(reader.read())
     assert reader.lost == 0  # the numbers themselves are held against each other, not the kernel's word
-    monkeypatch.setattr(event_range, "event_columns", real)
+    monkeypatch.setattr(StoredRun, "append_columns", real)
     reader = RangeReader(options, client, EventRange("0", 2, 8), ("sequenceNumber",))
     reader._next = 0  # what was asked for before the events that come
     monkeypatch.setattr(type(client), "receiver", _at(type(client).receiver, 2))
