@@ -152,7 +152,7 @@ class SenderLink(Link):
     def send_batches(
         self, run: bytes | bytearray | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int
     ) -> Progress:
-        """The same for a receiver that takes stored batches (docs/stored-batches.md): each delivery, and so each
+        """The same for a receiver that takes stored batches (docs/on_the_wire.md): each delivery, and so each
         credit, is one frame full of events, or one event that needs more frames.
         """
         session = self.session
