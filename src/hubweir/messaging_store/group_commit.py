@@ -20,10 +20,10 @@ from hubweir.env import Result, Timer
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreError
 from hubweir.messaging_store.carried_over import superseded_whole
 from hubweir.messaging_store.closing import close_segment, save_indexes
+from hubweir.messaging_store.control_batch import CLOSED
 from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.log_state import Entry, LogState, tell
-from hubweir.messaging_store.record import CLOSED
 from hubweir.messaging_store.segment import MARK_ROOM_BYTES, NO_SPACE, SEGMENT_HEADER_SIZE, ActiveSegment
 from hubweir.messaging_store.sync_waiters import SyncWaiters
 from hubweir.messaging_store.write_round import NO_FILES, write_round

@@ -121,7 +121,7 @@ class Log(Protocol):
         """
 
     def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
-        """Append a control batch (kinds in record.py), in the order of appends. It takes no index and no offset."""
+        """Append a control batch (control_batch.py), in the order of appends. It takes no index and no offset."""
 
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """Visible batches from the one that holds index on: at least one batch, then up to max_bytes.

@@ -34,16 +34,11 @@ from hubweir.kernels.contract import (
 )
 from hubweir.kernels.stored_batch import FLAG_CONTINUES, HEADER_SIZE, KIND_CONTROL
 from hubweir.messaging_store.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
+from hubweir.messaging_store.completion import last_record_offset
+from hubweir.messaging_store.control_batch import CLOSED, CONTROL_IDLE_MARK, control_of
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, SegmentName, join, parse_segment_name
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import (
-    CLOSED,
-    CONTROL_IDLE_MARK,
-    BatchHeader,
-    control_of,
-    last_record_offset,
-    read_header,
-)
+from hubweir.messaging_store.record import BatchHeader, read_header
 from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader, unpack_header
 from hubweir.messaging_store.segment_files import Segment, SegmentIndexes, read_saved_indexes
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from hubweir.env import Buffer, Result
 from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.kernels import find_offset
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import pack_control
 from hubweir.messaging_store.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, OnAppended, Pending, Refused, Run
@@ -25,7 +27,7 @@ from hubweir.messaging_store.log_reader import (
 )
 from hubweir.messaging_store.log_state import End, Entry, LogState
 from hubweir.messaging_store.pending_read import read_away
-from hubweir.messaging_store.record import complete_run, headers_of, pack_control
+from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.recovery import describe_damage
 from hubweir.messaging_store.retention import Held, expired_count, remove_segments, trim_limit
 from hubweir.messaging_store.snapshot import Snapshot, load, save
@@ -250,12 +252,8 @@ class SegmentLog:
             oldest_kept_ms=now_ms - retention_ms, trim_limit=trim_limit(self._snapshots),
             held=None if keep_from is None else Held(keep_from, now_ms - retention_ms - kept_longer_ms),
         )  # fmt: skip
-        if (
-            roll
-            and state.offline is None
-            and not state.closing
-            and state.segments[-1].first_index < state.visible.index
-        ):
+        goes_on = state.offline is None and not state.closing
+        if roll and goes_on and state.segments[-1].first_index < state.visible.index:
             self._commit.roll()
         gone, superseded = state.segments[:count], state.superseded
         if not gone and not superseded:

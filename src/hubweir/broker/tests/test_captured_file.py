@@ -10,8 +10,8 @@ from hubweir.broker.capture_places import CapturePlaces
 from hubweir.broker.captured_file import CapturedFile
 from hubweir.broker.tests.capture_world import envelope
 from hubweir.capture.capture_mark import Intent
+from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.log import Run
-from hubweir.messaging_store.record import complete_run
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles
 

@@ -11,18 +11,16 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body, replay, restore_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Kept
-from hubweir.messaging_store.log import Run
-from hubweir.messaging_store.record import (
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import (
     CONTROL_EXPIRED_PRODUCERS,
     CONTROL_IDLE_MARK,
     CONTROL_PRODUCER_FENCE,
     FENCED_ID_SIZE,
-    Producer,
-    begin_batch,
-    complete_run,
     pack_control,
-    seal_batch,
 )
+from hubweir.messaging_store.log import Run
+from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 AT_MS = 1_700_000_000_000
 PLAIN = Kept(5, 2, 40, AT_MS)

@@ -23,16 +23,10 @@ from hubweir.errors import (
 from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body, replay, restore_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Kept, Opened, Transfer
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE, pack_control
 from hubweir.messaging_store.log import Appended, Refused, Run
-from hubweir.messaging_store.record import (
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_PRODUCER_FENCE,
-    Producer,
-    begin_batch,
-    complete_run,
-    pack_control,
-    seal_batch,
-)
+from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 OnStored = Callable[[Appended | Refused], None]
 OFFLINE = Refused(LogOffline("a sync failed"))

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from hubweir.errors import CorruptStore, DiskFull, KernelRefusal, LogFenced, LogOffline
+from hubweir.messaging_store.control_batch import CONTROL_EPOCH, CONTROL_PRODUCER_FENCE
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Log, Run
-from hubweir.messaging_store.record import CONTROL_EPOCH, CONTROL_PRODUCER_FENCE, headers_of
+from hubweir.messaging_store.record import headers_of
 
 
 def test_it_is_a_log(bench) -> None:

@@ -13,7 +13,8 @@ from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
 from hubweir.kernels import ingest
-from hubweir.messaging_store.record import begin_batch, complete_run, seal_batch
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
 from hubweir.testing.frames import BEGIN, RECEIVE_LINK, frame, written
 from hubweir.testing.served import served, take
