@@ -54,7 +54,8 @@ class LinkUser:
     async def wait_attached(self, timeout_s: float) -> None:
         """Return when the peer accepted the link. ServiceError: it refused, or TIMED_OUT."""
         try:
-            await asyncio.wait_for(asyncio.shield(self.attached), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(self.attached)
         except TimeoutError:
             raise ServiceError(
                 TIMED_OUT, f"the attach of {self.what} got no answer within {timeout_s} s: try again"

@@ -64,11 +64,13 @@ class RequestLink:
             raise self.error
         number = f"{self.node}-{next(self._numbers)}"
         asked = replace(request, properties=Properties(message_id=number, reply_to=self._reply_to))
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
         self._unsent.append(encode_message(asked))
         self._send()
         try:
-            return await asyncio.wait_for(answer, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await answer
         except TimeoutError:
             raise ServiceError(TIMED_OUT, f"{self.node} gave no answer within {timeout_s} s: try again") from None
         finally:
