@@ -36,7 +36,7 @@ class LogSnapshots:
         self._controls += 1
 
     def trim_limit(self) -> int | None:
-        """How far trimming may go: to the older of two snapshots; nowhere with only one; None: anywhere, without one."""
+        """How far trimming may go: to the older of two snapshots; nowhere with only one; None: anywhere, with none."""
         if not self._covered:
             return None
         return min(self._covered) if len(self._covered) > 1 else 0
