@@ -49,6 +49,9 @@ class Destination(Protocol):
 class SharedDestination(Destination, Protocol):
     """One that several write to who know nothing of one another: names are claimed."""
 
+    def check(self) -> None:
+        """Whether files can be made here, as far as it can be known before there is one. Raises OSError."""
+
     def claim(self, name: str) -> bool:
         """Take a name that nobody has, for good; False when somebody has claimed it, or a file of it is there.
 
@@ -113,6 +116,9 @@ class LocalFolder:
     def exists(self, name: str) -> bool:
         """See Destination.exists."""
         return self._files.exists(join(self._folder, name))
+
+    def check(self) -> None:
+        """See SharedDestination.check: a folder is made when it is needed."""
 
     def claim(self, name: str) -> bool:
         """See SharedDestination.claim."""
