@@ -87,7 +87,7 @@ def test_a_fenced_or_closed_log_takes_nothing(bench) -> None:
 
 
 def test_a_newer_owner_of_the_store_fences_at_the_next_segment(bench) -> None:
-    bench.store._highest_epoch = 0  # as if another process had taken the epoch that is on the disk
+    bench.store.epochs._highest = 0  # as if another process had taken the epoch that is on the disk
     bench.append(b"a")
     assert isinstance(bench.outcomes[0].error, LogFenced) and bench.outcomes[0].known
     with pytest.raises(LogFenced):
