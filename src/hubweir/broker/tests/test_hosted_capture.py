@@ -301,48 +301,6 @@ def test_another_destination_that_is_given_while_the_first_is_away_gets_what_wai
         assert all(name.startswith("capture/other/") for name in world.archives())
 
 
-class Account(LocalFolder):
-    """A container's folder, in place of a storage account; wrong: what its check says."""
-
-    wrong = ""
-    checks = 0
-
-    def check(self) -> None:
-        Account.checks += 1
-        if Account.wrong:
-            raise OSError(Account.wrong)
-
-
-def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_at_its_first_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with CaptureWorld(description=None) as world:
-        monkeypatch.setattr(Account, "wrong", "the signature may not delete")
-        monkeypatch.setattr(Account, "checks", 0)
-        world.open()
-        assert world.broker is not None
-        its = world.broker._captures._world
-        assert its is not None
-        places = replace(its.places, containers=lambda container: Account(world.files, f"capture/{container}"))
-        world.broker._captures._world = replace(its, places=places)
-        blobs = replace(CAPTURED, destination=CaptureDestination.AZURE_BLOCK_BLOB, container="films", interval_s=900)
-        assert world.change(blobs) == [Done()]
-        assert world.state().failure == "the signature may not delete"
-        assert world.broker.alarms == ["capture of hub/0 fails: the signature may not delete"]
-        world.send(100)
-        world.run_s(600)
-        monkeypatch.setattr(Account, "wrong", "")
-        world.run_s(61)
-        assert world.state().failure == "" and not world.broker.alarms
-        asked = Account.checks
-        world.run_s(900)
-        assert Account.checks == asked, "not for each file"
-        world.check()
-        monkeypatch.setattr(Account, "wrong", "there is no container")
-        assert world.change(replace(blobs, container="flims")) == [Done()]
-        assert world.state().failure == "there is no container"
-
-
 def test_a_stop_does_not_wait_for_files_of_others() -> None:
     with CaptureWorld() as world:
         world.open()
