@@ -99,7 +99,7 @@ def show(config: Path | None, **flags: object) -> None:
 @takes_target
 def export(target: Target, with_keys: bool) -> None:
     """Print a Config.json that makes what the namespace has now."""
-    document = target.run(lambda connection: live_document(connection, with_keys=with_keys))
+    document = target.run(lambda connection: live_document(connection, with_keys=with_keys, tell=_tell))
     print_json(document)
 
 
@@ -115,13 +115,17 @@ def diff(target: Target, files: tuple[Path, ...], profile: str, more: bool) -> N
     no difference. Keys are not compared.
     """
     found = read_emulator_files(files, limits=file_limits(profile, allow_more_partitions=more))
-    live = target.run(lambda connection: live_document(connection, with_keys=False))
+    live = target.run(lambda connection: live_document(connection, with_keys=False, tell=_tell))
     lines = differences(found, live)
     for line in lines:
         click.echo(line)
     if lines:
         sys.exit(1)
     click.echo("no differences")
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _problem(problem: Problem) -> dict[str, object]:
