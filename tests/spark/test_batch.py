@@ -13,7 +13,7 @@ import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
 
 from hubweir.capture.avro import SCHEMA
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.spark.json_view import with_json_value
 from tests.spark.live_hub import Hub
 

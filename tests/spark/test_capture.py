@@ -11,7 +11,7 @@ import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.capture.azurite import ACCOUNT, INSTALL_S, KEY, azurite
 from tests.spark.live_hub import until

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from tests.spark.live_hub import Hub, until
 
 if TYPE_CHECKING:

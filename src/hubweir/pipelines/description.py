@@ -26,6 +26,7 @@ from hubweir.pipelines.catalog import CATALOG, Entry
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field, Value
 from hubweir.spark.errors import IllegalOption
+from hubweir.spark.options import parse_options
 
 ONCE = "once"
 CHECKPOINTS = "checkpoints"
@@ -146,8 +147,6 @@ def _trigger(text: str | None, entry: Entry | None, where: str) -> float | None:
 
 
 def _source(given: Mapping[str, Any], where: str, connection_string: str | None) -> dict[str, str]:
-    from hubweir.spark.options import parse_options  # which loads pyarrow: a list of pipelines needs none
-
     if wrong := [key for key, value in given.items() if isinstance(value, list | dict)]:
         raise IllegalDescription(
             f"{where}: source.{wrong[0]} is a list or a table; allowed: text, a number, true, false"

@@ -39,7 +39,7 @@ from hubweir.spark.captured_places import (
 from hubweir.spark.captured_tasks import FilePart, parts_of, wanted_files
 from hubweir.spark.data_source import columns_of
 from hubweir.spark.errors import IllegalCapture, IllegalOption
-from hubweir.spark.event_schema import chosen_columns, spark_schema
+from hubweir.spark.event_columns import chosen_columns, spark_schema
 from hubweir.spark.options import OptionTexts
 from hubweir.spark.positions import parse_positions
 from hubweir.spark.worker_process import freeze_garbage

@@ -16,7 +16,7 @@ from hubweir.errors import ServiceError
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_schema import COLUMN_NAMES, chosen_columns
+from hubweir.spark.event_columns import COLUMN_NAMES, chosen_columns
 from hubweir.spark.positions import Positions, parse_positions
 
 logger = logging.getLogger(__name__)

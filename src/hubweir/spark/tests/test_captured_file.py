@@ -9,7 +9,7 @@ from hubweir.capture.avro import SCHEMA
 from hubweir.spark import captured_file
 from hubweir.spark.captured_file import EventTimes, begins_before, read_blocks, read_header
 from hubweir.spark.errors import IllegalCapture
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 
 NOON_MS = 1_769_860_800_000
 

@@ -14,8 +14,9 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.errors import RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.spark import event_range
 from hubweir.spark.errors import DataLoss
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.spark.event_range import RangeReader, read_ranges
-from hubweir.spark.event_schema import COLUMN_NAMES, arrow_schema
+from hubweir.spark.event_schema import arrow_schema
 from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions, parse_options

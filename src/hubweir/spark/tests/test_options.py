@@ -6,7 +6,7 @@ import pytest
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.spark import options as options_module
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.spark.options import DEFAULT_PREFETCH, parse_options, parse_seconds
 
 KEY = "c2VjcmV0LXNlY3JldC1zZWNyZXQ="
