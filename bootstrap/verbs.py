@@ -65,6 +65,8 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
     present(env, "src/hubweir/cli/main.py", "the command line")
     env.ensure(DEMO)
     if verb == "hubweir" and runs_pipeline(rest, env):
+        if not spark.is_here(env) and (status := check_pipeline(rest, env)):
+            return status
         spark.ensure(env)
     if verb == "serve":
         tell_kernels(env)
@@ -81,6 +83,11 @@ def runs_pipeline(rest: Sequence[str], env: Environment) -> bool:
         if word.endswith(".toml") or ":" in word or (programs / f"{word.replace('-', '_')}.py").exists()
     ]
     return list(rest[:2]) == ["pipeline", "run"] and bool(names) and not {"-h", "--help"} & set(rest)
+
+
+def check_pipeline(rest: Sequence[str], env: Environment) -> int:
+    """Return 0 when the command line finds the pipeline's description right; else it has said why not."""
+    return subprocess.call([env.python, "-m", "hubweir", *rest, "--check"], stdout=subprocess.DEVNULL)
 
 
 def demo(rest: list[str], env: Environment) -> int:

@@ -76,13 +76,16 @@ def _line(field: Field) -> str:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Such as source.eventHub=orders.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master, such as spark://host:7077.")
 @click.option("--once", is_flag=True, help="Read what there is now, then end.")
+@click.option("--check", is_flag=True, help="Only see whether the description is right; needs no PySpark.")
 @connection_string
-def run(name: str, settings: tuple[str, ...], master: str, once: bool, connection_string: str) -> None:
+def run(name: str, settings: tuple[str, ...], master: str, once: bool, check: bool, connection_string: str) -> None:
     """Run a pipeline by its NAME, or by a FILE.toml that describes it, until Ctrl-C or SIGTERM."""
-    _check_name(name)
+    description = _description(name, settings, connection_string)
+    if check:
+        click.echo(f"{description.name}: the description is right")
+        return
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
         raise click.ClickException(INSTALL)
-    description = _description(name, settings, connection_string)
     from hubweir.pipelines.runner import run as run_pipeline
 
     events = run_pipeline(description, master=master, once=once, tell=lambda line: click.echo(line, err=True))
