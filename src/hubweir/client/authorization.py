@@ -57,18 +57,21 @@ class Authorization:
                 self._tasks.start(self._refresh(), name="token refresh")
 
     async def _refresh(self) -> None:
-        """Put every token again, for ever; after a failure soon again, since the old tokens still hold a while."""
+        """Put every token again, for ever; after a failure soon again, since the old tokens still hold a while.
+
+        One that is refused, as of a hub that is gone, keeps no other from being put.
+        """
         wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
         while self._connection.error is None:
             await asyncio.sleep(wait_s)
-            try:
-                async with self._mutex:
-                    for audience in self._audiences:
+            wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
+            for audience in list(self._audiences):
+                try:
+                    async with self._mutex:
                         await self._put(audience)
-                wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
-            except ServiceError as error:
-                wait_s = TOKEN_LIFETIME_S * _RETRY_AFTER
-                logger.warning("a token was not renewed, next try in %.0f s: %s", wait_s, error)
+                except ServiceError as error:
+                    wait_s = TOKEN_LIFETIME_S * _RETRY_AFTER
+                    logger.warning("a token was not renewed, next try in %.0f s: %s", wait_s, error)
 
     async def _put(self, audience: str) -> None:
         if self._cbs is None or self._cbs.error is not None:  # a service detaches a link that was idle for long

@@ -124,6 +124,31 @@ def test_tokens_are_put_again_before_they_end_and_soon_after_a_failure(
     run_on("asyncio", scenario())
 
 
+def test_a_token_that_is_refused_keeps_no_other_from_being_renewed(
+    namespace: RunningNamespace, new_hub: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub of the first token is deleted meanwhile; that of the second is in use."""
+    gone, used = new_hub(), new_hub()
+    made: list[str] = []
+    monkeypatch.setattr(authorization, "make_token", lambda uri, *rest: made.append(uri) or make_token(uri, *rest))
+    monkeypatch.setattr(authorization, "TOKEN_LIFETIME_S", 2)
+    monkeypatch.setattr(authorization, "_REFRESH_AFTER", 0.1)
+    monkeypatch.setattr(authorization, "_RETRY_AFTER", 0.05)
+
+    async def scenario() -> None:
+        connection = await Connection.open(target_of(namespace))
+        for hub in (gone, used):
+            await connection.authorization.authorize(hub)
+        await asyncio.to_thread(namespace.delete_event_hub, gone)
+        made.clear()
+        async with asyncio.timeout(10):
+            while [uri.rpartition("/")[2] for uri in made].count(used) < 3:
+                await asyncio.sleep(0.01)
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
 def test_answer_without_a_status_counts_as_a_fault_of_the_service() -> None:
     assert status_of(Message()) == (500, "")
     assert status_of(Message(application_properties={"status-code": "200"})) == (500, "")
