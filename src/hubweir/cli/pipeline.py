@@ -48,7 +48,7 @@ def list_() -> None:
 
 
 @pipeline.command()
-@click.argument("name", type=click.Choice(list(CATALOG)))
+@click.argument("name", type=click.Choice(list(CATALOG)), metavar="NAME")
 def show(name: str) -> None:
     """Show what a pipeline takes, as a description to fill in."""
     entry = CATALOG[name]
@@ -127,11 +127,10 @@ def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_
         return
     if not found:
         click.echo(f"no pipeline has run here: there is none in {CHECKPOINTS}; --checkpoint DIR names another place")
-    for each, as_of in found:
-        click.echo(
-            f"{each.name} ({each.pipeline}): {_state(each)}, batch {each.batch}, {each.events_per_s:,.0f} events/s, "
-            f"behind {each.behind:,} {as_of}"
-        )
+    for folder, (each, as_of) in zip(folders, found, strict=True):
+        place = "" if checkpoint or folder.name == each.name else f" in {folder}"  # two may have one name
+        last = f"batch {each.batch}, {each.events_per_s:,.0f} events/s" if each.batch >= 0 else "no batch in this run"
+        click.echo(f"{each.name} ({each.pipeline}){place}: {_state(each)}, {last}, behind {each.behind:,} {as_of}")
         if each.failure:
             click.echo(f"  {each.failure}", err=True)
         rows = [(key, str(one.next), str(one.behind)) for key, one in each.partitions.items()]

@@ -130,7 +130,20 @@ def test_a_run_that_was_killed_is_told_from_one_that_runs(tmp_path: Path) -> Non
     for pid, state in ((os.getpid(), "running"), (ended.pid, "killed")):
         write_status(tmp_path / "orders", RunStatus("orders", "to-lake", "hub", RUNNING, pid, 0))
         said = CliRunner().invoke(pipeline, ["status", "--checkpoint", str(tmp_path / "orders")])
-        assert f"orders (to-lake): {state}, batch -1" in said.output
+        assert f"orders (to-lake): {state}, no batch in this run, behind 0" in said.output
+
+
+def test_a_checkpoint_of_another_name_than_its_pipeline_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs may have one name: of `status` alone nobody could tell which is which."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("first", "second"):
+        write_status(Path("checkpoints") / folder, RunStatus("to-lake", "to-lake", "hub", STOPPED, 1, 0, 3))
+    said = CliRunner().invoke(pipeline, ["status", "--connection-string", NOWHERE]).output
+    assert [line.partition(":")[0] for line in said.splitlines() if line.startswith("to-lake")] == [
+        f"to-lake (to-lake) in checkpoints/{folder}" for folder in ("first", "second")
+    ]
 
 
 def test_no_pipelines_are_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
