@@ -16,7 +16,7 @@ from hubweir.amqp.transport.events import Closed, Event, Opened, SaslInitiated, 
 from hubweir.amqp.transport.performatives import Flow
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers import amqp_driver
-from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
+from hubweir.drivers.amqp_driver import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.port_switch import PortSwitch
 from hubweir.testing.frames import frame
@@ -345,11 +345,13 @@ def test_writing_is_paused_for_a_slow_peer_and_goes_on_when_it_reads(run: Run) -
         frame = b"\x00\x00\x00\x08\x02\x00\x00\x00"  # empty frames: bytes that a client takes in any number
         server.driver.transport.write(frame * 1_000_000)
         assert server.steps == ["paused"] and server.driver.writing_paused
+        assert WRITE_HIGH_BYTES < server.driver.unwritten_bytes < 8_000_000  # the socket took some
         client.driver.resume_reading()
         await until(lambda: server.steps == ["paused", "writable"])
-        assert not server.driver.writing_paused
+        assert not server.driver.writing_paused and server.driver.unwritten_bytes <= WRITE_LOW_BYTES
         client.driver.abort()
         await server.closed.wait()
+        assert server.driver.unwritten_bytes == 0
         await bench.close()
 
     run(scenario())
