@@ -3,6 +3,9 @@
 A good event keeps its body, key and properties. A dead letter has them too, and as properties of its own
 `dead-letter-reason` and where it came from: `dead-letter-hub`, `dead-letter-partition`, `dead-letter-sequence-number`.
 
+Properties are written as texts, and what was none may be longer so; a batch has something of its own to say, too. A good
+event that is then more than an event may be is a dead letter as well: no event stops this pipeline.
+
 With them a large one may be too large for an event: then its body is cut, and `dead-letter-body-size` says how many
 bytes it had. Where its own properties leave no room for these, they are left out, and `dead-letter-properties-size`
 says how many bytes they had. The whole stays where the other properties say.
@@ -32,13 +35,18 @@ REASON_CHARACTERS = 500
 _OWN_BYTES, _EVENT_BYTES = PROPERTIES_LIMIT - 3072, MESSAGE_SIZE_LIMIT_BYTES - 4096
 # What a property costs beside the bytes of its name and value.
 _PROPERTY_BYTES = 10
+# Around all properties, and around a key; around an event: its sections, and the numbers that its batch may carry.
+_PROPERTIES_HEAD_BYTES, _KEY_HEAD_BYTES, _AROUND_BYTES = 12, 29, 384
+# Of a body without properties: then nothing else is looked at.
+_SMALL_BYTES = MESSAGE_SIZE_LIMIT_BYTES - PROPERTIES_LIMIT - _AROUND_BYTES
+TOO_LARGE = "with its properties as text it is larger than an event may be"
 
 
 def start(job: Job) -> DataStreamWriter:
     """See the module's text."""
     schema = StructType.fromDDL(job.text("schema"))
     events = job.events("body", "partition", "sequenceNumber", "partitionKey", "properties")
-    judged = events.withColumn("reason", reason(schema, job.texts("required")))
+    judged = events.withColumn("reason", f.coalesce(reason(schema, job.texts("required")), too_large()))
     good, dead = hub_options(job), hub_options(job, "deadLetterHub")
     identity, hub = job.identity(), job.options.event_hub
 
@@ -82,6 +90,27 @@ def reason(schema: StructType, required: Sequence[str]) -> Column:
         *absent,
         *wrong,
     )
+
+
+def too_large() -> Column:
+    """The reason of an event that a hub does not take as it is; null when it does. (spark/row_limits.py)"""
+    entries = f.map_entries("properties")
+
+    def encoded(text: Column) -> Column:
+        return f.coalesce(f.octet_length(text) + f.when(f.octet_length(text) > 255, 5).otherwise(2), f.lit(1))
+
+    held = f.aggregate(
+        entries,
+        f.lit(_PROPERTIES_HEAD_BYTES),
+        lambda sum_, one: sum_ + encoded(one.key) + encoded(one.value),
+    ) + f.when(_octets(f.col("partitionKey")) > 0, _octets(f.col("partitionKey")) + _KEY_HEAD_BYTES).otherwise(0)
+    is_too_large = (
+        f.exists(entries, lambda one: encoded(one.key) + encoded(one.value) > PROPERTY_LIMIT)
+        | (held > PROPERTIES_LIMIT)
+        | (_octets(f.col("body")) + held + _AROUND_BYTES > MESSAGE_SIZE_LIMIT_BYTES)
+    )
+    is_small = (f.size("properties") == 0) & (_octets(f.col("body")) <= _SMALL_BYTES)
+    return f.when(is_small, f.lit(None)).when(is_too_large, f.lit(TOO_LARGE))
 
 
 def path(name: str) -> str:
