@@ -35,6 +35,13 @@ connection_string = click.option(
     help="Where the namespace is and what key to use, when the description does not say it.",
 )
 
+ca_file = click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False),
+    envvar="HUBWEIR_CA_FILE",
+    help="Trust this CA for TLS to that namespace.",
+)
+
 
 @click.group()
 def pipeline() -> None:
@@ -78,9 +85,18 @@ def _line(field: Field) -> str:
 @click.option("--once", is_flag=True, help="Read what there is now, then end.")
 @click.option("--check", is_flag=True, help="Only see whether the description is right; needs no PySpark.")
 @connection_string
-def run(name: str, settings: tuple[str, ...], master: str, once: bool, check: bool, connection_string: str) -> None:
+@ca_file
+def run(
+    name: str,
+    settings: tuple[str, ...],
+    master: str,
+    once: bool,
+    check: bool,
+    connection_string: str,
+    ca_file: str | None,
+) -> None:
     """Run a pipeline by its NAME, or by a FILE.toml that describes it, until Ctrl-C or SIGTERM."""
-    description = _description(name, settings, connection_string)
+    description = _description(name, settings, connection_string, ca_file)
     if check:
         click.echo(f"{description.name}: the description is right")
         return
@@ -99,11 +115,13 @@ def _check_name(name: str) -> None:
         )
 
 
-def _description(name: str, settings: tuple[str, ...], text: str) -> Description:
+def _description(name: str, settings: tuple[str, ...], text: str, ca_file: str | None) -> Description:
     _check_name(name)
     if name.endswith(".toml"):
-        return describe(with_settings(read_file(Path(name)), settings), name, connection_string=text)
-    return describe(with_settings({"pipeline": name}, settings), "--set", connection_string=text)
+        raw, where = with_settings(read_file(Path(name)), settings), name
+    else:
+        raw, where = with_settings({"pipeline": name}, settings), "--set"
+    return describe(raw, where, connection_string=text, ca_file=ca_file)
 
 
 @pipeline.command()
@@ -111,7 +129,10 @@ def _description(name: str, settings: tuple[str, ...], text: str) -> Description
 @click.option("--checkpoint", type=click.Path(path_type=Path), help="Of one pipeline, wherever it is.")
 @as_json
 @connection_string
-def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_string: str) -> None:
+@ca_file
+def status(
+    name: str | None, checkpoint: Path | None, as_json: bool, connection_string: str, ca_file: str | None
+) -> None:
     """Show what pipelines did last, and how far each partition is behind its hub.
 
     NAME is a pipeline's, or the FILE.toml that describes it; without it all in the folder checkpoints.
@@ -121,7 +142,7 @@ def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_
     if name is not None:
         checkpoint = _checkpoint(name, connection_string)
     folders = [checkpoint] if checkpoint is not None else list(known_checkpoints(Path(CHECKPOINTS)))
-    found = [_now(read_status(folder), connection_string) for folder in folders]
+    found = [_now(read_status(folder), connection_string, ca_file) for folder in folders]
     if as_json:
         click.echo(json.dumps([{**asdict(each), "as_of": as_of} for each, as_of in found], indent=2))
         return
@@ -140,7 +161,7 @@ def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_
 def _checkpoint(name: str, text: str) -> Path:
     """The checkpoint of a pipeline by its name, or by its file. IllegalDescription when none of that name has run."""
     if name.endswith(".toml"):
-        return Path(_description(name, (), text).checkpoint.removeprefix("file://"))
+        return Path(_description(name, (), text, None).checkpoint.removeprefix("file://"))
     known = {folder.name: folder for folder in known_checkpoints(Path(CHECKPOINTS))}
     if name not in known:
         there = ", ".join(known) or "none"
@@ -162,7 +183,7 @@ def _state(status: RunStatus) -> str:
     return status.state
 
 
-def _now(status: RunStatus, connection_string: str) -> tuple[RunStatus, str]:
+def _now(status: RunStatus, connection_string: str, ca_file: str | None) -> tuple[RunStatus, str]:
     """The status with what the hub holds now, when its namespace answers; else as the last batch saw it."""
     # Another namespace may have a hub of that name, with other numbers.
     if ConnectionString.parse(connection_string).endpoint != status.endpoint:
@@ -170,7 +191,7 @@ def _now(status: RunStatus, connection_string: str) -> tuple[RunStatus, str]:
     retry = RetryPolicy(attempts=1, first_s=0.1, longest_s=0.1)
     try:
         with BlockingEventHubClient.from_connection_string(
-            connection_string, status.event_hub, retry=retry, timeout_s=5.0
+            connection_string, status.event_hub, ca_file=ca_file, retry=retry, timeout_s=5.0
         ) as client:
             ids = client.describe().partition_ids
             highs = {one.partition_id: one.last_sequence_number + 1 for one in client.partitions(ids)}

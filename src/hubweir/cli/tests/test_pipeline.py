@@ -124,6 +124,19 @@ def test_status_asks_the_hub_how_far_it_is_now(tmp_path: Path) -> None:
     assert [line.split() for line in said.output.splitlines()[-2:]] == [["0", "0", "0"], ["1", "9", "21"]]
 
 
+def test_status_over_tls_trusts_the_authority_that_the_command_line_names(tmp_path: Path) -> None:
+    with running_namespace() as namespace:
+        namespace.create_event_hub("hub", partition_count=1)
+        text = namespace.connection_string(plain=False)
+        endpoint = module.ConnectionString.parse(text).endpoint
+        status = RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, endpoint=endpoint)
+        write_status(tmp_path / "orders", status)
+        command = ["status", "--checkpoint", str(tmp_path / "orders"), "--connection-string", text]
+        said = CliRunner().invoke(pipeline, command, env={"HUBWEIR_CA_FILE": str(namespace.ca_file)})
+        without = CliRunner().invoke(pipeline, command)
+    assert "behind 0 now" in said.output and "behind 0 when it last looked" in without.output
+
+
 def test_a_run_that_was_killed_is_told_from_one_that_runs(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
