@@ -3,8 +3,8 @@
 A good event keeps its body, key and properties. A dead letter has them too, and as properties of its own
 `dead-letter-reason` and where it came from: `dead-letter-hub`, `dead-letter-partition`, `dead-letter-sequence-number`.
 
-Properties are written as texts, and what was none may be longer so; a batch has something of its own to say, too. A good
-event that is then more than an event may be is a dead letter as well: no event stops this pipeline.
+Properties are written as texts, and what was none may be longer so; a batch has something of its own to say, too. A
+good event that is then more than an event may be is a dead letter as well: no event stops this pipeline.
 
 With them a large one may be too large for an event: then its body is cut, and `dead-letter-body-size` says how many
 bytes it had. Where its own properties leave no room for these, they are left out, and `dead-letter-properties-size`
