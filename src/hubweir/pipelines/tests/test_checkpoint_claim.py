@@ -87,3 +87,13 @@ def test_a_claim_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         note.write_text(text)
         with pytest.raises(IllegalDescription, match="does not say whose checkpoint"), claimed(tmp_path / "c", MINE):
             pass
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "hubweir").write_text("")
+    for checkpoint in (tmp_path / "file" / "c", tmp_path / "file", tmp_path / "whole"):
+        text = f"checkpoint {checkpoint} cannot be used: .*; give this pipeline a folder that it may write"
+        with pytest.raises(IllegalDescription, match=text), claimed(checkpoint, MINE):
+            pass
