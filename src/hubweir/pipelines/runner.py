@@ -66,6 +66,14 @@ class Run:
         with self.claimed():
             self.run_claimed(spark, once=once, is_over=is_over)
 
+    def tell_beginning(self, master: str) -> None:
+        """Say what runs: until the first micro-batch is over nothing else does, and Spark takes its time."""
+        its = self._description
+        self._tell(
+            f"{its.name}: {its.pipeline} over event hub {self._claim.event_hub}, checkpoint {its.checkpoint}, "
+            f"by Spark of {master}"
+        )
+
     def run_claimed(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool]) -> None:
         """The same for who is inside `claimed` already."""
         try:
@@ -143,6 +151,7 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
     """
     one = Run(description, tell)
     with one.claimed():
+        one.tell_beginning(master)
         spark, is_own = open_session(one, master, description.name)
         try:
             with stop_signals() as is_over:

@@ -164,7 +164,7 @@ def test_a_second_run_leaves_the_status_of_the_first_alone(tmp_path: Path, monke
         with pytest.raises(CheckpointInUse):
             second.run(None, once=True)  # type: ignore[arg-type]
         with pytest.raises(CheckpointInUse):  # before Spark is asked for anything
-            runner.run(second._description, master="nonsense", once=True, tell=lambda line: None)
+            runner.run(second._description, master="nonsense", once=True, tell=pytest.fail)
     assert read_status(tmp_path / "c") == before
 
 
