@@ -39,9 +39,10 @@ def claimed(checkpoint: Path, claim: Claim) -> Iterator[None]:
 
     After a crash: the lock is free, the claim stays.
     """
-    path = checkpoint.with_name(checkpoint.name + LOCK_SUFFIX)
+    found = checkpoint.resolve()  # by another way to it, it is the same one
+    path = found.with_name(found.name + LOCK_SUFFIX)
     try:
-        checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        found.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise _unusable(checkpoint, error) from None
