@@ -25,8 +25,8 @@ BLOCKS_AT_ONCE = 4
 CONNECT_TIMEOUT, REQUEST_TIMEOUT = timedelta(seconds=5), timedelta(seconds=30)
 # Few, because a step that failed is done again by whoever captures.
 RETRIES: dict[str, Any] = {"max_retries": 2, "retry_timeout": timedelta(seconds=20)}
-# A name that no file has, to ask for.
-_NOBODY = "hubweir"
+# A name that no file has, nor begins with, to ask for.
+_NOBODY = "hubweir-may-capture"
 _FORBIDDEN = "403 Forbidden"
 _NO_DELETE = (
     "the shared access signature of capture_storage does not let blobs be removed, or holds no more: without the right "
