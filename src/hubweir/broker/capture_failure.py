@@ -1,8 +1,9 @@
-"""What one capture fails of: what people are told of it, and how long it waits before it tries again."""
+"""What one capture fails of, or has lost: what people are told of it, and how long it waits before it tries again."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from hubweir.counters import Counters
 
@@ -61,3 +62,9 @@ class CaptureFailure:
             )  # fmt: skip
         self._is_over_quota = is_over
         return is_over
+
+    def lost(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Events first to end, exclusive, of each are in no file and never will be."""
+        for first, end in ranges:
+            self._counters.add("capture.uncaptured_events", end - first)
+            logger.error("capture of %s: events %d to %d were not captured", self._name, first, end - 1)

@@ -11,7 +11,6 @@ the intent on. After a crash: see capture_mark.py.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -30,8 +29,6 @@ from hubweir.namespace.capture_description import CaptureDescription, CaptureDes
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
-
 # How often a window is looked at for its size; its time ends to the millisecond.
 LOOK_MS = 1_000
 # Each waits for its turn on the loop; larger ones fall out of the processor's cache, and cost half as much again.
@@ -48,7 +45,6 @@ class HostedCapture:
         self._log = log
         self._folder = folder
         self._capture = capture
-        self._name = name
         self._timer: Timer | None = None
         self._busy = False
         self._waits: Callable[[], None] | None = None  # for a slot
@@ -105,7 +101,10 @@ class HostedCapture:
     def change(self, description: CaptureDescription) -> None:
         """Other settings: the open window goes on with them, a file that is being made goes on as it is."""
         its, self._capture.description = self._capture.description, description
-        self._is_checked &= (its.destination, its.container) == (description.destination, description.container)
+        if (its.destination, its.container) != (description.destination, description.container):
+            self._is_checked = False
+            if self.mark.intent is None:  # nothing goes to the other place any more
+                self._failure.ended(self.behind_events)
         if not self._busy:
             self._look()
 
@@ -138,9 +137,9 @@ class HostedCapture:
         bounds = self._log.bounds
         gone = self._capture.pass_over_trimmed(bounds)
         if gone is not None:
-            self._count_lost([gone])
+            self._failure.lost([gone])
         if not self._is_checked and self._capture.description.destination is not CaptureDestination.LOCAL_FOLDER:
-            self._begin(self._check)
+            self._begin(self._check, is_file=False)
             return
         wait_ms = self._capture.wait_ms(bounds, self._env.monotonic_ms())
         if not wait_ms and self._capture.may_skip(bounds):
@@ -291,25 +290,21 @@ class HostedCapture:
         counters.add("capture.files")
         counters.add("capture.events", making.blocks.events)
         counters.add("capture.bytes", making.size)
-        self._count_lost(lost)
+        self._failure.lost(lost)
         self._failure.ended(self.behind_events)
         self._end()
 
-    def _count_lost(self, lost: list[tuple[int, int]]) -> None:
-        for first, end in lost:
-            self._world.counters.add("capture.uncaptured_events", end - first)
-            logger.error("capture of %s: events %d to %d were not captured", self._name, first, end - 1)
-
     # Steps
 
-    def _begin(self, step: Callable[[], None]) -> None:
+    def _begin(self, step: Callable[[], None], *, is_file: bool = True) -> None:
         """Start what ends by `_end`, when a slot of the destination is free."""
         self._busy, intent = True, self.mark.intent
         self._slot = self._capture.description.destination if intent is None else intent.destination
 
         def go() -> None:
             self._waits = None
-            self._rest.enter()
+            if is_file:
+                self._rest.enter()
             step()
 
         self._waits = go

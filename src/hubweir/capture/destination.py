@@ -6,8 +6,8 @@ name: what `commit` returned for stays through a power cut.
 A destination may be shared by several services, and partitions of one service may have names in common. So a name is
 claimed before anything is written under it: an empty file `<name>.claim`, which only one can make. It is there from
 before the intent is durable until the mark is behind it (capture_mark.py), so whoever finds an intent at a start has
-its name still. A kill before or behind that leaves a claim that nobody needs: its name is passed over. So one attempt at
-a file follows the other, and all may use one unfinished name.
+its name still. A kill before or behind that leaves a claim that nobody needs: its name is passed over. So one attempt
+at a file follows the other, and all may use one unfinished name.
 """
 
 from __future__ import annotations

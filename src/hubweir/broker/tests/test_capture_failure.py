@@ -35,3 +35,13 @@ def test_who_is_over_the_quota_says_so_once_until_it_is_not(caplog: pytest.LogCa
     assert failure.alarm == "capture of orders/0 is over its quota: events are lost to it (too slow)"
     assert len(caplog.records) == 1
     assert not failure.is_over_quota(10) and failure.alarm is None
+
+
+def test_what_was_lost_is_counted_and_named_by_its_range(caplog: pytest.LogCaptureFixture) -> None:
+    counters = Counters()
+    CaptureFailure("orders/0", 1_000, counters).lost([(3, 5), (7, 8)])
+    assert counters.get("capture.uncaptured_events") == 3
+    assert [record.message for record in caplog.records] == [
+        "capture of orders/0: events 3 to 4 were not captured",
+        "capture of orders/0: events 7 to 7 were not captured",
+    ]

@@ -258,3 +258,5 @@ def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_a
         monkeypatch.setattr(Account, "wrong", "there is no container")
         assert world.change(replace(blobs, container="flims")) == [Done()]
         assert world.state().failure == "there is no container"
+        assert world.change(CAPTURED) == [Done()]
+        assert world.state().failure == "", "it goes elsewhere"
