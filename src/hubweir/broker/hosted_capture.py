@@ -177,7 +177,7 @@ class HostedCapture:
             else:
                 self._intend(end, size_end)
 
-        find_window_end(self._log, self._capture, found)
+        find_window_end(self._log, self._capture, size_end, found)
 
     def _intend(self, end: int, end_offset: int) -> None:
         """Make the intent durable, under a name that nobody else has."""
