@@ -38,6 +38,9 @@ class LinkCarrier(Protocol):
     def register(self, link: Link, user: LinkUser) -> None:
         """Events about link go to user from now on. Sends the attach at the end of this turn."""
 
+    def detach(self, link: Link) -> None:
+        """End a link from our side; its user hears nothing more. Does nothing when it is over already."""
+
     def wake(self) -> None:
         """A link was given something to send."""
 

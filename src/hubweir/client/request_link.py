@@ -41,10 +41,11 @@ class RequestLink:
         sender = session.attach_sender(
             connection.name_link(f"{node}-requests"), source=Source(address=self._reply_to), target=Target(address=node)
         )
-        connection.register(receiver, self._answers)
-        connection.register(sender, self._requests)
+        self._receiver: ReceiverLink = receiver
         self._sender: SenderLink = sender
         self._connection = connection
+        connection.register(receiver, self._answers)
+        connection.register(sender, self._requests)
 
     @property
     def error(self) -> ServiceError | None:
@@ -89,6 +90,9 @@ class RequestLink:
             waiting.set_result(message)
 
     def _failed(self, error: ServiceError) -> None:
+        """One of the links is over: so is the other, which a service may keep for ever."""
+        self._connection.detach(self._receiver)
+        self._connection.detach(self._sender)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(error)
