@@ -37,7 +37,7 @@ NAME = "hubweir-lake"
 PARQUET, DELTA = "parquet", "delta"
 # Looking through the folders of a table takes longer than a small batch.
 _COMPACT_EVERY_S = 60.0
-_MARK = ".compacted"
+_MARK = ".compacted-"
 
 
 @dataclass
@@ -116,7 +116,7 @@ class LakeWriter(DataSourceStreamArrowWriter):
         elif batchId == self._repeats and written:
             remove_left(self._table, written[0].query, batchId, {file.path for each in written for file in each.files})
         query = next((message.query for message in messages if isinstance(message, LakeMessage)), None)
-        if query is not None and self._compact_after_ms is not None and self._is_due():
+        if query is not None and self._compact_after_ms is not None and self._is_due(query):
             now_ms, after_ms = int(time.time() * 1000), self._compact_after_ms
             if self._is_delta:
                 compact_hours(self._table, now_ms=now_ms, after_ms=after_ms)
@@ -129,9 +129,9 @@ class LakeWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """A batch failed, and is repeated: a plain table's files are put in place again, Delta names none of these."""
 
-    def _is_due(self) -> bool:
-        """Whether the last look is long ago. The time is a file's: every commit has a process of its own."""
-        mark = self._table / _MARK
+    def _is_due(self, query: str) -> bool:
+        """Whether the query's last look is long ago. The time is a file's: every commit has a process of its own."""
+        mark = self._table / f"{_MARK}{query[:8]}"
         if mark.exists() and time.time() - mark.stat().st_mtime < _COMPACT_EVERY_S:
             return False
         self._table.mkdir(parents=True, exist_ok=True)

@@ -32,14 +32,16 @@ def test_delta_is_told_what_lets_it_skip_a_file() -> None:
     assert delta_file(LakeFile("a", "2026-01-31", 7, 99, 3)).stats == {"numRecords": 3}
 
 
-def test_folders_are_looked_through_once_a_minute_whatever_process_commits(tmp_path: Path) -> None:
-    def is_due() -> bool:
-        return LakeWriter(tmp_path / "lake", PARQUET, 0)._is_due()
+def test_folders_are_looked_through_once_a_minute_for_each_query_whatever_process_commits(tmp_path: Path) -> None:
+    """One that always comes first must not take the other's turn: each joins its own files alone."""
 
-    assert [is_due(), is_due()] == [True, False]
-    mark = tmp_path / "lake" / ".compacted"
+    def is_due(query: str) -> bool:
+        return LakeWriter(tmp_path / "lake", PARQUET, 0)._is_due(query * 36)
+
+    assert [is_due("a"), is_due("a"), is_due("b"), is_due("b")] == [True, False, True, False]
+    mark = tmp_path / "lake" / ".compacted-aaaaaaaa"
     os.utime(mark, (mark.stat().st_mtime - 61,) * 2)
-    assert is_due()
+    assert [is_due("a"), is_due("b")] == [True, False]
 
 
 @pytest.mark.parametrize("repeats", [3, None])
