@@ -10,6 +10,8 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.client import authorization
 from hubweir.client.authorization import status_of, token_for
 from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, UNAUTHORIZED, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
@@ -82,6 +84,47 @@ def test_ready_made_signature_is_put_as_it_is(namespace: RunningNamespace, new_h
         await connection.close()
 
     assert token_for(bare, "sb://other/", 0) == token
+    run_on("asyncio", scenario())
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_one_token_serves_all_publishers_and_partitions_of_a_hub(
+    namespace: RunningNamespace, new_hub: Callable[..., str], has_key: bool
+) -> None:
+    """A service takes ten a second when some hundreds were put, and has a limit for a connection."""
+    hub, target = new_hub(partition_count=4), target_of(namespace)
+    if not has_key:
+        assert target.key_name is not None and target.key is not None
+        token = make_token(f"sb://{target.host}/{hub}", target.key_name, target.key, int(time.time()) + 60)
+        target = replace(target, key_name=None, key=None, signature=token)
+
+    async def scenario() -> None:
+        connection = await Connection.open(target)
+        await Management(connection).hub(hub)
+        for address in (*(f"{hub}/Publishers/device-{number}" for number in range(20)), f"{hub}/Partitions/3", hub):
+            await (await Sender.open(connection, address)).send([b"x"])
+        await Receiver.open(connection, address_of(hub, "$Default", "2"))
+        assert list(connection.authorization._audiences) == [f"sb://{target.host}/{hub}"]
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_signature_for_a_part_of_a_hub_is_put_for_that(
+    namespace: RunningNamespace, new_hub: Callable[..., str]
+) -> None:
+    hub, whole = new_hub(), target_of(namespace)
+    assert whole.key_name is not None and whole.key is not None
+    address = f"{hub}/Publishers/device-1"
+    token = make_token(f"sb://{whole.host}/{address}", whole.key_name, whole.key, int(time.time()) + 60)
+
+    async def scenario() -> None:
+        connection = await Connection.open(replace(whole, key_name=None, key=None, signature=token))
+        assert await (await Sender.open(connection, address)).send([b"x"]) == 1
+        with pytest.raises(ServiceError):
+            await Sender.open(connection, f"{hub}/Publishers/device-2")
+        await connection.close()
+
     run_on("asyncio", scenario())
 
 
