@@ -31,6 +31,7 @@ from hubweir.client.management import Management
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark import session
 from hubweir.testing.server_process import ServerProcess
+from interruption import unless_interrupted
 from official_client import publish
 from our_client import create_hub
 from report import Report
@@ -187,4 +188,4 @@ def wait_for_capture(target: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(unless_interrupted(main))
