@@ -35,6 +35,7 @@ class Fields:
 
     @property
     def location(self) -> Location:
+        """The place of the object itself."""
         return self.file.location(self.at, self.steps)
 
     def member(self, name: str, *, required: bool = False, allowed: str = "") -> Node | None:
@@ -131,6 +132,7 @@ class Fields:
         return None
 
     def boolean(self, name: str) -> bool | None:
+        """true or false, or `"true"` and `"false"` in any case."""
         node = self.member(name)
         if node is None:
             return None
@@ -171,6 +173,7 @@ class Fields:
         return None
 
     def object(self, name: str, *, required: bool = False) -> Fields | None:
+        """The members of the object that stands there."""
         node = self.member(name, required=required, allowed="an object")
         return None if node is None else fields_of(self.file, node, (*self.steps, name))
 
@@ -264,6 +267,7 @@ def shown(node: Node) -> str:
 
 
 def length_of(text: str) -> str:
+    """What an error says of a secret."""
     return f"a text of {len(text)} characters"
 
 

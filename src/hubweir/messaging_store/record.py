@@ -84,6 +84,7 @@ class BatchHeader:
 
     @property
     def continues(self) -> bool:
+        """Whether the next batch belongs to the same chain: after a crash both are there, or neither."""
         return bool(self.flags & FLAG_CONTINUES)
 
 

@@ -60,6 +60,7 @@ class Changes:
         self._partitions_max = partitions_max
 
     def name_namespace(self, name: str) -> NameNamespace:
+        """The namespace's name. ServiceError when it is no legal one."""
         return NameNamespace(check_namespace_name(name), self._env.now_ms())
 
     def create(self, description: EventHubDescription, stores: Sequence[int]) -> IntendCreate:
@@ -79,15 +80,18 @@ class Changes:
         return IntendCreate(self._env.new_id(), checked, placements)
 
     def commit_create(self, name: str) -> CommitCreate:
+        """Serve a hub whose partitions exist. NOT_FOUND, or ARGUMENT_ERROR when it is being deleted."""
         entry = self.entry(name)
         if entry.description.status is EntityStatus.DELETING:
             raise ServiceError(ARGUMENT_ERROR, f"Event hub '{entry.name}' is being deleted; it is not served again.")
         return CommitCreate(entry.hub_id)
 
     def delete(self, name: str) -> IntendDelete:
+        """Serve a hub no more, whatever its status; NOT_FOUND."""
         return IntendDelete(self.entry(name).hub_id)
 
     def commit_delete(self, name: str) -> CommitDelete:
+        """Forget a hub whose partitions are gone. NOT_FOUND, or ARGUMENT_ERROR when nobody deletes it."""
         entry = self.entry(name)
         if entry.description.status is not EntityStatus.DELETING:
             raise ServiceError(ARGUMENT_ERROR, f"Event hub '{entry.name}' is not being deleted.")
@@ -211,6 +215,7 @@ class Changes:
         return SetRules(entry.hub_id, check_rules(entry.name, rules))
 
     def remove_rule(self, hub: str | None, name: str) -> SetRules:
+        """Remove a rule of a hub, or with None of the namespace; NOT_FOUND names the one that is missing."""
         entry = None if hub is None else self._served(hub)
         known = self._catalog.namespace.rules if entry is None else entry.description.rules
         rules = tuple(rule for rule in known if fold(rule.name) != fold(name))
