@@ -11,6 +11,10 @@ from hubweir.spark.unsettled import Unsettled
 from hubweir.spark.write_options import parse_write_options
 
 
+async def lose_connection(client: BlockingEventHubClient) -> None:
+    (await client._client.connection())._abort()
+
+
 def test_rows_are_stored_by_partition_and_by_publisher(
     new_hub: Callable[..., str],
     client_of: Callable[[str], BlockingEventHubClient],
