@@ -56,6 +56,7 @@ class HostedCapture:
         self._stopped = False
         self._on_idle: list[Callable[[], None]] = []
         self._again = capture.mark.intent is not None  # a file of this intent may be there
+        self._lost: list[tuple[int, int]] = []  # to the file that an attempt before made, if it made one
 
     # What it tells
 
@@ -252,26 +253,24 @@ class HostedCapture:
         env, places, again = self._env, self._world.places, self._again
         self._again = True
 
-        def commit() -> bool:
+        def commit() -> None:
             destination = places.destination(making.intent.destination, making.intent.container)
             if making.is_short and again and destination.exists(making.intent.name):
-                # It was finished when the log had these events still.
+                # It was finished when the log had more of these events.
                 making.abandon()
-                return False
+                return
             making.write(places, making.blocks.flush())
             assert making.archive is not None
+            self._lost = making.all_lost
             env.fault("capture.before_commit")
             making.archive.commit()
             env.fault("capture.after_commit")
-            return True
 
-        self._offload(commit, lambda made: self._move(making, made), making)
+        self._offload(commit, lambda _: self._move(making), making)
 
-    def _move(self, making: CapturedFile, made: bool) -> None:
+    def _move(self, making: CapturedFile) -> None:
         """The file is there: move the mark behind it."""
-        unsound = [(found.start, found.end) for found in making.blocks.unsound]
-        lost = [*making.lost, *unsound] if made else []
-        env, folder, places = self._env, self._folder, self._world.places
+        lost, env, folder, places = self._lost, self._env, self._folder, self._world.places
         moved = self._capture.finished(self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms())
 
         def move() -> None:
@@ -280,7 +279,7 @@ class HostedCapture:
 
         def done(_: None) -> None:
             self._capture.mark = moved
-            self._again = False
+            self._again, self._lost = False, []
             self._offload(lambda: release(places, making.intent), lambda _: self._finished(making, lost))
 
         self._offload(move, done)
