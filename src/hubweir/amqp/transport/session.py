@@ -23,7 +23,7 @@ from hubweir.amqp.transport.events import (
 )
 from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
 from hubweir.amqp.transport.held_frames import HeldFrames
-from hubweir.amqp.transport.link import Link, ask
+from hubweir.amqp.transport.link import Link, LinkFault, ask
 from hubweir.amqp.transport.link_handles import LinkHandles
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState
 from hubweir.amqp.transport.performatives import (
@@ -66,7 +66,7 @@ class Session:
         self.window = SessionWindow(connection.settings.incoming_window)
         self.settlement = Settlement(self)
         self._failed = False
-        self._handles = LinkHandles(connection.settings.handle_max)
+        self._handles: LinkHandles[Link] = LinkHandles(connection.settings.handle_max)
         self._next_delivery_id = 0
         self.held: HeldFrames[SenderLink] = HeldFrames(self.window)
 
@@ -220,14 +220,14 @@ class Session:
     def receive_rows(self, handle: int, data: memoryview, rows: array[int], count: int) -> None:
         """Whole deliveries of one frame each, all on handle; rows is given away."""
         self._count_received(count)
-        link = self._handles.receiver(handle)
+        link = self._receiver(handle)
         if link is not None:
             link.take_rows(data, rows, count)
 
     def receive_part(self, handle: int, part: TransferPart) -> None:
         """A transfer frame in any other form."""
         self._count_received(1)
-        link = self._handles.receiver(handle)
+        link = self._receiver(handle)
         if link is not None:
             link.take_part(part)
 
@@ -298,6 +298,15 @@ class Session:
     def _count_received(self, frames: int) -> None:
         if self.window.received(frames) and self.is_writable:
             self.write_flow()
+
+    def _receiver(self, handle: int) -> ReceiverLink | None:
+        """The link that transfers on handle go to; None when it is on its way out and they are dropped."""
+        link = self._handles.link(handle)
+        if not isinstance(link, ReceiverLink):
+            if link.state in DETACH_WRITTEN:
+                return None
+            raise LinkFault(link, NOT_ALLOWED, "transfers came on a link on which this end sends")
+        return None if link.state in DETACH_WRITTEN else link
 
     def _ask(self, link: Link) -> None:
         if self._handles.is_asked_for(link):
