@@ -164,8 +164,7 @@ class Peer:
         self.reading_paused = False
         self.transport_full = False
         self.unwritten_bytes = 0  # what the transport says that it holds
-        self.is_cut = False
-        self._due = False
+        self.is_cut = self._due = False
         self._kept: list[bytes] = []
         self._session: Any = None
         self._names = 0
