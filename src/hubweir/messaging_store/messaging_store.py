@@ -16,6 +16,7 @@ from hubweir.env import Env, FolderLock, Result
 from hubweir.errors import CorruptStore, NewerFormat, StoreError
 from hubweir.messaging_store.layout import (
     FORMAT_NAME,
+    FORMAT_TEXT,
     FORMAT_VERSION,
     LOGS_FOLDER,
     is_log_id,
@@ -28,8 +29,6 @@ from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.messaging_store.whole_file import read_whole, write_whole
 from hubweir.messaging_store.writer_epochs import WriterEpochs
-
-_FORMAT_TEXT = "hubweir store "
 
 
 class MessagingStore:
@@ -203,12 +202,12 @@ class MessagingStore:
         files = self._env.files
         data = read_whole(files, join(self._folder, FORMAT_NAME))
         if data is None:
-            write_whole(files, self._folder, FORMAT_NAME, f"{_FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
+            write_whole(files, self._folder, FORMAT_NAME, f"{FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
             return
         text = data.decode("ascii", "replace")
-        number = text.removeprefix(_FORMAT_TEXT).strip()
-        if not text.startswith(_FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
-            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {_FORMAT_TEXT}{FORMAT_VERSION}")
+        number = text.removeprefix(FORMAT_TEXT).strip()
+        if not text.startswith(FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
+            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {FORMAT_TEXT}{FORMAT_VERSION}")
         if int(number) > FORMAT_VERSION:
             raise NewerFormat(
                 f"{self._folder} has store format {number}; this version reads up to {FORMAT_VERSION}. "
