@@ -226,7 +226,9 @@ def test_a_signature_that_may_delete_captures_and_leaves_nothing_but_files(accou
     assert numbers == list(range(state["next_sequence_number"]))
 
 
-def test_a_name_whose_file_is_there_is_passed_over_though_nothing_can_be_removed(account: Azurite) -> None:
+def test_a_name_whose_file_is_there_is_passed_over_though_nothing_can_be_removed(
+    account: Azurite, caplog: pytest.LogCaptureFixture
+) -> None:
     """The right was taken away since capture began: its own claim stays, and is told by the next name."""
     may_delete = BlobContainer(parse_storage(account.signed("rcwdl")), CONTAINER)
     container = BlobContainer(parse_storage(account.signed("rcwl")), CONTAINER)
@@ -238,6 +240,10 @@ def test_a_name_whose_file_is_there_is_passed_over_though_nothing_can_be_removed
             container.claim("a/c.avro")
     there = {found["path"] for page in obstore.list(store_of(account)) for found in page}
     assert there == {"a/b.avro", "a/b.avro.claim"}
+    with pytest.raises(OSError):
+        container.release("a/b.avro")
+    [told] = [record.message for record in caplog.records if record.name == "hubweir.broker.blob_upload"]
+    assert told.startswith("the claim a/b.avro.claim stays in the container: removing a blob: 403")
 
 
 def test_a_container_that_is_missing_is_told_when_capture_is_enabled(account: Azurite) -> None:

@@ -8,6 +8,7 @@ All of it blocks, on threads of the pool; every request has a time limit. What t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from hubweir.broker.blob_delete import DeleteRefused, delete_blob
 from hubweir.capture.destination import CLAIM_SUFFIX
 from hubweir.env import Buffer
 from hubweir.errors import HubweirError
+
+logger = logging.getLogger(__name__)
 
 BLOCK_BYTES = 8 * 1024 * 1024
 BLOCKS_AT_ONCE = 4
@@ -111,7 +114,7 @@ class BlobContainer:
         obstore = _obstore()
         self._signature = "" if account.key else account.signature
         self._url = f"{account.endpoint}/{container}"
-        self._is_checked = False
+        self._is_checked = self._has_told = False
         access = {"account_key": account.key} if account.key else {"sas_key": account.signature}
         self._store = obstore.store.AzureStore(
             container,
@@ -171,8 +174,11 @@ class BlobContainer:
         """See SharedDestination.release."""
         try:
             self._delete(name + CLAIM_SUFFIX)
-        except OSError:
+        except OSError as error:
             self._is_checked = False  # the right may have been taken away
+            if not self._has_told:  # whoever lets go does not fail of it, and each file might leave one
+                self._has_told = True
+                logger.warning("the claim %s%s stays in the container: %s", name, CLAIM_SUFFIX, error)
             raise
 
     def _delete(self, name: str) -> None:
