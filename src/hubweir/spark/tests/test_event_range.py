@@ -122,10 +122,37 @@ def test_sixth_reader_hears_what_to_do(new_hub: NewHub, options_of: OptionsOf, c
     client.sender().send([b"x"])
     for _ in range(5):
         client.receiver("0").open()
-    options = parse_options(options_of(hub), is_stream=False)
-    with pytest.raises(ServiceError, match="consumer group of its own") as refused:
+    options = replace(parse_options(options_of(hub), is_stream=False), receiver_timeout_s=0.1)
+    with pytest.raises(ServiceError, match="for 0.1 s: give each query a consumer group of its own") as refused:
         rows(options, EventRange("0", 0, 1))
     assert refused.value.condition is RESOURCE_LIMIT
+
+
+def test_sixth_reader_waits_until_another_is_done(
+    new_hub: NewHub, options_of: OptionsOf, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a task does whose partition is shared by more tasks than it has places."""
+    hub = new_hub()
+    client = client_of(hub)
+    client.sender().send([b"x"])
+    others = [client.receiver("0") for _ in range(5)]
+    for other in others:
+        other.open()
+
+    class Clock:
+        now_s = 0.0
+
+        def monotonic(self) -> float:
+            return self.now_s
+
+        def sleep(self, seconds: float) -> None:
+            self.now_s += 10.0
+            if self.now_s > 40.0:
+                others[0].close()
+
+    monkeypatch.setattr(event_range, "time", Clock())
+    (row,) = rows(parse_options(options_of(hub), is_stream=False), EventRange("0", 0, 1))
+    assert row["body"] == b"x"
 
 
 def test_connection_that_breaks_in_the_middle_is_not_seen(
