@@ -180,15 +180,15 @@ class Namespace:
 
     def set_rule(self, hub: str | None, rule: AuthorizationRuleDescription, on_done: OnNamespace) -> None:
         """Add a rule to a hub, or with None to the namespace; it takes the place of one with its name."""
-        self._change_namespace(lambda: self._changes.set_rule(hub, rule), on_done)
+        self._change_namespace(lambda: self._rule_changes.set(hub, rule), on_done)
 
     def set_hub_rules(self, hub: str, rules: Rules, on_done: OnHub) -> None:
         """Give a hub these rules in place of all that it has."""
-        self._change_hub(hub, lambda: self._changes.set_hub_rules(hub, rules), on_done)
+        self._change_hub(hub, lambda: self._rule_changes.set_all(hub, rules), on_done)
 
     def remove_rule(self, hub: str | None, name: str, on_done: OnNamespace) -> None:
         """Remove a rule from a hub, or with None from the namespace."""
-        self._change_namespace(lambda: self._changes.remove_rule(hub, name), on_done)
+        self._change_namespace(lambda: self._rule_changes.remove(hub, name), on_done)
 
     def rule(self, hub: str | None, name: str) -> AuthorizationRuleDescription:
         """The rule of that name, in any case, on a served hub or with None on the namespace; else NOT_FOUND."""
