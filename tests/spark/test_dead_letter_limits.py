@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hubweir.client.event_batch import EventBatch
+from hubweir.testing.running_namespace import running_namespace
 from tests.spark.live_hub import Hub
 from tests.spark.pipeline_runs import run_once
 
@@ -72,3 +73,25 @@ def test_an_event_that_cannot_be_written_as_it_is_goes_to_the_dead_letters(
     too_large = "with its properties as text it is larger than an event may be"
     assert why["1"] == why["2"] == why["4"] == too_large
     assert {row.properties.get("dead-letter-properties-size") for row in letters} > {None}
+
+
+def test_hubs_of_a_lower_tier_take_what_they_can_and_dead_letters_are_cut_for_theirs(
+    spark: SparkSession, hub: Hub, tmp_path: Path
+) -> None:
+    """The basic tier takes a quarter of what others do at once."""
+    with running_namespace(profile="basic") as basic:
+        for name in ("good", "dead"):
+            basic.create_event_hub(name, partition_count=1)
+        small, large = b'{"tea": 1}', b'{"name": "' + b"x" * 300_000 + b'"}'
+        send(hub, small, {})
+        send(hub, large, {})
+        connection = basic.connection_string()
+        sink = {"eventHub": "good", "deadLetterHub": "dead", "connectionString": connection}
+        run_once(spark, "dead-letters", hub, tmp_path, parameters={"schema": SCHEMA}, sink=sink)
+        found = {}
+        for name in ("good", "dead"):
+            read = spark.read.format("eventhubs").options(connectionString=connection, eventHub=name)
+            found[name] = [bytes(row.body) for row in read.load().collect()]
+    assert found["good"] == [small]
+    [letter] = found["dead"]
+    assert letter == large[: len(letter)] and 250_000 < len(letter) < 2**18
