@@ -12,7 +12,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from hubweir.errors import HubweirError
@@ -170,7 +170,9 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
                     one.run_claimed(spark, once=once, is_over=is_over)
         finally:
             if is_own:
-                spark.stop()
+                # A signal to the whole process group ends the JVM too, as systemd's SIGTERM does: nobody is there to stop.
+                with suppress(*((Exception,) if came else ())):
+                    spark.stop()
     return one.events
 
 

@@ -170,6 +170,7 @@ def test_a_signal_while_spark_starts_ends_the_run_before_its_query(
 
         def stop(self) -> None:
             self.is_stopped = True
+            raise ConnectionRefusedError("the JVM has got the signal, too")
 
     made, before = Session(), signal.getsignal(signal.SIGINT)
 
