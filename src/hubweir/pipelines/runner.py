@@ -170,7 +170,7 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
                     one.run_claimed(spark, once=once, is_over=is_over)
         finally:
             if is_own:
-                # A signal to the whole process group ends the JVM too, as systemd's SIGTERM does: nobody is there to stop.
+                # A signal to the whole process group, such as systemd's, has ended the JVM as well.
                 with suppress(*((Exception,) if came else ())):
                     spark.stop()
     return one.events
