@@ -14,6 +14,8 @@ from urllib.request import Request, urlopen
 
 # Of the service's interface: any from 2015 on has this call as it is. (Delete Blob)
 _VERSION = "2021-08-06"
+# As often as any other request (blob_upload.py): what is not removed stays.
+ATTEMPTS = 3
 
 
 class DeleteRefused(OSError):
@@ -26,6 +28,17 @@ class DeleteRefused(OSError):
 
 def delete_blob(container_url: str, name: str, *, signature: str, timeout_s: float) -> None:
     """Remove a blob; does nothing when it is not there. Blocking. Raises DeleteRefused, without the signature."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _delete(container_url, name, signature, timeout_s)
+        except DeleteRefused as error:
+            if error.is_forbidden or not left:
+                raise
+        else:
+            return
+
+
+def _delete(container_url: str, name: str, signature: str, timeout_s: float) -> None:
     request = Request(f"{container_url}/{quote(name)}?{signature}", method="DELETE")
     request.add_header("x-ms-version", _VERSION)
     try:

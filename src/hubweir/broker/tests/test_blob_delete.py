@@ -8,15 +8,16 @@ from threading import Thread
 
 import pytest
 
-from hubweir.broker.blob_delete import DeleteRefused, delete_blob
+from hubweir.broker.blob_delete import ATTEMPTS, DeleteRefused, delete_blob
 
 SIGNATURE = "sv=2021-08-06&sig=c2VjcmV0"
 
 
 class Account(HTTPServer):
-    """Answers every request with `status`."""
+    """Answers every request with `status`, behind those of `first`."""
 
     status = 202
+    first: tuple[int, ...] = ()
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
@@ -32,7 +33,9 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         self.server.asked.append((self.path, self.headers["x-ms-version"]))
-        self.send_response(self.server.status)
+        status, *rest = (*self.server.first, self.server.status)
+        self.server.first = tuple(rest[:-1])
+        self.send_response(status)
         self.send_header("x-ms-error-code", "AuthorizationPermissionMismatch")
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -61,12 +64,19 @@ def test_what_is_not_there_needs_no_removing(account: Account) -> None:
     delete_blob(account.url, "a", signature=SIGNATURE, timeout_s=20)
 
 
+def test_an_account_that_is_busy_for_a_moment_is_asked_again(account: Account) -> None:
+    account.first = (503, 500)
+    delete_blob(account.url, "a", signature=SIGNATURE, timeout_s=20)
+    assert len(account.asked) == ATTEMPTS == 3
+
+
 @pytest.mark.parametrize(("status", "is_forbidden"), [(403, True), (401, True), (409, False), (503, False)])
 def test_a_missing_right_is_told_from_other_failures(account: Account, status: int, is_forbidden: bool) -> None:
     account.status = status
     with pytest.raises(DeleteRefused, match=rf"{status} \(AuthorizationPermissionMismatch\)") as refused:
         delete_blob(account.url, "a", signature=SIGNATURE, timeout_s=20)
     assert refused.value.is_forbidden is is_forbidden
+    assert len(account.asked) == (1 if is_forbidden else ATTEMPTS)
 
 
 def test_an_account_that_is_away_is_a_failure_and_no_text_holds_the_signature(account: Account) -> None:
