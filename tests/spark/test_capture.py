@@ -54,6 +54,7 @@ def _count_and_last() -> list[object]:
     return [f.count("*").alias("n"), f.max("sequenceNumber").alias("last")]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_captured_folder_is_what_the_hub_holds(spark: SparkSession, tmp_path: Path) -> None:
     with running_namespace(capture_folder=str(tmp_path / "captured")) as namespace:
