@@ -2,15 +2,19 @@
 
 A test that repeats something takes the fixture measure and asks it how often: measure(200) is 20 kills, or 200.
 A test marked slow runs with --all only. How tests are spread over workers (-n NUMBER) stands in tests/workers.
+No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested.
 """
 
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.workers.plugin", "tests.conformance.results"]
 
 SHORT_SHARE = 10  # the default run does one in so many
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

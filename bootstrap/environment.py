@@ -21,7 +21,7 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bootstrap import pip_settings
+from bootstrap import compiler, pip_settings
 from bootstrap.steps import StepFailed, say, step
 
 Command = Sequence[str | Path]
@@ -91,7 +91,7 @@ class Environment:
         return built and self.state.get("kernel sources") == self.kernel_key()
 
     def kernel_key(self) -> str:
-        return f"{self.digest(*KERNEL_SOURCES)} {missing_for_compiling() or 'can compile'}"
+        return f"{self.digest(*KERNEL_SOURCES)} {compiler.missing() or 'can compile'}"
 
     def extension_modules(self) -> list[Path]:
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
@@ -204,16 +204,16 @@ class Environment:
     def install_proton(self) -> None:
         """Install Qpid Proton, the second AMQP implementation of the conformance tests, where it can be compiled."""
         tried = self.digest("requirements/proton.txt")
-        if self.state.get("proton tried") == f"{tried} {missing_for_compiling()}":
+        if self.state.get("proton tried") == f"{tried} {compiler.missing()}":
             return
-        if missing := missing_for_compiling():
+        if missing := compiler.missing():
             say(f"no {missing}: Qpid Proton cannot be built, so its conformance tests are skipped")
         else:
             try:
                 self.install("proton.txt", "--no-build-isolation", "--no-deps")
             except (StepFailed, NotReady) as error:
                 say(f"{error}\nhubweir: without Qpid Proton its conformance tests are skipped")
-        self.remember(proton_tried=f"{tried} {missing_for_compiling()}")
+        self.remember(proton_tried=f"{tried} {compiler.missing()}")
 
     def build_kernels(self) -> None:
         """Compile the kernels into src/, or leave the plain-Python twins alone on the path and remember why."""
@@ -222,7 +222,7 @@ class Environment:
         outcome = "not compiled: their sources are not here"
         for path in self.extension_modules():  # compiled from other sources: worse than none
             path.unlink(missing_ok=True)
-        if missing := missing_for_compiling():
+        if missing := compiler.missing():
             outcome = f"not compiled: no {missing}"
         elif sources:
             place = self.folder / "build"
@@ -240,32 +240,8 @@ class Environment:
 
     def step(self, title: str, command: Command) -> None:
         name = title.split("(")[0].strip().replace(" ", "-").replace(",", "")
-        environ = self.environ | pip_settings.for_uv(self.settings, self.environ) | compiler_variable()
+        environ = self.environ | pip_settings.for_uv(self.settings, self.environ) | compiler.variable()
         step(title, command, log=self.home / "log" / f"{name}.txt", environ=environ, cwd=self.root)
-
-
-def compiler() -> str:
-    """Return the C compiler to call: the one Python was built with, or any other that is here, or an empty text."""
-    wanted = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
-    return next((name for name in (wanted, "cc", "gcc", "clang") if shutil.which(name)), "")
-
-
-def compiler_variable() -> dict[str, str]:
-    """Return CC for setuptools when the compiler that it would call is not here but another one is."""
-    found = compiler()
-    own = (sysconfig.get_config_var("CC") or "").split()[:1]
-    return {"CC": found} if found and [found] != own and "CC" not in os.environ else {}
-
-
-def missing_for_compiling() -> str:
-    """Return what a C extension lacks on this machine, or an empty text."""
-    if os.name == "nt":
-        return ""  # setuptools finds the compiler itself, or fails and the twins serve
-    if not compiler():
-        return "C compiler"
-    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
-        return "Python.h (Debian, Ubuntu: apt install python3-dev)"
-    return ""
 
 
 @contextlib.contextmanager

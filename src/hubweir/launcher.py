@@ -31,6 +31,7 @@ from hubweir.config.namespace_settings import NamespaceSettings, hosts_of, names
 from hubweir.config.settings import ROOT_RULE, Settings
 from hubweir.config.token_issuer import token_issuer
 from hubweir.counters import Counters
+from hubweir.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER, check_data_format, store_folder
 from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.drivers.broker_driver import connect
 from hubweir.drivers.descriptor_limit import raise_descriptor_limit
@@ -41,7 +42,7 @@ from hubweir.drivers.port_switch import PortSwitch
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.tls import CertificateFiles, server_context
 from hubweir.env import Files, FolderLock
-from hubweir.errors import HubweirError, NewerFormat
+from hubweir.errors import HubweirError
 from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.gateway import Gateway
@@ -50,7 +51,6 @@ from hubweir.gateway.http.application import Application
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.whole_file import read_whole, write_whole
 from hubweir.namespace.connection_string import AMQP_PORT, AMQPS_PORT, ConnectionString
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.secret import Secret
@@ -58,8 +58,6 @@ from hubweir.served_namespaces import gateway_settings, open_namespaces, start_g
 
 logger = logging.getLogger(__name__)
 
-FORMAT_NAME, FORMAT_TEXT = "FORMAT", b"hubweir data 1\n"
-CATALOG_FOLDER, STORE_FOLDER, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-0", "tls", "capture"
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
 SWITCH_INTERVAL_S = 0.0005
 CLOSE_MS = 2_000  # for peers to answer our close; then their connections are dropped
@@ -182,7 +180,7 @@ class Service:
         opened = open_namespaces(env, catalog, self.namespaces, partitions_max=self.settings.partitions_max)
         self._left = opened.left
         store = self._store = MessagingStore.open(
-            env, STORE_FOLDER, counters=self.counters, settings=log_settings(settings)
+            env, store_folder(0), counters=self.counters, settings=log_settings(settings)
         )
         account = storage_account(settings)
         broker = self._broker = Broker(
@@ -295,24 +293,6 @@ async def done(start: Callable[[Callable[[], None]], None]) -> None:
     ended = asyncio.Event()
     start(ended.set)
     await ended.wait()
-
-
-def check_data_format(files: Files) -> None:
-    """Mark a fresh data folder with its format; NewerFormat, and nothing touched, when it has another one."""
-    found = read_whole(files, FORMAT_NAME)
-    if found is None:
-        write_whole(files, "", FORMAT_NAME, FORMAT_TEXT)
-    elif found != FORMAT_TEXT:
-        raise NewerFormat(
-            f"the data folder says {printable(found)!r}, and this version reads {printable(FORMAT_TEXT)!r}: "
-            "nothing was changed; "
-            "use the version that wrote it, or another --data folder"
-        )
-
-
-def printable(line: bytes) -> str:
-    """The first line of a small file, for a message."""
-    return line[:40].decode("ascii", "replace").strip()
 
 
 def _stop_units(gateway: Gateway, on_done: Callable[[], None]) -> None:

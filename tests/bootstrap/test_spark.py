@@ -147,8 +147,25 @@ def test_only_the_benchmark_of_spark_brings_it(
     assert finished[1] == [str(env.root / "benchmarks/spark.py"), "--only", "read"]
 
 
+@pytest.fixture
+def checked(env: Environment, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What the command line would have looked at; a file that is not there is wrong."""
+    calls: list[list[str]] = []
+
+    def call(command: list[str], stdout: int) -> int:
+        calls.append(command[1:])
+        return int("misspelt.toml" in command)
+
+    monkeypatch.setattr(verbs.subprocess, "call", call)
+    return calls
+
+
 def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
-    env: Environment, installed: Installed, finished: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    env: Environment,
+    installed: Installed,
+    finished: list[list[str]],
+    checked: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(spark, "has_java", lambda: True)
     command_line = env.root / "src/hubweir/cli/main.py"
@@ -159,10 +176,16 @@ def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
     run = ["pipeline", "run"]
     for rest in (["pipeline", "list"], [*run, "--help"], [*run, "to-lake", "-h"], run, [*run, "to-lak", "--once"]):
         assert verbs.run("hubweir", rest, env) == 0
-    assert installed == []
-    assert verbs.run("hubweir", [*run, "--once", "to-lake"], env) == 0
+    assert installed == checked == []
+    calls = len(finished)
+    assert verbs.run("hubweir", [*run, "misspelt.toml"], env) == 1
+    assert installed == [] and len(finished) == calls
+    for _ in range(2):
+        assert verbs.run("hubweir", [*run, "--once", "to-lake"], env) == 0
     assert [name for name, *_ in installed] == [SPARK]
     assert finished[-1] == ["-m", "hubweir", *run, "--once", "to-lake"]
+    # With Spark there it sees for itself.
+    assert checked == [["-m", "hubweir", *run, "misspelt.toml", "--check"], [*finished[-1], "--check"]]
 
 
 @pytest.mark.parametrize("name", [*CATALOG, "orders.toml", "mine:start"])

@@ -36,6 +36,17 @@ def test_a_call_that_cannot_work_says_why(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("option", "status"), [("--without-sprak", 2), ("--help", 0)])
+def test_a_misspelt_option_of_the_demo_and_its_help_fetch_nothing(
+    option: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        verbs.main(str(tmp_path), "menu", ["demo", option])
+    assert ended.value.code == status
+    assert "usage: ./run demo [-h] [--without-spark] [--keep DIR]" in "".join(capsys.readouterr())
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_benchmarks_are_listed_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "benchmarks").mkdir()
     for name in ("spine", "scan", "_ceilings"):

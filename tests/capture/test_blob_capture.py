@@ -201,3 +201,52 @@ def test_two_services_with_the_same_names_overwrite_nothing_of_one_another(accou
     numbers = sorted(record["SequenceNumber"] for file in files for record in file)
     ends = [state["next_sequence_number"] for state in states]
     assert numbers == sorted([*range(ends[0]), *range(ends[1])])
+
+
+def test_a_signature_that_may_not_delete_leaves_no_claims_and_is_told_when_capture_is_enabled(account: Azurite) -> None:
+    with running_namespace(capture_storage=account.signed("rcwl")) as namespace:
+        namespace.create_event_hub("signed", capture=TO_BLOBS)
+        until(lambda: "the right to delete" in state_of(namespace, "signed")["failure"])
+        assert any("signed/0 fails" in alarm for alarm in namespace.service.alarms)
+        publish(namespace, "signed", 25)
+        until(lambda: namespace.service.counters.get("capture.failures") > 2)
+        assert state_of(namespace, "signed")["files"] == 0
+    assert records(account) == []
+
+
+@pytest.mark.parametrize("rights", ["rcwd", "rcwdl"])
+def test_a_signature_that_may_delete_captures_and_leaves_nothing_but_files(account: Azurite, rights: str) -> None:
+    with running_namespace(capture_storage=account.signed(rights)) as namespace:
+        namespace.create_event_hub("signed", capture=TO_BLOBS)
+        publish(namespace, "signed", 25)
+        until(lambda: state_of(namespace, "signed")["files"] == 2)
+        state = state_of(namespace, "signed")
+        assert (state["failure"], namespace.service.counters.get("capture.failures")) == ("", 0)
+    numbers = [record["SequenceNumber"] for file in records(account) for record in file]  # a claim is no Avro file
+    assert numbers == list(range(state["next_sequence_number"]))
+
+
+def test_a_name_whose_file_is_there_is_passed_over_though_nothing_can_be_removed(
+    account: Azurite, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The right was taken away since capture began: its own claim stays, and is told by the next name."""
+    may_delete = BlobContainer(parse_storage(account.signed("rcwdl")), CONTAINER)
+    container = BlobContainer(parse_storage(account.signed("rcwl")), CONTAINER)
+    container._is_checked = True
+    may_delete.begin("a/b.avro").commit()
+    assert not container.claim("a/b.avro")
+    for _ in range(3):
+        with pytest.raises(BlobFailure, match="the right to delete"):
+            container.claim("a/c.avro")
+    there = {found["path"] for page in obstore.list(store_of(account)) for found in page}
+    assert there == {"a/b.avro", "a/b.avro.claim"}
+    with pytest.raises(OSError):
+        container.release("a/b.avro")
+    [told] = [record.message for record in caplog.records if record.name == "hubweir.broker.blob_upload"]
+    assert told.startswith("the claim a/b.avro.claim stays in the container: removing a blob: 403")
+
+
+def test_a_container_that_is_missing_is_told_when_capture_is_enabled(account: Azurite) -> None:
+    with running_namespace(capture_storage=account.connection_string) as namespace:
+        namespace.create_event_hub("early", capture=replace(TO_BLOBS, container="flims"))
+        until(lambda: "ContainerNotFound" in state_of(namespace, "early")["failure"])

@@ -13,7 +13,7 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.messaging_store.files import SystemFile, SystemFiles
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.record import pack_operations
+from hubweir.messaging_store.operations import pack_operations
 
 LOG_ID = "0" * 31 + "1"
 IN_FLIGHT = 4

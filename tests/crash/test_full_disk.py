@@ -20,7 +20,7 @@ from hubweir.errors import DiskFull, LogOffline
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.record import operations_of, pack_operations
+from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.messaging_store.segment_log import SegmentLog
 from tests.crash.loop_disk import MIB, make_image, mounted, mounted_tmpfs, skip_without_disks
 

@@ -16,10 +16,11 @@ from log_world import LOG_ID, STORE, Record, Violation, events_run, records_of
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
 from hubweir.messaging_store import batch_scan, recovery, segment
+from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.layout import parse_segment_name
 from hubweir.messaging_store.log import Refused, Run
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.record import BatchHeader, complete_run, read_header
+from hubweir.messaging_store.record import BatchHeader, read_header
 from hubweir.messaging_store.segment_log import SegmentLog
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv

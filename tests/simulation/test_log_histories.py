@@ -96,7 +96,7 @@ def read_above_the_watermark(patch: pytest.MonkeyPatch) -> None:
     read = SegmentLog.read
 
     def eager(self, index, *, max_bytes, on_done):  # type: ignore[no-untyped-def]
-        for entry in self._commit._queue:
+        for entry in self._commit._queue._entries:
             if entry.before.index == index < entry.end.index:
                 return Run(bytes(entry.run), index, entry.end.index)
         return read(self, index, max_bytes=max_bytes, on_done=on_done)

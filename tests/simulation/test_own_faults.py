@@ -16,10 +16,11 @@ from log_world import SETTINGS, STORE, events_run, records_of
 
 from hubweir.counters import Counters
 from hubweir.errors import LogOffline, StoreError
-from hubweir.messaging_store import closing, failed_sync, group_commit, segment_log, write_round
+from hubweir.messaging_store import closing, failed_sync, group_commit, log_snapshots, retention, write_round
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.idle_mark import IdleMark
 from hubweir.messaging_store.log import Appended, Durability, Refused, Run
+from hubweir.messaging_store.log_snapshots import LogSnapshots
 from hubweir.messaging_store.log_state import LogState
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_log import SegmentLog
@@ -38,8 +39,8 @@ PARTS: list[tuple[Any, str]] = [
     (GroupCommit, "_refuse"), (LogState, "show"), (LogState, "started"), (LogState, "new_header"), (Tail, "add"),
     (Tail, "shrink"), (IdleMark, "_fire"), (IdleMark, "arm"), (SyncWaiters, "release"),
     (group_commit, "save_indexes"), (group_commit, "write_round"), (write_round, "create"),
-    (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (segment_log, "remove_segments"),
-    (segment_log, "save"), (segment_log, "trim_limit"),
+    (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (retention, "remove_segments"),
+    (log_snapshots, "save"), (LogSnapshots, "trim_limit"),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
 
 from hubweir.capture.avro import SCHEMA
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.spark.json_view import with_json_value
 from tests.spark.live_hub import Hub
 
@@ -158,6 +158,7 @@ def test_an_unknown_consumer_group_is_an_error_also_in_an_empty_hub(spark: Spark
         read(spark, hub, consumerGroup="nobody").count()
 
 
+@pytest.mark.slow
 def test_filters_are_not_pushed_as_long_as_spark_keeps_them_for_the_next_action(spark: SparkSession) -> None:
     """Spark 4.3 caches the planned reader of a DataFrame with its filters. Until it does not."""
     from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition

@@ -11,7 +11,7 @@ import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.capture.azurite import ACCOUNT, INSTALL_S, KEY, azurite
 from tests.spark.live_hub import until
@@ -54,6 +54,7 @@ def _count_and_last() -> list[object]:
     return [f.count("*").alias("n"), f.max("sequenceNumber").alias("last")]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_captured_folder_is_what_the_hub_holds(spark: SparkSession, tmp_path: Path) -> None:
     with running_namespace(capture_folder=str(tmp_path / "captured")) as namespace:

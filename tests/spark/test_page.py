@@ -32,7 +32,7 @@ HUBS = re.findall(r"^\$ \./run hubweir eventhub create ([a-z]+)$", PAGE, re.MULT
 def test_example_runs(
     code: str, spark: SparkSession, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "captured" / "ns" / "orders" / "0" / "2026/01/31/12/05/00.avro"
+    path = tmp_path / "hubweir-data" / "capture" / "ns" / "orders" / "0" / "2026/01/31/12/05/00.avro"
     path.parent.mkdir(parents=True)
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(json.loads(SCHEMA)), [])
@@ -42,7 +42,7 @@ def test_example_runs(
         if f'"{name}"' in own:
             hub.namespace.create_event_hub(f"{hub.name}-{name}", partition_count=2)
             own = own.replace(f'"{name}"', repr(f"{hub.name}-{name}"))
-    for name in ("checkpoint", "kitchen-checkpoint", "lake", "captured"):
+    for name in ("checkpoint", "kitchen-checkpoint", "lake", "hubweir-data/capture"):
         own = own.replace(f'"{name}"', repr(str(tmp_path / name)))
     exec(compile(own, "docs/spark.md", "exec"), {"__name__": "example"})
 

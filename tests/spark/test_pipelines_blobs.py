@@ -32,6 +32,7 @@ def blobs(account: Azurite) -> dict[str, bytes]:
     return {name: bytes(obstore.get(store, name).bytes()) for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(INSTALL_S + 240)
 def test_what_is_captured_to_blobs_is_replayed_from_them_each_event_once(
     spark: SparkSession, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

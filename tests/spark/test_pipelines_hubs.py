@@ -68,6 +68,7 @@ def test_what_does_not_parse_goes_to_its_own_hub_with_the_reason_once(
     assert len(places) == 12 and {row.properties["dead-letter-hub"] for row in letters} == {hub.name}
 
 
+@pytest.mark.slow
 def test_a_dead_hub_that_refuses_stops_the_pipeline_and_the_next_run_goes_on_and_doubles_nothing(
     spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path
 ) -> None:

@@ -107,7 +107,7 @@ def test_a_run_that_is_killed_in_mid_run_goes_on_without_a_gap_and_without_a_rep
         process.wait()
     at_kill = len(numbers(table))
     assert at_kill < 2 * SENT
-    assert "one" in (text := said(hub, "status", str(file)).stdout) and ": killed, batch" in text
+    assert "one" in (text := said(hub, "status", str(file)).stdout) and ": killed, " in text
     with running(hub, file) as process:
         until(has_rows(process, at_kill + 2_500), "more batches", seconds=WAIT_S)
         process.kill()
@@ -116,9 +116,9 @@ def test_a_run_that_is_killed_in_mid_run_goes_on_without_a_gap_and_without_a_rep
             until(has_rows(last, 2 * SENT), "the rest", seconds=WAIT_S)
             second = said(hub, "run", str(file))
             assert second.returncode == 1 and f"is in use by another run, process {last.pid}" in second.stderr
-            assert ": running, batch" in said(hub, "status", str(file)).stdout
+            assert ": running, " in said(hub, "status", str(file)).stdout
             os.killpg(last.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
             assert last.wait(WAIT_S) == 0, (tmp_path / "run.log").read_text()[-4000:]
     assert numbers(table) == [(partition_id, number) for partition_id in "01" for number in range(SENT)]
     text = said(hub, "status", str(file)).stdout
-    assert ": stopped, batch" in text and "behind 0 now" in text
+    assert ": stopped, " in text and "behind 0 now" in text

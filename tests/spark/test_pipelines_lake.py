@@ -38,11 +38,11 @@ def test_each_event_is_in_the_table_once_over_restarts_and_a_repeated_batch(
 ) -> None:
     lake = tmp_path / "lake"
     sent = 0
-    for run in range(3):
+    for run in range(2):
         hub.send("0", 300, start=sent)
         hub.send("1", 300, start=sent)
         sent += 300
-        if run == 2:
+        if run:
             repeat_last_batch(tmp_path / "checkpoint-to-lake")
         told = run_once(
             spark, "to-lake", hub, tmp_path,
@@ -82,6 +82,7 @@ class Reader(threading.Thread):
             self.reads.append(len(found))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_readers_see_each_row_once_at_any_moment_while_a_stream_runs_and_its_hours_are_joined(
     spark: SparkSession, hub: Hub, tmp_path: Path
@@ -92,8 +93,8 @@ def test_readers_see_each_row_once_at_any_moment_while_a_stream_runs_and_its_hou
     def after_a_batch(line: str) -> None:
         nonlocal sent
         told.append(line)
-        if (lake / ".compacted").exists():
-            os.utime(lake / ".compacted", (0, 0))  # as if a minute had passed
+        for mark in lake.glob(".compacted-*"):
+            os.utime(mark, (0, 0))  # as if a minute had passed
         hub.send("0", 50, start=sent)
         hub.send("1", 50, start=sent)
         sent += 50

@@ -29,10 +29,10 @@ SECONDS = {
     "tests/conformance/test_azure_readers.py": 35,
     "tests/conformance/test_azure_websocket.py": 35,
     "tests/simulation/test_capture_histories.py": 30,
-    "src/hubweir/drivers/tests/test_amqp_driver.py": 30,
     "tests/conformance/foreign/test_rhea.py": 30,
     "tests/simulation/test_log_histories.py": 25,
     "tests/floors/test_tidy.py": 25,
+    "src/hubweir/drivers/tests/test_amqp_driver_flow.py": 20,
     "tests/conformance/test_raw_tokens.py": 20,
     "tests/conformance/test_raw_events.py": 20,
 }

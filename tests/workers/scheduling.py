@@ -3,6 +3,8 @@ fails, once."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
@@ -17,7 +19,21 @@ class GroupScheduling(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         self.workqueue.move_to_end(max(self.workqueue, key=seconds_of), last=False)
-        super()._assign_work_unit(node)
+        # To a worker that has died, which pytest-xdist has yet to hear of: remove_node takes the group back then.
+        with suppress(OSError):
+            super()._assign_work_unit(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """Give a worker more, if it has little: at least two tests, for it begins one only when it knows the next.
+
+        pytest-xdist gives one group at a time. The worker that replaces a dead one then waited for ever, when that
+        group had one test left and all other workers had been told that nothing comes.
+        """
+        if node not in self.registered_collections:  # it is still looking for its tests
+            return
+        super()._reschedule(node)
+        while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            self._assign_work_unit(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Take a worker out; the test that ended it, if one did. Others get what it had left, without that test."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -33,6 +34,7 @@ def pytest_configure(config):
     notice(config, "tests/spark did NOT run", "no Java")
 """
 FAILS = "def test_fails():\n    assert 1 == 2\n"
+DIES = "import os\ndef test_before(): pass\ndef test_dies():\n    os._exit(3)\ndef test_behind(): pass\n"
 SLEEPS = "import pytest, time\n@pytest.mark.timeout(1)\ndef test_sleeps():\n    time.sleep(100)\n"
 WARNS = "import warnings\ndef test_warns():\n    warnings.warn('old')\n"
 
@@ -50,7 +52,7 @@ def run(folder: Path, files: dict[str, str], *options: str) -> Finished:
         (folder / name).write_text(text)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", *options, "src", "tests"],
+        [sys.executable, "-m", "pytest", "-n", "2", *options, "."],
         cwd=folder,
         env={**environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -68,7 +70,7 @@ def run(folder: Path, files: dict[str, str], *options: str) -> Finished:
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A run with one of everything that can go wrong."""
     files = dict.fromkeys(GREEN, WRITES) | {"tests/spark/conftest.py": NOTICE}
-    files |= {"src/test_fails.py": FAILS, "src/test_sleeps.py": SLEEPS}
+    files |= {"src/test_fails.py": FAILS, "src/test_dies.py": DIES, "src/test_sleeps.py": SLEEPS}
     files |= {"src/test_warns.py": WARNS}
     return run(tmp_path_factory.mktemp("wrong"), files, "-p", "tests.workers.plugin")
 
@@ -88,10 +90,21 @@ def test_without_the_plugin_the_same_files_are_torn_apart(tmp_path: Path) -> Non
 
 def test_what_fails_in_a_worker_fails_the_run(wrong: Finished) -> None:
     assert wrong.status == 1
-    assert "3 failed, 28 passed" in wrong.output
     assert "FAILED src/test_fails.py::test_fails - assert 1 == 2" in wrong.output
     assert "FAILED src/test_warns.py::test_warns - UserWarning: old" in wrong.output
     assert "FAILED src/test_sleeps.py::test_sleeps - Failed: Timeout (>1.0s)" in wrong.output
+
+
+def test_a_test_that_ends_its_worker_fails_once_and_the_others_run(wrong: Finished) -> None:
+    assert len(re.findall("^FAILED src/test_dies.py::test_dies", wrong.output, re.MULTILINE)) == 1
+    assert "4 failed, 30 passed" in wrong.output
+
+
+def test_the_one_worker_that_replaces_a_dead_one_goes_on_with_tests_that_stand_alone(tmp_path: Path) -> None:
+    """Left are two groups of one test each: pytest-xdist gave it the first, and both waited for ever."""
+    alone = WRITES.replace("range(4)", "range(1)")
+    finished = run(tmp_path, {"src/test_0.py": DIES, "src/test_1.py": alone}, "-p", "tests.workers.plugin", "-n", "1")
+    assert "1 failed, 3 passed" in finished.output
 
 
 def test_what_did_not_run_is_told_once_at_the_end(wrong: Finished) -> None:

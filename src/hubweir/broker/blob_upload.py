@@ -8,6 +8,7 @@ All of it blocks, on threads of the pool; every request has a time limit. What t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,15 +16,25 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from hubweir.broker.blob_delete import DeleteRefused, delete_blob
 from hubweir.capture.destination import CLAIM_SUFFIX
 from hubweir.env import Buffer
 from hubweir.errors import HubweirError
+
+logger = logging.getLogger(__name__)
 
 BLOCK_BYTES = 8 * 1024 * 1024
 BLOCKS_AT_ONCE = 4
 CONNECT_TIMEOUT, REQUEST_TIMEOUT = timedelta(seconds=5), timedelta(seconds=30)
 # Few, because a step that failed is done again by whoever captures.
 RETRIES: dict[str, Any] = {"max_retries": 2, "retry_timeout": timedelta(seconds=20)}
+# A name that no file has, nor begins with, to ask for.
+_NOBODY = "hubweir-may-capture"
+_FORBIDDEN = "403 Forbidden"
+_NO_DELETE = (
+    "the shared access signature of capture_storage does not let blobs be removed, or holds no more: without the right "
+    "to delete each file would leave the claim of its name behind; give one that may read, create, write and delete"
+)
 
 
 class BadStorage(HubweirError):
@@ -93,10 +104,17 @@ class BlobArchive:
 
 
 class BlobContainer:
-    """One container of an account. Raises BadStorage where obstore is not installed."""
+    """One container of an account. Raises BadStorage where obstore is not installed.
+
+    A signature needs the rights to read, create, write and delete; with that to list, too, a container that is not
+    there is told at once, else by the first file.
+    """
 
     def __init__(self, account: StorageAccount, container: str) -> None:
         obstore = _obstore()
+        self._signature = "" if account.key else account.signature
+        self._url = f"{account.endpoint}/{container}"
+        self._is_checked = self._has_told = False
         access = {"account_key": account.key} if account.key else {"sas_key": account.signature}
         self._store = obstore.store.AzureStore(
             container,
@@ -111,6 +129,19 @@ class BlobContainer:
             **access,
         )
 
+    def check(self) -> None:
+        """See SharedDestination.check."""
+        if self._is_checked:
+            return
+        with _as_blob_failures():
+            self._look_at_container(_NOBODY)
+        try:
+            if self._signature:
+                self._delete(_NOBODY + CLAIM_SUFFIX)
+        except DeleteRefused as error:
+            raise BlobFailure(_NO_DELETE if error.is_forbidden else str(error)) from error
+        self._is_checked = True
+
     def exists(self, name: str) -> bool:
         """See Destination.exists. Raises BlobFailure, too, when the container is not there."""
         obstore = _obstore()
@@ -124,6 +155,7 @@ class BlobContainer:
 
     def claim(self, name: str) -> bool:
         """See SharedDestination.claim. The account makes a blob for one only (`If-None-Match: *`)."""
+        self.check()  # or each file would leave a claim
         obstore = _obstore()
         with _as_blob_failures():
             try:
@@ -132,16 +164,30 @@ class BlobContainer:
                 # A lost answer to a request of ours looks the same: then the name is passed over, and no more.
                 return False
         # Whoever had the claim before let go of it behind the file.
-        if self.exists(name):
+        if not self.exists(name):
+            return True
+        with suppress(OSError):  # the name is taken, whether this claim can be removed or not
             self.release(name)
-            return False
-        return True
+        return False
 
     def release(self, name: str) -> None:
         """See SharedDestination.release."""
+        try:
+            self._delete(name + CLAIM_SUFFIX)
+        except OSError as error:
+            self._is_checked = False  # the right may have been taken away
+            if not self._has_told:  # whoever lets go does not fail of it, and each file might leave one
+                self._has_told = True
+                logger.warning("the claim %s%s stays in the container: %s", name, CLAIM_SUFFIX, error)
+            raise
+
+    def _delete(self, name: str) -> None:
+        if self._signature:
+            delete_blob(self._url, name, signature=self._signature, timeout_s=REQUEST_TIMEOUT.total_seconds())
+            return
         obstore = _obstore()
         with _as_blob_failures(), suppress(FileNotFoundError, obstore.exceptions.NotFoundError):
-            obstore.delete(self._store, name + CLAIM_SUFFIX)
+            obstore.delete(self._store, name)
 
     def _look_at_container(self, name: str) -> None:
         """BlobFailure when the container itself is not there, which looks the same to who asks for a blob in it.
@@ -149,9 +195,12 @@ class BlobContainer:
         So that no file is begun that can never be: the container may be given another name yet.
         """
         obstore = _obstore()
-        # Whoever may only write blobs finds out when the file is written.
-        with suppress(PermissionError, obstore.exceptions.PermissionDeniedError):
+        try:
             next(iter(obstore.list(self._store, prefix=name, chunk_size=1)), None)
+        except (OSError, obstore.exceptions.BaseError) as error:
+            # Without the right to list it is found out when the file is written. Of a list that error has no type.
+            if not self._signature or _FORBIDDEN not in str(error):
+                raise
 
     def begin(self, name: str) -> BlobArchive:
         """See Destination.begin."""

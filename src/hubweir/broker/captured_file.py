@@ -25,6 +25,11 @@ class CapturedFile:
         self.archive: Archive | None = None
         self.size = 0
 
+    @property
+    def all_lost(self) -> list[tuple[int, int]]:
+        """With the events that no record could be made of."""
+        return [*self.lost, *((found.start, found.end) for found in self.blocks.unsound)]
+
     def write(self, places: CapturePlaces, buffers: list[Buffer]) -> None:
         """Blocking."""
         if self.archive is None:

@@ -11,10 +11,10 @@ the intent on. After a crash: see capture_mark.py.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from hubweir.broker.capture_failure import CaptureFailure
 from hubweir.broker.capture_intent import release, save_intent
 from hubweir.broker.capture_places import CaptureWorld
 from hubweir.broker.capture_rest import CaptureRest
@@ -25,17 +25,14 @@ from hubweir.capture.capture_mark import CaptureMark, save_mark
 from hubweir.env import Result, Timer
 from hubweir.errors import CorruptStore, HubweirError
 from hubweir.messaging_store.log import Log, Refused, Run
-from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 # How often a window is looked at for its size; its time ends to the millisecond.
 LOOK_MS = 1_000
 # Each waits for its turn on the loop; larger ones fall out of the processor's cache, and cost half as much again.
 PIECE_BYTES = 2 * 1024 * 1024
-FIRST_RETRY_MS, LONGEST_RETRY_MS = 1_000, 60_000
 
 
 class HostedCapture:
@@ -48,18 +45,18 @@ class HostedCapture:
         self._log = log
         self._folder = folder
         self._capture = capture
-        self._name = name
         self._timer: Timer | None = None
         self._busy = False
         self._waits: Callable[[], None] | None = None  # for a slot
         self._slot = capture.description.destination
-        self._rest = CaptureRest(world.env, world.counters, world.pace, world.places.quota.size_bytes)
+        quota_bytes = world.places.quota.size_bytes
+        self._rest = CaptureRest(world.env, world.counters, world.pace, quota_bytes)
+        self._failure = CaptureFailure(name, quota_bytes, world.counters)
+        self._is_checked = False  # whether files can be made where they are to go now
         self._stopped = False
         self._on_idle: list[Callable[[], None]] = []
         self._again = capture.mark.intent is not None  # a file of this intent may be there
-        self._retry_ms = 0
-        self.failure: str | None = None
-        self.is_over_quota = False
+        self._lost: list[tuple[int, int]] = []  # to the file that an attempt before made, if it made one
 
     # What it tells
 
@@ -80,14 +77,7 @@ class HostedCapture:
     @property
     def keep_from(self) -> int | None:
         """What retention must leave; None when capture is so far behind that retention may go on without it."""
-        is_over = self.behind_bytes > self._world.places.quota.size_bytes
-        if is_over and not self.is_over_quota:
-            logger.error(
-                "capture of %s is %d bytes behind, over its quota of %d: retention removes what was not captured (%s)",
-                self._name, self.behind_bytes, self._world.places.quota.size_bytes, self.failure or "no failure",
-            )  # fmt: skip
-        self.is_over_quota = is_over
-        return None if is_over else self._capture.keep_from
+        return None if self._failure.is_over_quota(self.behind_bytes) else self._capture.keep_from
 
     @property
     def kept_longer_ms(self) -> int:
@@ -97,9 +87,12 @@ class HostedCapture:
     @property
     def alarm(self) -> str | None:
         """What the operator must know."""
-        if self.is_over_quota:
-            return f"capture of {self._name} is over its quota: events are lost to it ({self.failure or 'too slow'})"
-        return None if self.failure is None else f"capture of {self._name} fails: {self.failure}"
+        return self._failure.alarm
+
+    @property
+    def failure(self) -> str | None:
+        """What fails now."""
+        return self._failure.text
 
     # Its life
 
@@ -108,7 +101,11 @@ class HostedCapture:
 
     def change(self, description: CaptureDescription) -> None:
         """Other settings: the open window goes on with them, a file that is being made goes on as it is."""
-        self._capture.description = description
+        its, self._capture.description = self._capture.description, description
+        if (its.destination, its.container) != (description.destination, description.container):
+            self._is_checked = False
+            if self.mark.intent is None:  # nothing goes to the other place any more
+                self._failure.ended(self.behind_events)
         if not self._busy:
             self._look()
 
@@ -141,7 +138,10 @@ class HostedCapture:
         bounds = self._log.bounds
         gone = self._capture.pass_over_trimmed(bounds)
         if gone is not None:
-            self._count_lost([gone])
+            self._failure.lost([gone])
+        if not self._is_checked and self._capture.description.destination is not CaptureDestination.LOCAL_FOLDER:
+            self._begin(self._check, is_file=False)
+            return
         wait_ms = self._capture.wait_ms(bounds, self._env.monotonic_ms())
         if not wait_ms and self._capture.may_skip(bounds):
             self._capture.open_next(self._env.monotonic_ms())
@@ -150,6 +150,17 @@ class HostedCapture:
             self._timer = self._env.call_later(min(wait_ms, LOOK_MS), self._look)
         else:
             self._begin(self._end_window)
+
+    def _check(self) -> None:
+        """Look at the destination before there is a file for it: who enables capture is told now what is wrong."""
+        its, places = self._capture.description, self._world.places
+
+        def checked(_: None) -> None:
+            self._is_checked = its is self._capture.description  # else it was changed meanwhile
+            self._failure.ended(self.behind_events)
+            self._end()
+
+        self._offload(lambda: places.destination(its.destination, its.container).check(), checked)
 
     def _end_window(self) -> None:
         """Find where the window ends: at its size, when the log has come that far."""
@@ -167,7 +178,7 @@ class HostedCapture:
             else:
                 self._intend(end, size_end)
 
-        find_window_end(self._log, self._capture, found)
+        find_window_end(self._log, self._capture, size_end, found)
 
     def _intend(self, end: int, end_offset: int) -> None:
         """Make the intent durable, under a name that nobody else has."""
@@ -242,26 +253,24 @@ class HostedCapture:
         env, places, again = self._env, self._world.places, self._again
         self._again = True
 
-        def commit() -> bool:
+        def commit() -> None:
             destination = places.destination(making.intent.destination, making.intent.container)
             if making.is_short and again and destination.exists(making.intent.name):
-                # It was finished when the log had these events still.
+                # It was finished when the log had more of these events.
                 making.abandon()
-                return False
+                return
             making.write(places, making.blocks.flush())
             assert making.archive is not None
+            self._lost = making.all_lost
             env.fault("capture.before_commit")
             making.archive.commit()
             env.fault("capture.after_commit")
-            return True
 
-        self._offload(commit, lambda made: self._move(making, made), making)
+        self._offload(commit, lambda _: self._move(making), making)
 
-    def _move(self, making: CapturedFile, made: bool) -> None:
+    def _move(self, making: CapturedFile) -> None:
         """The file is there: move the mark behind it."""
-        unsound = [(found.start, found.end) for found in making.blocks.unsound]
-        lost = [*making.lost, *unsound] if made else []
-        env, folder, places = self._env, self._folder, self._world.places
+        lost, env, folder, places = self._lost, self._env, self._folder, self._world.places
         moved = self._capture.finished(self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms())
 
         def move() -> None:
@@ -270,7 +279,7 @@ class HostedCapture:
 
         def done(_: None) -> None:
             self._capture.mark = moved
-            self._again = False
+            self._again, self._lost = False, []
             self._offload(lambda: release(places, making.intent), lambda _: self._finished(making, lost))
 
         self._offload(move, done)
@@ -280,28 +289,21 @@ class HostedCapture:
         counters.add("capture.files")
         counters.add("capture.events", making.blocks.events)
         counters.add("capture.bytes", making.size)
-        self._count_lost(lost)
-        if self.failure is not None:
-            logger.info("capture of %s goes on, %d events behind", self._name, self.behind_events)
-        self.failure = None
-        self._retry_ms = 0
+        self._failure.lost(lost)
+        self._failure.ended(self.behind_events)
         self._end()
-
-    def _count_lost(self, lost: list[tuple[int, int]]) -> None:
-        for first, end in lost:
-            self._world.counters.add("capture.uncaptured_events", end - first)
-            logger.error("capture of %s: events %d to %d were not captured", self._name, first, end - 1)
 
     # Steps
 
-    def _begin(self, step: Callable[[], None]) -> None:
+    def _begin(self, step: Callable[[], None], *, is_file: bool = True) -> None:
         """Start what ends by `_end`, when a slot of the destination is free."""
         self._busy, intent = True, self.mark.intent
         self._slot = self._capture.description.destination if intent is None else intent.destination
 
         def go() -> None:
             self._waits = None
-            self._rest.enter()
+            if is_file:
+                self._rest.enter()
             step()
 
         self._waits = go
@@ -332,15 +334,7 @@ class HostedCapture:
 
     def _fail(self, error: Exception, making: CapturedFile | None = None) -> None:
         """Wait, then do it again."""
-        self._world.counters.add("capture.failures")
-        if self.failure is None:
-            logger.warning(
-                "capture of %s fails and is tried again; events are kept meanwhile, up to %d bytes: %s",
-                self._name, self._world.places.quota.size_bytes, error,
-            )  # fmt: skip
-        self.failure = str(error)
-        self._retry_ms = min(LONGEST_RETRY_MS, 2 * self._retry_ms) or FIRST_RETRY_MS
-        self._give_up(making, retry_ms=self._retry_ms)
+        self._give_up(making, retry_ms=self._failure.failed(error))
 
     def _give_up(self, making: CapturedFile | None, *, retry_ms: int = 0) -> None:
         if making is None or making.archive is None:

@@ -30,14 +30,9 @@ from hubweir.env import Env
 from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, HubweirError, ServiceError, StoreError
 from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body
 from hubweir.event_hub.producer_state import Opened, Transfer
+from hubweir.messaging_store.control_batch import CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE
 from hubweir.messaging_store.log import Appended, Refused
-from hubweir.messaging_store.record import (
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_PRODUCER_FENCE,
-    Producer,
-    headers_of,
-    producer_of,
-)
+from hubweir.messaging_store.record import Producer, headers_of, producer_of
 
 OnAnswer = Callable[[Answer], None]
 

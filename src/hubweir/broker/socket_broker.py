@@ -2,13 +2,27 @@
 
 When the stream ends, whatever was not answered is refused as not known: the broker may have stored it or not, and
 nothing is ever sent a second time. Commands after the end are refused as known: they were not sent.
+
+How many may wait is bounded, but for reads, of which every reader has one that waits for long, and for commands that
+end something: refused, they would leave readers and producers open for ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from hubweir.broker.commands import Answer, Command, Push, ReaderClosed
+from hubweir.broker.commands import (
+    Answer,
+    CancelRead,
+    CloseOwner,
+    CloseProducer,
+    CloseReader,
+    Command,
+    ConfirmReaderClosed,
+    Push,
+    ReaderClosed,
+    ReadEvents,
+)
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_answer, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
@@ -16,6 +30,7 @@ from hubweir.errors import RESOURCE_LIMIT, STORE_OFFLINE, TIMED_OUT, DecodeError
 
 # More than a broker takes from one peer before it stops reading; beyond that commands are refused, not kept.
 OUTSTANDING_LIMIT = 16_384
+_NOT_COUNTED = (ReadEvents, CancelRead, CloseReader, CloseProducer, CloseOwner, ConfirmReaderClosed)
 
 
 class SocketBroker:
@@ -25,6 +40,7 @@ class SocketBroker:
         self._limit = outstanding_limit
         self._driver: BrokerDriver | None = None
         self._waiting: dict[int, Callable[[Answer], None]] = {}
+        self._counted: dict[int, None] = {}  # of these, the requests that the limit is for
         self._last_request = 0
         self._on_push: Callable[[Push], None] | None = None
 
@@ -39,7 +55,8 @@ class SocketBroker:
             text = "the broker of this partition is away; try again"
             on_answer(refusal_of(ServiceError(STORE_OFFLINE, text)))
             return
-        if len(self._waiting) >= self._limit:
+        is_counted = not isinstance(command, _NOT_COUNTED)
+        if is_counted and len(self._counted) >= self._limit:
             text = f"{self._limit} commands wait for this broker; try again later"
             on_answer(refusal_of(ServiceError(RESOURCE_LIMIT, text)))
             return
@@ -50,6 +67,8 @@ class SocketBroker:
             return
         self._last_request += 1
         self._waiting[self._last_request] = on_answer
+        if is_counted:
+            self._counted[self._last_request] = None
         self._driver.send(frame)
 
     def listen(self, on_push: Callable[[Push], None]) -> None:
@@ -69,6 +88,7 @@ class SocketBroker:
             if self._on_push is not None:
                 self._on_push(message)
             return
+        self._counted.pop(request_id, None)
         on_answer = self._waiting.pop(request_id, None)
         if on_answer is None:
             raise DecodeError(f"the broker answered request {request_id}, which nobody made")
@@ -82,7 +102,7 @@ class SocketBroker:
 
     def on_closed(self) -> None:
         self._driver = None
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._waiting, self._counted = self._waiting, {}, {}
         for on_answer in waiting.values():
             text = "the broker went away before it answered; whether the command took effect is unknown"
             on_answer(refusal_of(ServiceError(TIMED_OUT, text), known=False))

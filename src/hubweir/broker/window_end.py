@@ -14,8 +14,11 @@ from hubweir.messaging_store.log import Bounds, Log, Refused, Run
 from hubweir.messaging_store.record import headers_of
 
 
-def find_window_end(log: Log, capture: Capture, on_end: Callable[[int | Refused | None], None]) -> None:
-    """on_end, maybe at once: the index behind the window's last event; None when its begin moved: look again."""
+def find_window_end(log: Log, capture: Capture, size_end: int, on_end: Callable[[int | Refused | None], None]) -> None:
+    """on_end, maybe at once: the index behind the window's last event; None when its begin moved: look again.
+
+    size_end: the offset at which it is full, which the log has. Settings that change meanwhile hold for the next one.
+    """
 
     asked = log.bounds
 
@@ -28,10 +31,6 @@ def find_window_end(log: Log, capture: Capture, on_end: Callable[[int | Refused 
             find()
 
     def find() -> None:
-        size_end = capture.window.size_end(log.bounds.next_offset)
-        if size_end is None:
-            on_end(None)
-            return
         answer = log.find_offset(size_end, found)
         if isinstance(answer, int):
             found(answer)

@@ -6,7 +6,8 @@ name: what `commit` returned for stays through a power cut.
 A destination may be shared by several services, and partitions of one service may have names in common. So a name is
 claimed before anything is written under it: an empty file `<name>.claim`, which only one can make. It is there from
 before the intent is durable until the mark is behind it (capture_mark.py), so whoever finds an intent at a start has
-its name still. A kill before or behind that leaves a claim that nobody needs: its name is passed over.
+its name still. A kill before or behind that leaves a claim that nobody needs: its name is passed over. So one attempt
+at a file follows the other, and all may use one unfinished name.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ class Destination(Protocol):
 
 class SharedDestination(Destination, Protocol):
     """One that several write to who know nothing of one another: names are claimed."""
+
+    def check(self) -> None:
+        """Whether files can be made here, as far as it can be known before there is one. Raises OSError."""
 
     def claim(self, name: str) -> bool:
         """Take a name that nobody has, for good; False when somebody has claimed it, or a file of it is there.
@@ -113,6 +117,9 @@ class LocalFolder:
     def exists(self, name: str) -> bool:
         """See Destination.exists."""
         return self._files.exists(join(self._folder, name))
+
+    def check(self) -> None:
+        """See SharedDestination.check: a folder is made when it is needed."""
 
     def claim(self, name: str) -> bool:
         """See SharedDestination.claim."""

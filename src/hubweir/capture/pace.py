@@ -35,6 +35,9 @@ class CapturePace:
         self.at_work = 0
         self._rate = 0  # bytes that came in, a second
         self._left_ms = self._left_appended = 0  # when nobody was at work any more
+        self._entered_ms = 0  # when somebody was again
+        self._has_pieces = False  # since then
+        self._empty_ms = 0  # of work on files without events, since the last piece of another
         self._start(0, 0)
 
     def enter(self, now_ms: int, appended_bytes: int) -> None:
@@ -44,15 +47,25 @@ class CapturePace:
             # a look, one after the other, would else never come to one.
             self._since_ms += now_ms - self._left_ms
             self._appended += appended_bytes - self._left_appended
+            self._entered_ms = now_ms
         self.at_work += 1
 
     def leave(self, now_ms: int, appended_bytes: int) -> None:
         """It is finished, or given up."""
         self.at_work -= 1
         self._left_ms, self._left_appended = now_ms, appended_bytes
+        if self.at_work or self._has_pieces:
+            self._has_pieces &= bool(self.at_work)
+            return
+        self._empty_ms += now_ms - self._entered_ms
+        if self._empty_ms >= LOOK_MS:
+            # There is nothing to capture, so it keeps up. No piece will ever say so.
+            self.gives_way = False
+            self._start(now_ms, appended_bytes)
 
     def worked(self, size: int, work_ms: int, now_ms: int, appended_bytes: int) -> int:
         """A piece of so many bytes took so long: how many milliseconds whoever did it rests now."""
+        self._has_pieces, self._empty_ms = True, 0
         self._captured += size
         self._worked_ms += work_ms
         passed_ms = now_ms - self._since_ms

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from hubweir.cli.given_settings import config_files, takes_settings
 from hubweir.cli.live_namespace import differences, live_document
 from hubweir.cli.options import as_json, print_json
-from hubweir.cli.serve import takes_settings
 from hubweir.cli.session import Target, takes_target
 from hubweir.config.effective_document import effective_document
 from hubweir.config.emulator_entities import EmulatorConfig
@@ -70,11 +69,6 @@ def validate(files: tuple[Path, ...], profile: str, more: bool, strict: bool, as
 
 
 @config_file.command()
-@click.option(
-    "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read settings from this TOML file; flags and HUBWEIR_ variables win over it.",
-)
 @takes_settings
 def show(config: Path | None, **flags: object) -> None:
     """Show as JSON what `hubweir serve` with the same flags would come to: settings, entities, defaults filled in.
@@ -84,13 +78,7 @@ def show(config: Path | None, **flags: object) -> None:
     settings = load(flags, os.environ, config)
     document: dict[str, object] = {"Settings": _settings(settings)}
     if settings.emulator_config:
-        paths = [Path(path) for path in settings.emulator_config]
-        limits = file_limits(settings.profile, allow_more_partitions=settings.allow_more_partitions)
-        limits = replace(limits, throughput_units_max=settings.max_throughput_units)
-        found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
-        for warning in found.warnings:
-            click.echo(str(warning), err=True)
-        document |= effective_document(found, longest_ms=PROFILES[settings.profile].retention_ms)
+        document |= effective_document(config_files(settings), longest_ms=PROFILES[settings.profile].retention_ms)
     print_json(document)
 
 
@@ -99,7 +87,7 @@ def show(config: Path | None, **flags: object) -> None:
 @takes_target
 def export(target: Target, with_keys: bool) -> None:
     """Print a Config.json that makes what the namespace has now."""
-    document = target.run(lambda connection: live_document(connection, with_keys=with_keys))
+    document = target.run(lambda connection: live_document(connection, with_keys=with_keys, tell=_tell))
     print_json(document)
 
 
@@ -115,13 +103,17 @@ def diff(target: Target, files: tuple[Path, ...], profile: str, more: bool) -> N
     no difference. Keys are not compared.
     """
     found = read_emulator_files(files, limits=file_limits(profile, allow_more_partitions=more))
-    live = target.run(lambda connection: live_document(connection, with_keys=False))
+    live = target.run(lambda connection: live_document(connection, with_keys=False, tell=_tell))
     lines = differences(found, live)
     for line in lines:
         click.echo(line)
     if lines:
         sys.exit(1)
     click.echo("no differences")
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _problem(problem: Problem) -> dict[str, object]:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 import click
 
-from hubweir.cli.names import in_hub, takes_name
+from hubweir.cli.names import in_hub, of_hub, takes_name
 from hubweir.cli.options import as_json, ask_before, print_json, user_metadata, without_asking
 from hubweir.cli.render import table
 from hubweir.cli.session import Target, takes_target
@@ -33,8 +33,7 @@ def consumer_group() -> None:
 @takes_target
 def create(target: Target, name: str, hub: str, user_metadata: str | None) -> None:
     """Add a consumer group to an event hub."""
-    target.run(lambda connection: Management(connection).create_group(hub, name, user_metadata=user_metadata))
-    click.echo(f"event hub {hub} has the consumer group {name}")
+    _create(target, hub, name, user_metadata)
 
 
 @consumer_group.command(name="list")
@@ -89,23 +88,25 @@ def delete(target: Target, name: str, hub: str, yes: bool) -> None:
 
 
 @click.command(name="add-group")
-@click.argument("name")
-@click.argument("group")
+@of_hub("group")
 @takes_target
-def add_group(target: Target, name: str, group: str) -> None:
+def add_group(target: Target, hub: str, group: str) -> None:
     """Add a consumer group to an event hub."""
-    target.run(lambda connection: Management(connection).create_group(name, group))
-    click.echo(f"event hub {name} has the consumer group {group}")
+    _create(target, hub, group)
 
 
 @click.command(name="remove-group")
-@click.argument("name")
-@click.argument("group")
+@of_hub("group")
 @takes_target
-def remove_group(target: Target, name: str, group: str) -> None:
+def remove_group(target: Target, hub: str, group: str) -> None:
     """Remove a consumer group; its readers are detached."""
-    target.run(lambda connection: Management(connection).delete_group(name, group))
-    click.echo(f"event hub {name} has no consumer group {group} any more")
+    target.run(lambda connection: Management(connection).delete_group(hub, group))
+    click.echo(f"event hub {hub} has no consumer group {group} any more")
+
+
+def _create(target: Target, hub: str, group: str, user_metadata: str | None = None) -> None:
+    target.run(lambda connection: Management(connection).create_group(hub, group, user_metadata=user_metadata))
+    click.echo(f"event hub {hub} has the consumer group {group}")
 
 
 async def _groups(connection: Connection, hub: str) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ from typing import TypeVar
 import click
 
 from hubweir.config.settings import Settings
+from hubweir.data_folder import CATALOG_FOLDER, STORE_PREFIX, store_folder
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.inspection import look, newest_state, operations
-from hubweir.messaging_store.layout import FORMAT_NAME, LOGS_FOLDER, is_log_id, join
+from hubweir.messaging_store.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER, is_log_id, join
 from hubweir.messaging_store.read_only_files import ReadOnlyFiles
 from hubweir.messaging_store.recovery import Recovered
 from hubweir.messaging_store.whole_file import read_whole
@@ -37,8 +38,6 @@ takes_data = click.option(
     help="The data folder of a service; a server may be running on it.",
 )
 
-CATALOG_PREFIX, STORE_PREFIX = "catalog", "store-"
-_STORE_TEXT = b"hubweir store "
 # A segment may be removed by retention between the look and the read.
 _LOOKS = 5
 _STATES = {EntityStatus.CREATING: "being made", EntityStatus.ACTIVE: "", EntityStatus.DELETING: "being deleted"}
@@ -79,7 +78,7 @@ class OwnedLog:
         if self.hub is not None:
             own = f"{self.hub}/{self.partition_id}"
             return fold(own), fold(f"{self.namespace}/{own}")
-        return (CATALOG_PREFIX, fold(f"{CATALOG_PREFIX}/{self.namespace}")) if self.namespace is not None else ()
+        return (CATALOG_FOLDER, fold(f"{CATALOG_FOLDER}/{self.namespace}")) if self.namespace is not None else ()
 
 
 class DataFolder:
@@ -100,7 +99,7 @@ class DataFolder:
         known: dict[tuple[str, str], OwnedLog] = {}
         there = {(store, log_id) for store in self.stores for log_id in self._log_ids(store)}
         for store, log_id in sorted(there):
-            if store.startswith(CATALOG_PREFIX):
+            if store.startswith(CATALOG_FOLDER):
                 for log in self._owned_by(store, log_id):
                     known[log.store, log.log_id] = log
         missing = {
@@ -149,10 +148,10 @@ class DataFolder:
             file.close()
 
     def _is_store(self, name: str) -> bool:
-        if not name.startswith((CATALOG_PREFIX, STORE_PREFIX)):
+        if not name.startswith((CATALOG_FOLDER, STORE_PREFIX)):
             return False
         text = read_whole(self.files, join(name, FORMAT_NAME))
-        return text is not None and text.startswith(_STORE_TEXT)
+        return text is not None and text.startswith(FORMAT_TEXT.encode())
 
     def _log_ids(self, store: str) -> list[str]:
         return [name for name in self.files.list(join(store, LOGS_FOLDER)) if is_log_id(name)]
@@ -169,7 +168,7 @@ class DataFolder:
             is_captured = capture is not None and capture.enabled
             for number, placement in enumerate(hub.placements):
                 yield OwnedLog(
-                    f"{STORE_PREFIX}{placement.store_index}",
+                    store_folder(placement.store_index),
                     placement.log_id,
                     f"hub {hub.name}, partition {number}{of}",
                     _STATES[hub.description.status],

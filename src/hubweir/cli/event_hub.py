@@ -70,7 +70,8 @@ def create(
     **capture: Any,
 ) -> None:
     """Create an event hub."""
-    retention_ms = retention_of(retention, hours) or RETENTION_DEFAULT_MS
+    asked_ms = retention_of(retention, hours)
+    retention_ms = RETENTION_DEFAULT_MS if asked_ms is None else asked_ms
 
     async def job(connection: Connection) -> HubInfo:
         return await Management(connection).create_hub(

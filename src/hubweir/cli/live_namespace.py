@@ -6,6 +6,8 @@ The rule of the settings (RootManageSharedAccessKey) is left out: its key is the
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import fields
 
 from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
@@ -21,10 +23,11 @@ from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.resource_path import fold
 
 Document = dict[str, object]
+_OF_CAPTURE = frozenset(field.name for field in fields(CaptureDescription))
 
 
-async def live_document(connection: Connection, *, with_keys: bool) -> Document:
-    """A Config.json of what is there. with_keys: rules have their keys, in clear."""
+async def live_document(connection: Connection, *, with_keys: bool, tell: Callable[[str], None]) -> Document:
+    """A Config.json of what is there. with_keys: rules have their keys, in clear. tell: of what is left out."""
     management = Management(connection)
     namespace = await management.namespace()
     document: Document = {"Type": "EventHub", "Name": namespace.name}
@@ -38,12 +41,12 @@ async def live_document(connection: Connection, *, with_keys: bool) -> Document:
     hubs = []
     for hub in await management.list_hubs():
         rules = await _rules(connection, hub.name, with_keys)
-        hubs.append(_hub(hub) | ({"AuthorizationRules": rules} if rules else {}))
+        hubs.append(_hub(hub, tell) | ({"AuthorizationRules": rules} if rules else {}))
     document["Entities"] = hubs
     return {"UserConfig": {"NamespaceConfig": [document], "LoggingConfig": {"Type": "Console"}}}
 
 
-def _hub(hub: HubInfo) -> Document:
+def _hub(hub: HubInfo, tell: Callable[[str], None]) -> Document:
     document: Document = {"Name": hub.name, "PartitionCount": len(hub.partition_ids)}
     groups = [group for group in hub.consumer_groups if group != DEFAULT_GROUP]
     if groups:
@@ -55,10 +58,14 @@ def _hub(hub: HubInfo) -> Document:
     if hub.user_metadata:
         document["UserMetadata"] = hub.user_metadata
     if hub.capture is not None:
-        destination = parse_destination(hub.capture["destination"])
-        document["CaptureDescription"] = capture_document(
-            CaptureDescription(**{**hub.capture, "destination": destination})
-        )
+        known = {name: value for name, value in hub.capture.items() if name in _OF_CAPTURE}
+        if unknown := sorted(set(hub.capture) - set(known)):
+            tell(
+                f"event hub {hub.name}: left out is what a newer service says of its capture: {', '.join(unknown)}; "
+                "a hubweir as new as the service knows it"
+            )
+        known["destination"] = parse_destination(hub.capture["destination"])
+        document["CaptureDescription"] = capture_document(CaptureDescription(**known))
     return document
 
 

@@ -33,6 +33,15 @@ def takes_name(metavar: str, *options: str) -> Callable[[Command], Command]:
     return decorate
 
 
+def of_hub(what: str) -> Callable[[Command], Command]:
+    """Give a command two arguments, an event hub and something of it; it gets `hub` and what."""
+
+    def decorate(command: Command) -> Command:
+        return click.argument("hub", metavar="NAME")(click.argument(what)(command))
+
+    return decorate
+
+
 def hub_option() -> click.Option:
     """The same as a parameter of a command that is there already."""
     return click.Option([*_HUB_FLAGS, "hub"], required=True, metavar="HUB", help=_HUB_TEXT)

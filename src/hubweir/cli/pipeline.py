@@ -35,6 +35,13 @@ connection_string = click.option(
     help="Where the namespace is and what key to use, when the description does not say it.",
 )
 
+ca_file = click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False),
+    envvar="HUBWEIR_CA_FILE",
+    help="Trust this CA for TLS to that namespace.",
+)
+
 
 @click.group()
 def pipeline() -> None:
@@ -48,7 +55,7 @@ def list_() -> None:
 
 
 @pipeline.command()
-@click.argument("name", type=click.Choice(list(CATALOG)))
+@click.argument("name", type=click.Choice(list(CATALOG)), metavar="NAME")
 def show(name: str) -> None:
     """Show what a pipeline takes, as a description to fill in."""
     entry = CATALOG[name]
@@ -76,13 +83,25 @@ def _line(field: Field) -> str:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Such as source.eventHub=orders.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master, such as spark://host:7077.")
 @click.option("--once", is_flag=True, help="Read what there is now, then end.")
+@click.option("--check", is_flag=True, help="Only see whether the description is right; needs no PySpark.")
 @connection_string
-def run(name: str, settings: tuple[str, ...], master: str, once: bool, connection_string: str) -> None:
+@ca_file
+def run(
+    name: str,
+    settings: tuple[str, ...],
+    master: str,
+    once: bool,
+    check: bool,
+    connection_string: str,
+    ca_file: str | None,
+) -> None:
     """Run a pipeline by its NAME, or by a FILE.toml that describes it, until Ctrl-C or SIGTERM."""
-    _check_name(name)
+    description = _description(name, settings, connection_string, ca_file)
+    if check:
+        click.echo(f"{description.name}: the description is right")
+        return
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
         raise click.ClickException(INSTALL)
-    description = _description(name, settings, connection_string)
     from hubweir.pipelines.runner import run as run_pipeline
 
     events = run_pipeline(description, master=master, once=once, tell=lambda line: click.echo(line, err=True))
@@ -96,11 +115,13 @@ def _check_name(name: str) -> None:
         )
 
 
-def _description(name: str, settings: tuple[str, ...], text: str) -> Description:
+def _description(name: str, settings: tuple[str, ...], text: str, ca_file: str | None) -> Description:
     _check_name(name)
     if name.endswith(".toml"):
-        return describe(with_settings(read_file(Path(name)), settings), name, connection_string=text)
-    return describe(with_settings({"pipeline": name}, settings), "--set", connection_string=text)
+        raw, where = with_settings(read_file(Path(name)), settings), name
+    else:
+        raw, where = with_settings({"pipeline": name}, settings), "--set"
+    return describe(raw, where, connection_string=text, ca_file=ca_file)
 
 
 @pipeline.command()
@@ -108,7 +129,10 @@ def _description(name: str, settings: tuple[str, ...], text: str) -> Description
 @click.option("--checkpoint", type=click.Path(path_type=Path), help="Of one pipeline, wherever it is.")
 @as_json
 @connection_string
-def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_string: str) -> None:
+@ca_file
+def status(
+    name: str | None, checkpoint: Path | None, as_json: bool, connection_string: str, ca_file: str | None
+) -> None:
     """Show what pipelines did last, and how far each partition is behind its hub.
 
     NAME is a pipeline's, or the FILE.toml that describes it; without it all in the folder checkpoints.
@@ -118,17 +142,16 @@ def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_
     if name is not None:
         checkpoint = _checkpoint(name, connection_string)
     folders = [checkpoint] if checkpoint is not None else list(known_checkpoints(Path(CHECKPOINTS)))
-    found = [_now(read_status(folder), connection_string) for folder in folders]
+    found = [_now(read_status(folder), connection_string, ca_file) for folder in folders]
     if as_json:
         click.echo(json.dumps([{**asdict(each), "as_of": as_of} for each, as_of in found], indent=2))
         return
     if not found:
         click.echo(f"no pipeline has run here: there is none in {CHECKPOINTS}; --checkpoint DIR names another place")
-    for each, as_of in found:
-        click.echo(
-            f"{each.name} ({each.pipeline}): {_state(each)}, batch {each.batch}, {each.events_per_s:,.0f} events/s, "
-            f"behind {each.behind:,} {as_of}"
-        )
+    for folder, (each, as_of) in zip(folders, found, strict=True):
+        place = "" if checkpoint or folder.name == each.name else f" in {folder}"  # two may have one name
+        last = f"batch {each.batch}, {each.events_per_s:,.0f} events/s" if each.batch >= 0 else "no batch in this run"
+        click.echo(f"{each.name} ({each.pipeline}){place}: {_state(each)}, {last}, behind {each.behind:,} {as_of}")
         if each.failure:
             click.echo(f"  {each.failure}", err=True)
         rows = [(key, str(one.next), str(one.behind)) for key, one in each.partitions.items()]
@@ -138,7 +161,7 @@ def status(name: str | None, checkpoint: Path | None, as_json: bool, connection_
 def _checkpoint(name: str, text: str) -> Path:
     """The checkpoint of a pipeline by its name, or by its file. IllegalDescription when none of that name has run."""
     if name.endswith(".toml"):
-        return Path(_description(name, (), text).checkpoint.removeprefix("file://"))
+        return Path(_description(name, (), text, None).checkpoint.removeprefix("file://"))
     known = {folder.name: folder for folder in known_checkpoints(Path(CHECKPOINTS))}
     if name not in known:
         there = ", ".join(known) or "none"
@@ -160,7 +183,7 @@ def _state(status: RunStatus) -> str:
     return status.state
 
 
-def _now(status: RunStatus, connection_string: str) -> tuple[RunStatus, str]:
+def _now(status: RunStatus, connection_string: str, ca_file: str | None) -> tuple[RunStatus, str]:
     """The status with what the hub holds now, when its namespace answers; else as the last batch saw it."""
     # Another namespace may have a hub of that name, with other numbers.
     if ConnectionString.parse(connection_string).endpoint != status.endpoint:
@@ -168,7 +191,7 @@ def _now(status: RunStatus, connection_string: str) -> tuple[RunStatus, str]:
     retry = RetryPolicy(attempts=1, first_s=0.1, longest_s=0.1)
     try:
         with BlockingEventHubClient.from_connection_string(
-            connection_string, status.event_hub, retry=retry, timeout_s=5.0
+            connection_string, status.event_hub, ca_file=ca_file, retry=retry, timeout_s=5.0
         ) as client:
             ids = client.describe().partition_ids
             highs = {one.partition_id: one.last_sequence_number + 1 for one in client.partitions(ids)}

@@ -30,10 +30,13 @@ class Target:
     ca_file: Path | None
 
     def tls(self) -> ssl.SSLContext | None:
-        """None for a development connection string, which speaks plain AMQP."""
+        """None for a development connection string, which speaks plain AMQP. ClickException: ca_file is no CA's."""
         if self.connection_string.emulator:
             return None
-        return ssl.create_default_context(cafile=None if self.ca_file is None else str(self.ca_file))
+        try:
+            return ssl.create_default_context(cafile=None if self.ca_file is None else str(self.ca_file))
+        except OSError as error:
+            raise click.ClickException(f"cannot read the CA certificate {self.ca_file}: {error}") from None
 
     def run(self, job: Callable[[Connection], Awaitable[T]]) -> T:
         """Connect, do the job, close."""

@@ -21,8 +21,7 @@ from hubweir.kernels.stored_batch import (
     RECORD_HEADER_SIZE,
 )
 from hubweir.messaging_store.batch_scan import Damage
-from hubweir.messaging_store.inspection import StoredBatch
-from hubweir.messaging_store.record import (
+from hubweir.messaging_store.control_batch import (
     CONTROL_EPOCH,
     CONTROL_EXPIRED_PRODUCERS,
     CONTROL_IDLE_MARK,
@@ -30,6 +29,7 @@ from hubweir.messaging_store.record import (
     CONTROL_SKIPPED,
     control_of,
 )
+from hubweir.messaging_store.inspection import StoredBatch
 from hubweir.messaging_store.segment_files import Segment
 from hubweir.namespace.catalog_operation import decode_operation
 

@@ -1,13 +1,15 @@
 """What a connection has proved: a token put to `$cbs` for every audience, and put again before it ends.
 
-A connection string with a key makes its own tokens, one an audience, for TOKEN_LIFETIME_S. One with a ready-made
-`SharedAccessSignature` puts the same text every time.
+A connection string with a key makes its own tokens, one a hub, for TOKEN_LIFETIME_S: a service takes a few thousand of
+a connection, and some ten a second, and a hub may have more partitions and publishers than that. One with a ready-made
+`SharedAccessSignature`, which may be for a part of a hub, puts the same text for every address that no other covers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 
 from hubweir.amqp.messaging.message import Message, ValueBody
@@ -27,6 +29,7 @@ _REFRESH_AFTER = 0.9
 # A renewal that failed has some ten tries before the tokens end.
 _RETRY_AFTER = 0.01
 _ACCEPTED = (200, 202)
+_PARTS_OF_HUB = re.compile("/(?:partitions|consumergroups|publishers)/.*", re.IGNORECASE)
 
 
 class Authorization:
@@ -42,33 +45,43 @@ class Authorization:
         self._mutex = asyncio.Lock()
 
     async def authorize(self, path: str) -> None:
-        """Prove the right to `path` (hub, hub/ConsumerGroups/g …; "" is the whole namespace); once each.
+        """Prove the right to `path` (hub, hub/ConsumerGroups/g …; "" is the whole namespace), if it is not proved yet.
 
         ServiceError UNAUTHORIZED when the token is refused, NOT_FOUND when the hub does not exist, ARGUMENT_ERROR when
         nothing can be called so.
         """
+        if self._target.signature is None:
+            path = _PARTS_OF_HUB.sub("", path)
         audience = f"sb://{self._target.host}/{path}"
         async with self._mutex:
-            if audience in self._audiences:
+            if self._is_covered(path):
                 return
             await self._put(audience)
             self._audiences[audience] = None
             if len(self._audiences) == 1:
                 self._tasks.start(self._refresh(), name="token refresh")
 
+    def _is_covered(self, path: str) -> bool:
+        pieces = path.split("/")
+        known = (f"sb://{self._target.host}/{'/'.join(pieces[:count])}" for count in range(len(pieces) + 1))
+        return any(audience in self._audiences for audience in known)
+
     async def _refresh(self) -> None:
-        """Put every token again, for ever; after a failure soon again, since the old tokens still hold a while."""
+        """Put every token again, for ever; after a failure soon again, since the old tokens still hold a while.
+
+        One that is refused, as of a hub that is gone, keeps no other from being put.
+        """
         wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
         while self._connection.error is None:
             await asyncio.sleep(wait_s)
-            try:
-                async with self._mutex:
-                    for audience in self._audiences:
+            wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
+            for audience in list(self._audiences):
+                try:
+                    async with self._mutex:
                         await self._put(audience)
-                wait_s = TOKEN_LIFETIME_S * _REFRESH_AFTER
-            except ServiceError as error:
-                wait_s = TOKEN_LIFETIME_S * _RETRY_AFTER
-                logger.warning("a token was not renewed, next try in %.0f s: %s", wait_s, error)
+                except ServiceError as error:
+                    wait_s = TOKEN_LIFETIME_S * _RETRY_AFTER
+                    logger.warning("a token was not renewed, next try in %.0f s: %s", wait_s, error)
 
     async def _put(self, audience: str) -> None:
         if self._cbs is None or self._cbs.error is not None:  # a service detaches a link that was idle for long

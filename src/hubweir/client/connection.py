@@ -161,7 +161,8 @@ class Connection:
             self._endpoint.close()
         self.wake()
         try:
-            await asyncio.wait_for(asyncio.shield(self._gone), self.timeout_s)
+            async with asyncio.timeout(self.timeout_s):
+                await asyncio.shield(self._gone)
         except TimeoutError:
             self._driver.abort()
             await self._gone

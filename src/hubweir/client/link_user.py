@@ -38,6 +38,9 @@ class LinkCarrier(Protocol):
     def register(self, link: Link, user: LinkUser) -> None:
         """Events about link go to user from now on. Sends the attach at the end of this turn."""
 
+    def detach(self, link: Link) -> None:
+        """End a link from our side; its user hears nothing more. Does nothing when it is over already."""
+
     def wake(self) -> None:
         """A link was given something to send."""
 
@@ -54,7 +57,8 @@ class LinkUser:
     async def wait_attached(self, timeout_s: float) -> None:
         """Return when the peer accepted the link. ServiceError: it refused, or TIMED_OUT."""
         try:
-            await asyncio.wait_for(asyncio.shield(self.attached), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(self.attached)
         except TimeoutError:
             raise ServiceError(
                 TIMED_OUT, f"the attach of {self.what} got no answer within {timeout_s} s: try again"

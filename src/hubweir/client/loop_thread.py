@@ -21,6 +21,9 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._mutex = threading.Lock()  # no step begins behind the end of the loop: nobody would answer it
+        self._is_ending = False
+        self._under_way: dict[Future[Any], None] = {}
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
@@ -33,26 +36,36 @@ class LoopThread:
 
     def begin(self, step: Coroutine[Any, Any, T]) -> Future[T]:
         """Do step on the loop; steps begin in the order of these calls. ServiceError ILLEGAL_STATE as above."""
-        refusal = None
-        if self._loop.is_closed():
-            refusal = "this client is closed: make another one"
-        elif threading.current_thread() is self._thread:
-            refusal = "this would block the client's own loop: call it from another thread"
-        if refusal is not None:
-            step.close()
-            raise ServiceError(ILLEGAL_STATE, refusal)
-        return asyncio.run_coroutine_threadsafe(step, self._loop)
+        with self._mutex:
+            refusal = None
+            if self._is_ending:
+                refusal = "this client is closed: make another one"
+            elif threading.current_thread() is self._thread:
+                refusal = "this would block the client's own loop: call it from another thread"
+            if refusal is not None:
+                step.close()
+                raise ServiceError(ILLEGAL_STATE, refusal)
+            future = asyncio.run_coroutine_threadsafe(step, self._loop)
+            self._under_way[future] = None
+        future.add_done_callback(self._ended)
+        return future
 
     def close(self) -> None:
         """End the loop and the thread. Safe to call twice.
 
         What still runs on the loop is cancelled: who waits for it in another thread gets ServiceError ILLEGAL_STATE.
         """
-        if self._loop.is_closed():
-            return
-        asyncio.run_coroutine_threadsafe(_end(self._loop), self._loop)
+        with self._mutex:
+            if not self._is_ending:
+                self._is_ending = True
+                asyncio.run_coroutine_threadsafe(_end(self._loop), self._loop)
         self._thread.join()
+        for future in list(self._under_way):  # of steps that did not end: whoever waits need not
+            future.cancel()
         self._loop.close()
+
+    def _ended(self, future: Future[Any]) -> None:
+        self._under_way.pop(future, None)
 
 
 async def _end(loop: asyncio.AbstractEventLoop) -> None:

@@ -90,7 +90,8 @@ class PartitionPump:
             self.context.is_owned = False
         if self._handling:
             try:
-                await asyncio.wait_for(self._rested.wait(), self._settings.grace_s)
+                async with asyncio.timeout(self._settings.grace_s):
+                    await self._rested.wait()
             except TimeoutError:
                 await self._settings.on_error(
                     self.context,

@@ -119,7 +119,8 @@ class Receiver(LinkUser):
         if not self._runs and self.error is None:
             self._came.clear()
             try:
-                await asyncio.wait_for(self._came.wait(), max_wait_s)
+                async with asyncio.timeout(max_wait_s):  # wait_for of 3.11 forgets some cancellations
+                    await self._came.wait()
             except TimeoutError:
                 return None
         if not self._runs:

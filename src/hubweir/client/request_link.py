@@ -41,10 +41,11 @@ class RequestLink:
         sender = session.attach_sender(
             connection.name_link(f"{node}-requests"), source=Source(address=self._reply_to), target=Target(address=node)
         )
-        connection.register(receiver, self._answers)
-        connection.register(sender, self._requests)
+        self._receiver: ReceiverLink = receiver
         self._sender: SenderLink = sender
         self._connection = connection
+        connection.register(receiver, self._answers)
+        connection.register(sender, self._requests)
 
     @property
     def error(self) -> ServiceError | None:
@@ -64,11 +65,13 @@ class RequestLink:
             raise self.error
         number = f"{self.node}-{next(self._numbers)}"
         asked = replace(request, properties=Properties(message_id=number, reply_to=self._reply_to))
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
         self._unsent.append(encode_message(asked))
         self._send()
         try:
-            return await asyncio.wait_for(answer, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await answer
         except TimeoutError:
             raise ServiceError(TIMED_OUT, f"{self.node} gave no answer within {timeout_s} s: try again") from None
         finally:
@@ -87,6 +90,9 @@ class RequestLink:
             waiting.set_result(message)
 
     def _failed(self, error: ServiceError) -> None:
+        """One of the links is over: so is the other, which a service may keep for ever."""
+        self._connection.detach(self._receiver)
+        self._connection.detach(self._sender)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(error)

@@ -9,6 +9,7 @@ from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch, batches_of
 from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.sender import OutcomeUnknown, Sender
+from hubweir.errors import ILLEGAL_STATE, ServiceError
 
 
 class ResendingSender:
@@ -23,6 +24,7 @@ class ResendingSender:
         self._resend_unknown = resend_unknown
         self._sender: Sender | None = None
         self._mutex = asyncio.Lock()
+        self._closed_times = 0
 
     async def batch(self, *, partition_key: str | None = None) -> EventBatch:
         """An empty batch of the size that the service takes."""
@@ -49,16 +51,24 @@ class ResendingSender:
         return (await self._connection.retried(self._attached)).max_message_size
 
     async def send_payload(self, payload: bytes) -> None:
-        """Publish one transfer that is encoded already: data sections, each with one whole encoded message."""
+        """Publish one transfer that is encoded already: data sections, each with one whole encoded message.
+
+        ServiceError ILLEGAL_STATE when it was closed while this waited: the batch is not sent again, nor a link made.
+        """
+        closed_times = self._closed_times
 
         async def step(connection: Connection) -> None:
+            if self._closed_times != closed_times:
+                text = f"the sender to {self.address} was closed while a batch was on its way: it is stored, or not"
+                raise ServiceError(ILLEGAL_STATE, text)
             sender = await self._attached(connection)
             await sender.submit_payload(payload)
 
         await self._connection.retried(step, final=() if self._resend_unknown else (OutcomeUnknown,))
 
     async def close(self) -> None:
-        """Detach. The sender attaches again when it is used again."""
+        """Detach; what is on its way is not sent again. The sender attaches again when it is used again."""
+        self._closed_times += 1
         if self._sender is not None:
             await self._sender.close()
 

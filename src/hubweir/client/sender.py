@@ -106,7 +106,8 @@ class Sender(LinkUser):
     def submit(self, batch: EventBatch) -> asyncio.Future[None]:
         """Put a batch on its way; the future ends with the server's outcome. Order of calls is order of storing.
 
-        The future raises ServiceError for a refusal and OutcomeUnknown; the call itself when the link is over.
+        The future raises ServiceError for a refusal and OutcomeUnknown; the call itself when the link is over. One that
+        is cancelled before its batch goes out is not sent.
         """
         return self.submit_payload(batch.payload())
 
@@ -172,6 +173,8 @@ class Sender(LinkUser):
         """Hand over what credit, session window and the transport allow."""
         while self._waiting and self._link.sendable > 0 and not self._connection.writing_paused:
             payload, message_format, outcome = self._waiting.popleft()
+            if outcome.cancelled():
+                continue  # who gave up before it went out does not want it stored later
             delivery_id = self._link.send(payload, message_format=message_format, settled=False)
             self._in_flight[delivery_id] = outcome
         self._connection.wake()

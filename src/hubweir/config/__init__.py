@@ -1,6 +1,10 @@
-"""Settings of a service: what they are (settings.py) and where they come from (sources.py). Floor: apps.
+"""Settings of a service, and the Config.json files of the official emulators. Floor: apps.
 
-Which namespaces it has, and which hosts lead to each, is namespace_settings.py.
+What the settings are is settings.py, where they come from sources.py; docs/settings.md is made from the first by
+settings_page.py, and a test holds the page against it. Which namespaces a service has, and which hosts lead to each,
+is namespace_settings.py.
 
-docs/settings.md is made from settings.py by settings_page.py; a test holds the page against it.
+A Config.json goes through five files, each of which knows only the one before: file_text.py (bytes to text), jsonc.py
+(text to values with places), json_file.py (a file and its problems), json_fields.py (members by type and range), and
+emulator_file.py with its neighbours, which know what hubs and namespaces are. What comes out is emulator_entities.py.
 """

@@ -13,8 +13,9 @@ from pathlib import Path
 from hubweir.config.emulator_entities import EmulatorConfig, LogTarget, NamespaceConfig, Root
 from hubweir.config.emulator_limits import SERVICE, FileLimits
 from hubweir.config.emulator_namespace import Taken, read_namespaces
-from hubweir.config.json_fields import ConfigFile, Fields
-from hubweir.config.jsonc import SIZE_MAX_BYTES
+from hubweir.config.file_text import SIZE_MAX_BYTES
+from hubweir.config.json_fields import Fields, fields_of
+from hubweir.config.json_file import ConfigFile
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity, quoted
 
 # Which member says where the log goes, by the root it belongs to.
@@ -67,7 +68,7 @@ def _parse(
     log_targets: dict[LogTarget, None] = {}
     for name, data in contents:
         file = ConfigFile(data, file=name, problems=problems, strict=strict)
-        root = None if file.root is None else file.fields(file.root, ())
+        root = None if file.root is None else fields_of(file, file.root, ())
         if root is not None:
             namespaces += _read_root(root, limits, taken, log_targets)
     problems.raise_errors()

@@ -71,6 +71,7 @@ def entity_name(limit: int) -> Callable[[str], str]:
 
 
 def read_user_metadata(fields: Fields) -> str | None:
+    """The member UserMetadata of any entity."""
     allowed = f"a text of at most {USER_METADATA_LIMIT} characters"
     return fields.text("UserMetadata", most=USER_METADATA_LIMIT, allowed=allowed)
 

@@ -13,73 +13,14 @@ from enum import Enum
 from typing import TypeVar
 
 from hubweir.config.iso_duration import BadDuration, duration_text, parse_duration
-from hubweir.config.jsonc import Duplicate, JsonError, Member, Node, NotText, Positions, decode, parse
-from hubweir.config.problems import QUOTE_MAX, Kind, Location, Problem, Problems, Severity, Step, path_text, quoted
+from hubweir.config.json_file import ConfigFile
+from hubweir.config.jsonc import Member, Node
+from hubweir.config.problems import QUOTE_MAX, Kind, Location, Step, quoted
 from hubweir.errors import ServiceError
 
 _Choice = TypeVar("_Choice", bound=Enum)
 # Of an integer that is given as a text.
 _DIGITS_MAX = 18
-
-
-class ConfigFile:
-    """One file being read: its values, the places in it, and where its problems go.
-
-    strict: what would be a warning of an unknown member is an error.
-    """
-
-    def __init__(self, data: bytes, *, file: str, problems: Problems, strict: bool) -> None:
-        self.file = file
-        self._problems = problems
-        self._strict = strict
-        self._positions = Positions("")
-        self.root = self._parse(data)
-
-    def _parse(self, data: bytes) -> Node | None:
-        try:
-            text = decode(data)
-            self._positions = Positions(text)
-            document = parse(text)
-        except NotText as error:
-            place = Location(self.file, error.line, error.column, "$")
-            self._problems.add(Problem(Severity.ERROR, error.kind, place, error.what, error.found, error.allowed))
-            return None
-        except JsonError as error:
-            self.error(error.kind, error.at, error.steps, error.what, found=error.found, allowed=error.allowed)
-            return None
-        for duplicate in document.duplicates:
-            self._note_duplicate(duplicate)
-        return document.root
-
-    def _note_duplicate(self, duplicate: Duplicate) -> None:
-        line, _ = self._positions.line_and_column(duplicate.first_at)
-        found = f"the name again; it stands on line {line} already"
-        what = "a member is given twice"
-        self.error(Kind.DUPLICATE_MEMBER, duplicate.at, duplicate.steps, what, found=found, allowed="each name once")
-
-    def location(self, at: int, steps: tuple[Step, ...]) -> Location:
-        line, column = self._positions.line_and_column(at)
-        return Location(self.file, line, column, path_text(steps))
-
-    def error(
-        self, kind: Kind, at: int, steps: tuple[Step, ...], what: str, *, found: str = "", allowed: str = ""
-    ) -> None:
-        place = self.location(at, steps)
-        self._problems.add(Problem(Severity.ERROR, kind, place, what, found, allowed))
-
-    def warn(
-        self, kind: Kind, at: int, steps: tuple[Step, ...], what: str, *, found: str = "", allowed: str = ""
-    ) -> None:
-        strict = self._strict and kind is Kind.UNKNOWN_MEMBER
-        severity = Severity.ERROR if strict else Severity.WARNING
-        self._problems.add(Problem(severity, kind, self.location(at, steps), what, found, allowed))
-
-    def fields(self, node: Node, steps: tuple[Step, ...]) -> Fields | None:
-        """The members of the object at node; None when something else stands there."""
-        if isinstance(node.value, dict):
-            return Fields(self, node.at, node.value, steps)
-        self.error(Kind.WRONG_TYPE, node.at, steps, "an object is needed", found=shown(node), allowed="an object")
-        return None
 
 
 class Fields:
@@ -94,6 +35,7 @@ class Fields:
 
     @property
     def location(self) -> Location:
+        """The place of the object itself."""
         return self.file.location(self.at, self.steps)
 
     def member(self, name: str, *, required: bool = False, allowed: str = "") -> Node | None:
@@ -190,6 +132,7 @@ class Fields:
         return None
 
     def boolean(self, name: str) -> bool | None:
+        """true or false, or `"true"` and `"false"` in any case."""
         node = self.member(name)
         if node is None:
             return None
@@ -230,8 +173,9 @@ class Fields:
         return None
 
     def object(self, name: str, *, required: bool = False) -> Fields | None:
+        """The members of the object that stands there."""
         node = self.member(name, required=required, allowed="an object")
-        return None if node is None else self.file.fields(node, (*self.steps, name))
+        return None if node is None else fields_of(self.file, node, (*self.steps, name))
 
     def elements(
         self, name: str, *, required: bool = False, least: int = 0, most: int | None = None
@@ -258,7 +202,7 @@ class Fields:
     ) -> Iterator[Fields]:
         """Each element that is an object; the others are noted."""
         for node, steps in self.elements(name, required=required, least=least, most=most):
-            fields = self.file.fields(node, steps)
+            fields = fields_of(self.file, node, steps)
             if fields is not None:
                 yield fields
 
@@ -295,6 +239,14 @@ class Fields:
             )
 
 
+def fields_of(file: ConfigFile, node: Node, steps: tuple[Step, ...]) -> Fields | None:
+    """The members of the object at node; None when something else stands there, which is noted. steps: its path."""
+    if isinstance(node.value, dict):
+        return Fields(file, node.at, node.value, steps)
+    file.error(Kind.WRONG_TYPE, node.at, steps, "an object is needed", found=shown(node), allowed="an object")
+    return None
+
+
 def nearest(name: str, known: dict[str, None]) -> str | None:
     """The known name that name was probably meant to be, whatever its case."""
     by_folded = {candidate.lower(): candidate for candidate in known}
@@ -315,6 +267,7 @@ def shown(node: Node) -> str:
 
 
 def length_of(text: str) -> str:
+    """What an error says of a secret."""
     return f"a text of {len(text)} characters"
 
 

@@ -2,22 +2,18 @@
 
 Otherwise strict (RFC 8259): one value, no NaN or Infinity, no numbers that a float cannot hold, no lone surrogates.
 A member named twice is refused, because readers differ in which of the two they take; reading goes on to find more.
-Limits: SIZE_MAX_BYTES, DEPTH_MAX, VALUES_MAX. UTF-8 with or without a byte order mark; UTF-16 only with one, as the
-Windows shell writes it and the official loader reads it.
+Limits: DEPTH_MAX, VALUES_MAX, NUMBER_MAX; how long a text may be is file_text.py's business.
 """
 
 from __future__ import annotations
 
-import codecs
 import math
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import NoReturn
 
-from hubweir.config.problems import Kind, Step, quoted
+from hubweir.config.problems import Step, quoted
 
-SIZE_MAX_BYTES = 1_048_576
 # The deepest legal file has about a dozen levels.
 DEPTH_MAX = 32
 # A value costs some 150 bytes of memory; a file of 1 MiB could hold half a million.
@@ -30,7 +26,6 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _WORD = re.compile(r"[^\s,:{}\[\]\"/]{1,64}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _NOT_NUMBERS = frozenset(("nan", "inf", "infinity"))
@@ -41,22 +36,11 @@ class JsonError(Exception):
 
     def __init__(self, what: str, *, at: int, found: str = "", allowed: str = "", steps: tuple[Step, ...] = ()) -> None:
         super().__init__(what)
-        self.kind = Kind.SYNTAX
         self.what = what
         self.at = at
         self.found = found
         self.allowed = allowed
         self.steps = steps
-
-
-class NotText(JsonError):
-    """The bytes are too many, or not text in UTF-8. line and column are known; at means nothing."""
-
-    def __init__(self, what: str, *, found: str, allowed: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(what, at=0, found=found, allowed=allowed)
-        self.kind = Kind.UNREADABLE
-        self.line = line
-        self.column = column
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,42 +74,6 @@ class Document:
 
     root: Node
     duplicates: tuple[Duplicate, ...]
-
-
-class Positions:
-    """Lines and columns of a text, both from 1. A line ends with LF, CR LF or CR."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
-
-    def line_and_column(self, at: int) -> tuple[int, int]:
-        line = bisect_right(self._starts, at)
-        return line, at - self._starts[line - 1] + 1
-
-
-def decode(data: bytes) -> str:
-    """The text of a file. Raises NotText with line and column."""
-    if len(data) > SIZE_MAX_BYTES:
-        raise NotText("the file is too large", found="more", allowed=f"{SIZE_MAX_BYTES} bytes")
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if data.startswith(mark):
-            return _decode(data[len(mark) :], encoding)
-    return _decode(data, "utf-8")
-
-
-def _decode(data: bytes, encoding: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode(encoding)
-        line, column = Positions(before).line_and_column(len(before))
-        raise NotText(
-            "the file is not text", found=f"byte 0x{data[error.start]:02x}", allowed="UTF-8", line=line, column=column
-        ) from None
 
 
 def parse(text: str) -> Document:

@@ -98,6 +98,7 @@ class Problems:
         self._left_out = 0
 
     def add(self, problem: Problem) -> None:
+        """Keep a problem; above PROBLEMS_MAX of its severity it is only counted."""
         kept = self._errors if problem.severity is Severity.ERROR else self._warnings
         if len(kept) < PROBLEMS_MAX:
             kept.append(problem)
@@ -106,10 +107,12 @@ class Problems:
 
     @property
     def failed(self) -> bool:
+        """Whether there is any error."""
         return bool(self._errors)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
+        """Those that were kept, in the order in which they were found."""
         return tuple(self._warnings)
 
     def raise_errors(self) -> None:

@@ -125,6 +125,11 @@ class AmqpDriver(asyncio.BufferedProtocol):
         """True between on_writing_paused and on_writable."""
         return self._writing_paused
 
+    @property
+    def unwritten_bytes(self) -> int:
+        """What the transport holds because the socket has not taken it."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def wake(self) -> None:
         """The endpoint has something to send: flush once, before this turn of the loop ends."""
         if not self._in_turn and not self._flush_is_due:

@@ -46,6 +46,7 @@ class HubRouter:
         self._closed.add(partition)
 
     def open_partition(self, partition: int) -> None:
+        """Send to it in its turn again."""
         self._closed.discard(partition)
 
     def _advance(self) -> int:

@@ -28,14 +28,9 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Kept
 from hubweir.kernels.stored_batch import KIND_CONTROL, KIND_EVENTS
+from hubweir.messaging_store.control_batch import CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE, control_of
 from hubweir.messaging_store.log import Run
-from hubweir.messaging_store.record import (
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_PRODUCER_FENCE,
-    control_of,
-    headers_of,
-    producer_of,
-)
+from hubweir.messaging_store.record import headers_of, producer_of
 
 VERSION = 2
 _ROWS = {1: struct.Struct(">qIQq"), 2: struct.Struct(">qIQqQQ")}

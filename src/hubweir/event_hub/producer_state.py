@@ -53,6 +53,7 @@ class Transfer:
 
     @property
     def last(self) -> int:
+        """Number of the last event."""
         return self.first_number + self.count - 1
 
 
@@ -89,6 +90,7 @@ class ProducerState:
 
     @property
     def has_stored(self) -> bool:
+        """Whether the log has an event of it, in its round."""
         return self.kept is not None and self.kept.last > 0
 
     @property
@@ -98,17 +100,20 @@ class ProducerState:
 
 
 def check_range(what: str, value: int | None, most: int) -> None:
+    """Raise ServiceError ARGUMENT_OUT_OF_RANGE for a value that is not 0 to most; None is one to assign."""
     if value is not None and not 0 <= value <= most:
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, f"The producer's {what} is {value}; 0 to {most} are allowed.")
 
 
 def stolen(producer_id: int, epoch: int, held: int | None) -> ServiceError:
+    """The refusal of a link that lost its producer. held: the epoch of who holds it; None: it was expired."""
     by = "was expired" if held is None else f"is held by another link, with epoch {held}"
     text = f"Producer {producer_id} with epoch {epoch} may not send any more: it {by}. Attach anew with a higher epoch."
     return ServiceError(PRODUCER_EPOCH_STOLEN, text)
 
 
 def of_an_older_round(producer_id: int, round: int, known: int) -> ServiceError:
+    """The refusal of a round that is over. round: 0 for none; known: the newest, both counted from 1."""
     # As the sink counts them, from 0; without a round there is nothing to name.
     named = f"round {round - 1}" if round else "no round"
     text = f"Producer {producer_id} was attached with {named} and is in round {known - 1} by now: it may send no more."

@@ -64,13 +64,13 @@ class PartitionQueue:
     ) -> Added:
         """Take deliveries into the open run; they are submitted at the end of the turn. See OpenRun.add.
 
-        The caller claims what was added with `claim`.
+        The caller claims what was added with one call of `claim`, before anything else is added.
         """
         return self.run.add(data, rows, first_row, last_row, publisher=publisher)
 
-    def claim(self, claim: Claim) -> None:
-        """Remember who waits for deliveries that were added, and see to it that the run is submitted."""
-        self._claims.append(claim)
+    def claim(self, *claims: Claim) -> None:
+        """Remember who waits for all deliveries that were added, and see to it that the run is submitted."""
+        self._claims += claims
         if self.run.size_bytes >= self._queue.run_limit_bytes:
             self.submit()
         elif not self._is_due:

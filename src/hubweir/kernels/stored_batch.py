@@ -2,8 +2,8 @@
 
 A *run* is one or more stored batches back to back. A stored batch is a header of 80 bytes, then its payload: an
 optional name block, an optional producer block, then records. All integers are big-endian and unsigned unless the
-table says otherwise. This page is the only place that says where a field lies: `messaging_store/record.py` and
-`pure.py` import it, and a test compares it with `stored_batch.pxd`.
+table says otherwise. This page is the only place that says where a field lies: `record.py` and `completion.py` of
+`messaging_store/`, and `pure.py`, import it, and a test compares it with `stored_batch.pxd`.
 
 Header, made by the ingest side (which knows nothing of the log it will land in):
 
@@ -53,7 +53,7 @@ of the message; ABSENT where the section is not there.
 |     28 |    4 | footer                 | start of that section |
 
 Operation record (kind 2): length 4 (these four bytes included), then the operation's bytes.
-Control payload (kind 3): one byte of control kind (table in messaging_store/record.py), then what that kind says.
+Control payload (kind 3): one byte of control kind (table in messaging_store/control_batch.py), then what it says.
 
 The offset of a record is first_offset plus its position behind the first record of its batch; its index is
 first_index plus its place. So completing a header never touches a record.

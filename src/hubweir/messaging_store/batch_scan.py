@@ -30,7 +30,8 @@ from hubweir.kernels.contract import (
     BATCHES_PARTIAL,
 )
 from hubweir.kernels.stored_batch import HEADER_SIZE, KIND_CONTROL, MAGIC
-from hubweir.messaging_store.record import end_of_batch, read_header
+from hubweir.messaging_store.completion import end_of_batch
+from hubweir.messaging_store.record import read_header
 
 PIECE_BYTES = 256 * 1024
 # No batch is longer: one event of the largest message there is, with room to spare. A larger length is damage.

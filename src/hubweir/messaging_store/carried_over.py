@@ -17,14 +17,14 @@ from hubweir.env import Buffer, Files
 from hubweir.kernels.contract import B_COUNT, B_KIND, B_LENGTH, B_POSITION, BATCH_WIDTH
 from hubweir.kernels.stored_batch import KIND_CONTROL
 from hubweir.messaging_store.batch_scan import Damage, scan
-from hubweir.messaging_store.record import (
+from hubweir.messaging_store.control_batch import (
     CONTROL_IDLE_MARK,
     CONTROL_PRODUCER_FENCE,
     CONTROL_SKIPPED,
     FENCED_ID_SIZE,
     control_of,
-    read_header,
 )
+from hubweir.messaging_store.record import read_header
 from hubweir.messaging_store.segment_files import Segment
 
 

@@ -20,10 +20,11 @@ from hubweir.env import Result, Timer
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreError
 from hubweir.messaging_store.carried_over import superseded_whole
 from hubweir.messaging_store.closing import close_segment, save_indexes
+from hubweir.messaging_store.control_batch import CLOSED
+from hubweir.messaging_store.entry_queue import EntryQueue
 from hubweir.messaging_store.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.log_state import Entry, LogState, tell
-from hubweir.messaging_store.record import CLOSED
 from hubweir.messaging_store.segment import MARK_ROOM_BYTES, NO_SPACE, SEGMENT_HEADER_SIZE, ActiveSegment
 from hubweir.messaging_store.sync_waiters import SyncWaiters
 from hubweir.messaging_store.write_round import NO_FILES, write_round
@@ -39,8 +40,7 @@ class GroupCommit:
         self._on_visible = on_visible
         self._on_failure = on_failure
         self.roll_age_ms = state.settings.roll_age_ms
-        self._queue: list[Entry] = []
-        self._queued_bytes = 0
+        self._queue = EntryQueue()
         self._round: list[Entry] = []  # what is being written, and not answered yet
         self._flush_scheduled = False
         self._busy = False  # a round or a failure's repair is under way
@@ -58,11 +58,8 @@ class GroupCommit:
     def submit(self, entry: Entry) -> None:
         """Queue a completed run for the next round."""
         state = self._state
-        size = len(entry.run)
-        if self._queued_bytes + size > state.settings.queue_bytes and self._queue:
-            raise LogOffline(f"log {state.log_id}: {self._queued_bytes} bytes wait for the disk; send again later")
-        self._queue.append(entry)
-        self._queued_bytes += size
+        if not self._queue.add(entry, state.settings.queue_bytes):
+            raise LogOffline(f"log {state.log_id}: {self._queue.bytes} bytes wait for the disk; send again later")
         state.appended = entry.end
         self._mark.appended(is_mark=entry.is_mark)
         self._schedule_flush()
@@ -86,10 +83,9 @@ class GroupCommit:
 
     def drain_for_failure(self) -> list[Entry]:
         """Everything that waits, taken out; no round starts until resume."""
-        entries, self._queue, self._queued_bytes = self._queue, [], 0
         self._busy = True
         self._round = []
-        return entries
+        return self._queue.take_all()
 
     def drain_for_fault(self) -> tuple[list[Entry], list[Entry]]:
         """The same when a step was cut short, and no call uses the file: what may be in it, and what only waited."""
@@ -135,8 +131,7 @@ class GroupCommit:
             if self._queue:
                 self._schedule_flush()
         elif self._syncing:
-            self._queue[:0], self._round = entries, []  # its end comes back here
-            self._queued_bytes += size
+            self._put_back(entries)  # its end comes back here
         else:
             self._start_round(entries, size, new)
 
@@ -150,25 +145,21 @@ class GroupCommit:
             return True
         if not self._queue:
             return False
-        if active.end + len(self._queue[0].run) > state.settings.segment_bytes:
+        if active.end + self._queue.first_bytes > state.settings.segment_bytes:
             return True
         age = self.roll_age_ms
         return age is not None and state.env.now_ms() - active.header.created_ms >= age
 
     def _take(self, new: bool) -> tuple[list[Entry], int]:
-        """The entries of the next round: all that fit into the segment, one at least."""
+        """The entries of the next round: all that fit into the segment, one at least; and their bytes."""
         active = self._state.active
         end = SEGMENT_HEADER_SIZE if new or active is None else active.end
-        room = self._state.settings.segment_bytes - end
-        size = number = 0
-        for entry in self._queue:
-            if number and size + len(entry.run) > room:
-                break
-            size += len(entry.run)
-            number += 1
-        self._round, self._queue = self._queue[:number], self._queue[number:]
-        self._queued_bytes -= size
+        self._round, size = self._queue.take(self._state.settings.segment_bytes - end)
         return self._round, size
+
+    def _put_back(self, entries: list[Entry]) -> None:
+        self._queue.put_back(entries)
+        self._round = []
 
     def _start_round(self, entries: list[Entry], size: int, new: bool) -> None:
         state = self._state
@@ -233,8 +224,7 @@ class GroupCommit:
                 self._on_failure(error, entries)
                 return
             # Part of it may be in the file: a round goes over the same place, and knows what to do if that fails.
-            self._queue[:0], self._round = entries, []
-            self._queued_bytes += size
+            self._put_back(entries)
             self._round_wanted = True
             self._schedule_flush()
             return
@@ -259,8 +249,7 @@ class GroupCommit:
     def _refuse(self, error: StoreError, entries: list[Entry]) -> None:
         """Nothing of these, nor of what waits behind them, is stored: their numbers are free again."""
         state = self._state
-        waiting = self._round = entries + self._queue
-        self._queue, self._queued_bytes = [], 0
+        waiting = self._round = entries + self._queue.take_all()
         state.appended = state.visible
         state.full = isinstance(error, DiskFull)
         self._roll_wanted = False  # whoever wanted it asks again; nobody may ask a full disk in a loop

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hubweir.env import Timer
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
 from hubweir.messaging_store.log import Appended
 from hubweir.messaging_store.log_state import Entry, LogState
-from hubweir.messaging_store.record import CONTROL_IDLE_MARK, IDLE, complete_run, pack_control
 
 
 class IdleMark:

@@ -33,14 +33,8 @@ from hubweir.messaging_store.layout import (
     TIMES_SUFFIX,
     join,
 )
-from hubweir.messaging_store.record import (
-    BatchHeader,
-    Producer,
-    name_of,
-    operations_of,
-    producer_of,
-    read_header,
-)
+from hubweir.messaging_store.operations import operations_of
+from hubweir.messaging_store.record import BatchHeader, Producer, name_of, producer_of, read_header
 from hubweir.messaging_store.recovery import Recovered, recover
 from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, unpack_header
 from hubweir.messaging_store.segment_files import Segment, load_indexes

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-FORMAT_VERSION = 1
+FORMAT_VERSION, FORMAT_TEXT = 1, "hubweir store "  # what stands in FORMAT: the text, then the version
 FORMAT_NAME, LOCK_NAME, EPOCH_NAME, LOGS_FOLDER = "FORMAT", "LOCK", "EPOCH", "logs"
 RESERVE_NAME = "RESERVE"
 SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME = "snapshot", "snapshot.previous"

@@ -100,16 +100,20 @@ class Log(Protocol):
     """See the module's text. All methods are called on the owner's loop; callbacks come there, not inside the call."""
 
     @property
-    def log_id(self) -> str: ...
+    def log_id(self) -> str:
+        """32 lower-case hexadecimal digits; never used twice."""
 
     @property
-    def lease(self) -> Lease: ...
+    def lease(self) -> Lease:
+        """The right to write that this process has, or had: an append says whether it is over."""
 
     @property
-    def durability(self) -> Durability: ...
+    def durability(self) -> Durability:
+        """When appends are answered from the next segment on; what is there keeps the mode it was written in."""
 
     @property
-    def bounds(self) -> Bounds: ...
+    def bounds(self) -> Bounds:
+        """What is visible now; a new value each time, which does not follow the log."""
 
     def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
         """Complete the headers of run in place and store it behind everything appended before; the log keeps run.
@@ -121,7 +125,7 @@ class Log(Protocol):
         """
 
     def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
-        """Append a control batch (kinds in record.py), in the order of appends. It takes no index and no offset."""
+        """Append a control batch (control_batch.py), in the order of appends. It takes no index and no offset."""
 
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """Visible batches from the one that holds index on: at least one batch, then up to max_bytes.

@@ -41,6 +41,7 @@ class ReadDamaged:
     resume: int
 
     def error(self) -> CorruptStore:
+        """What the reader is told: which records, in which file, and where to read on."""
         return CorruptStore(
             f"log {self.segment.header.log_id}: records {self.start} to {self.resume - 1} are damaged in "
             f"{self.segment.path}; read on from {self.resume}",

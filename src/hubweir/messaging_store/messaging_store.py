@@ -9,33 +9,33 @@ deleted may be there still, with fewer segments: delete it again.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from hubweir.counters import Counters
 from hubweir.env import Env, FolderLock, Result
-from hubweir.errors import CorruptStore, LogFenced, NewerFormat, StoreError
+from hubweir.errors import CorruptStore, NewerFormat, StoreError
 from hubweir.messaging_store.layout import (
-    EPOCH_NAME,
     FORMAT_NAME,
+    FORMAT_TEXT,
     FORMAT_VERSION,
     LOGS_FOLDER,
     is_log_id,
     join,
-    parse_segment_name,
 )
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.open_log import open_log
 from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment_log import SegmentLog
-from hubweir.messaging_store.whole_file import read_sealed, read_whole, seal, write_whole
-
-_FORMAT_TEXT = "hubweir store "
+from hubweir.messaging_store.whole_file import read_whole, write_whole
+from hubweir.messaging_store.writer_epochs import WriterEpochs
 
 
 class MessagingStore:
-    """Opens, names and closes the logs of one folder. Used on the owner's loop; open and create block."""
+    """Opens, names and closes the logs of one folder. Used on the owner's loop; open and create block.
+
+    epochs: the writer epochs of the folder, for the logs that are opened here.
+    """
 
     def __init__(self, env: Env, folder: str, lock: FolderLock, counters: Counters, settings: LogSettings) -> None:
         self._env = env
@@ -48,9 +48,7 @@ class MessagingStore:
         self._on_closed: list[Callable[[], None]] = []
         self._alarms: list[str] = []
         self._reserve = Reserve(env, folder, counters)
-        self._epoch = 0
-        self._highest_epoch = 0  # the newest one that this process may have written
-        self._epoch_waiters: deque[Callable[[Result[int]], None]] = deque()
+        self.epochs = WriterEpochs(env, folder, self._reserve)
 
     @classmethod
     def open(
@@ -70,8 +68,8 @@ class MessagingStore:
             files.sync_folder(folder)
             parent = folder.rpartition("/")[0]
             files.sync_folder(parent)
-            epoch = store._read_epoch() + 1
-            store._epoch = store._reserve.use_for(lambda: store._write_epoch(epoch))
+            alarm = store.epochs.open()
+            store._alarms += [] if alarm is None else [alarm]
             store._reserve.make()
             store._reserve.watch()
         except BaseException:
@@ -82,7 +80,7 @@ class MessagingStore:
     @property
     def writer_epoch(self) -> int:
         """The epoch of this open, or of its newest failed sync."""
-        return self._epoch
+        return self.epochs.current
 
     @property
     def alarms(self) -> list[str]:
@@ -126,9 +124,9 @@ class MessagingStore:
             self._env,
             join(self._folder, LOGS_FOLDER, log_id),
             log_id,
-            writer_epoch=self._epoch,
-            epochs=self,
-            check_epoch=self._check_epoch,
+            writer_epoch=self.epochs.current,
+            epochs=self.epochs,
+            check_epoch=self.epochs.check,
             reserve=self._reserve,
             durability=durability,
             counters=self._counters,
@@ -198,73 +196,20 @@ class MessagingStore:
         for callback in waiting:
             callback()
 
-    # -- format and epochs
+    # -- format
 
     def _check_format(self) -> None:
         files = self._env.files
         data = read_whole(files, join(self._folder, FORMAT_NAME))
         if data is None:
-            write_whole(files, self._folder, FORMAT_NAME, f"{_FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
+            write_whole(files, self._folder, FORMAT_NAME, f"{FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
             return
         text = data.decode("ascii", "replace")
-        number = text.removeprefix(_FORMAT_TEXT).strip()
-        if not text.startswith(_FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
-            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {_FORMAT_TEXT}{FORMAT_VERSION}")
+        number = text.removeprefix(FORMAT_TEXT).strip()
+        if not text.startswith(FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
+            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {FORMAT_TEXT}{FORMAT_VERSION}")
         if int(number) > FORMAT_VERSION:
             raise NewerFormat(
                 f"{self._folder} has store format {number}; this version reads up to {FORMAT_VERSION}. "
                 "Nothing was changed: use the version that wrote it"
             )
-
-    def _read_epoch(self) -> int:
-        """The newest epoch anyone made durable. When the file is damaged: the newest one in any file name."""
-        path = join(self._folder, EPOCH_NAME)
-        body = read_sealed(self._env.files, path)
-        if body is not None:
-            return int.from_bytes(body, "big")
-        if self._env.files.exists(path):
-            self._alarms.append(f"{path} is damaged; the newest epoch in a segment's name counts")
-        epoch = 0
-        for log_id in self.log_ids():
-            for name in self._env.files.list(join(self._folder, LOGS_FOLDER, log_id)):
-                parsed = parse_segment_name(name)
-                epoch = max(epoch, parsed.writer_epoch if parsed else 0)
-        return epoch
-
-    def _write_epoch(self, epoch: int) -> int:
-        """Make an epoch durable. Blocking; raises OSError."""
-        self._highest_epoch = max(self._highest_epoch, epoch)
-        write_whole(self._env.files, self._folder, EPOCH_NAME, seal(epoch.to_bytes(4, "big")))
-        return epoch
-
-    def _check_epoch(self) -> None:
-        """Raise LogFenced when another process took this store over. Blocking; runs in worker threads."""
-        body = read_sealed(self._env.files, join(self._folder, EPOCH_NAME))
-        if body is not None and int.from_bytes(body, "big") > self._highest_epoch:
-            raise LogFenced(f"store {self._folder} has a newer writer; epoch {self._epoch} is over")
-
-    def take_epoch(self, on_done: Callable[[Result[int]], None]) -> None:
-        """Make the next epoch durable, away from the loop, one at a time. A log whose sync failed goes on under it."""
-        self._epoch_waiters.append(on_done)
-        if len(self._epoch_waiters) == 1:
-            self._take_next_epoch()
-
-    def _take_next_epoch(self) -> None:
-        epoch = self._highest_epoch + 1
-        self._highest_epoch = epoch
-
-        def write() -> int:
-            self._check_epoch()
-            return self._reserve.use_for(lambda: self._write_epoch(epoch))
-
-        def done(result: Result[int]) -> None:
-            waiter = self._epoch_waiters.popleft()
-            self._epoch = max(self._epoch, epoch)
-            try:
-                waiter(result)
-            finally:
-                self._reserve.watch()
-                if self._epoch_waiters:
-                    self._take_next_epoch()
-
-        self._env.offload(write, done)

@@ -50,6 +50,7 @@ class OffsetIndex:
         return self._entry(bisect_right(self._offsets, offset) - 1)
 
     def last(self) -> Place | None:
+        """The newest entry."""
         return self._entry(len(self._indexes) - 1)
 
     def _entry(self, number: int) -> Place | None:

@@ -13,17 +13,12 @@ from hubweir.env import Buffer, Env
 from hubweir.errors import DiskFull, LogOffline
 from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.messaging_store.carried_over import carried_over, superseded_whole
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control, pack_skipped
 from hubweir.messaging_store.failed_sync import EpochSource
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import End, LogSettings, LogState
-from hubweir.messaging_store.record import (
-    CONTROL_IDLE_MARK,
-    IDLE,
-    complete_run,
-    pack_control,
-    pack_skipped,
-    read_header,
-)
+from hubweir.messaging_store.record import read_header
 from hubweir.messaging_store.recovery import Recovered, content_to_rewrite, recover
 from hubweir.messaging_store.reserve import Reserve
 from hubweir.messaging_store.segment import NO_SPACE, create

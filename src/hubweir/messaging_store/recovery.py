@@ -1,7 +1,7 @@
 """What a start makes of the files it finds in a log's folder (rule R10).
 
 1. Files that were being written (`*.new`) are removed. Segments are put in the order of epoch and first index; each
-   one supersedes what older files hold at or beyond its first index.
+   one supersedes what older files hold at or beyond its first index. (Damaged headers: segment_headers.py)
 2. Only the newest segment is scanned, from its last saved index entry on: every older one was whole and durable
    before the next was made, and reads verify it.
 3. D is the largest `durable_upto` in any sound batch of it, its own first index at least: all below was durable.
@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hubweir.env import Buffer, File, Files
-from hubweir.errors import CorruptStore
 from hubweir.kernels.contract import (
     B_COUNT,
     B_DURABLE_UPTO,
@@ -34,18 +33,13 @@ from hubweir.kernels.contract import (
 )
 from hubweir.kernels.stored_batch import FLAG_CONTINUES, HEADER_SIZE, KIND_CONTROL
 from hubweir.messaging_store.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
+from hubweir.messaging_store.completion import last_record_offset
+from hubweir.messaging_store.control_batch import CLOSED, CONTROL_IDLE_MARK, control_of
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX, SegmentName, join, parse_segment_name
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import (
-    CLOSED,
-    CONTROL_IDLE_MARK,
-    BatchHeader,
-    control_of,
-    last_record_offset,
-    read_header,
-)
-from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader, unpack_header
+from hubweir.messaging_store.record import BatchHeader, read_header
 from hubweir.messaging_store.segment_files import Segment, SegmentIndexes, read_saved_indexes
+from hubweir.messaging_store.segment_headers import read_headers
 
 
 @dataclass(slots=True)
@@ -92,91 +86,20 @@ def recover(files: Files, folder: str, log_id: str, *, upto: int | None = None) 
         elif (parsed := parse_segment_name(name)) is not None:
             names.append(parsed)
     names.sort(key=lambda name: (name.writer_epoch, name.first_index))
-    headers = _headers(files, folder, log_id, names, found)
+    headers = read_headers(files, folder, log_id, names)
+    found.nonce = headers.nonce
+    found.alarms += headers.alarms
     end_index: int | None = None
-    for header, size in reversed(headers):
+    for segment in reversed(headers.files):
+        header = segment.header
         if end_index is not None and header.first_index >= end_index:
             found.superseded.append(header.name.file_name)
             continue
-        found.segments.insert(0, Segment(header, folder, end_index, size))
+        found.segments.insert(0, Segment(header, folder, end_index, segment.size))
         end_index = header.first_index
     if found.segments:
         _scan_newest(files, found, upto)
     return found
-
-
-def _headers(
-    files: Files, folder: str, log_id: str, names: list[SegmentName], found: Recovered
-) -> list[tuple[SegmentHeader, int]]:
-    """Header and file size of every segment that is usable; damaged headers are rebuilt where that is safe."""
-    headers: list[tuple[SegmentHeader, int]] = []
-    damaged: list[tuple[int, SegmentName]] = []
-    for name in names:
-        file = files.open_to_read(join(folder, name.file_name))
-        try:
-            header, size = unpack_header(file.read(0, SEGMENT_HEADER_SIZE)), file.size()
-        finally:
-            file.close()
-        if header is None or header.log_id != log_id or header.name != name:
-            damaged.append((len(headers), name))
-            header = SegmentHeader(log_id, 0, name.writer_epoch, name.first_index, 0, -1, -1, 0, Durability.DURABLE)
-        headers.append((header, size))
-    good = [number for number in range(len(headers)) if number not in {number for number, _ in damaged}]
-    nonce = headers[good[0]][0].nonce if good else None
-    for number, name in reversed(damaged):
-        path = join(folder, name.file_name)
-        rebuilt = _rebuilt_header(files, path, headers[number], nonce)
-        if rebuilt is not None:
-            found.alarms.append(f"{path}: the segment header is damaged; rebuilt from the batch behind it")
-            headers[number] = rebuilt
-            nonce = rebuilt[0].nonce
-        elif name.first_index == 0 and len(names) == 1 and not _holds_anything(files, path, headers[number][1]):
-            found.alarms.append(f"{path}: the segment header is damaged; the log was empty")
-            headers.pop(number)
-        elif nonce is not None and number < len(headers) - 1:
-            # Its range is known from its neighbours; reads there find nothing sound and say so.
-            found.alarms.append(f"{path}: the segment header and the batch behind it are damaged")
-            headers[number] = replace(headers[number][0], nonce=nonce), headers[number][1]
-        else:
-            raise CorruptStore(
-                f"{path}: the newest segment's header and first batch are damaged; nothing can be proved"
-            )
-    found.nonce = nonce
-    return headers
-
-
-def _rebuilt_header(
-    files: Files, path: str, header: tuple[SegmentHeader, int], nonce: int | None
-) -> tuple[SegmentHeader, int] | None:
-    """The header as the first batch implies it: no client's byte ever stands at that position. None when unsound."""
-    file = files.open_to_read(path)
-    try:
-        head = file.read(SEGMENT_HEADER_SIZE, HEADER_SIZE)
-        if len(head) < HEADER_SIZE:
-            return None
-        batch = read_header(head)
-        if (nonce is not None and batch.nonce != nonce) or batch.first_index != header[0].first_index:
-            return None
-        start = Place(SEGMENT_HEADER_SIZE, batch.first_index, batch.first_offset)
-        first = next(scan(file, start, header[1], batch.nonce), None)
-    finally:
-        file.close()
-    if batch.nonce == 0 or not isinstance(first, Piece):
-        return None
-    # The mode is not known: RELAXED is the careful guess, since numbers are then skipped after an unclean stop.
-    return replace(
-        header[0], nonce=batch.nonce, first_offset=batch.first_offset, durability=Durability.RELAXED
-    ), header[1]
-
-
-def _holds_anything(files: Files, path: str, size: int) -> bool:
-    """Whether any byte behind the header is not zero."""
-    file = files.open_to_read(path)
-    try:
-        pieces = (file.read(at, PIECE_BYTES) for at in range(SEGMENT_HEADER_SIZE, size, PIECE_BYTES))
-        return any(piece.count(0) != len(piece) for piece in pieces)
-    finally:
-        file.close()
 
 
 def _scan_newest(files: Files, found: Recovered, upto: int | None) -> None:

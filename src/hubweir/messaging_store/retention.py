@@ -10,11 +10,12 @@ what supersedes them were gone), then segments from the oldest on, each removal 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hubweir.env import Files
+from hubweir.env import Files, Result
 from hubweir.messaging_store.layout import join
+from hubweir.messaging_store.log_state import LogState
 from hubweir.messaging_store.segment_files import Segment
 
 
@@ -24,6 +25,50 @@ class Held:
 
     keep_from: int
     oldest_ms: int
+
+
+class Retention:
+    """Lets the old segments of one log go. roll: has a new segment started, so that the newest one can go, too."""
+
+    def __init__(self, state: LogState, roll: Callable[[], None]) -> None:
+        self._state = state
+        self._roll = roll
+        self._removing = False
+
+    def expire(self, *, oldest_kept_ms: int, trim_limit: int | None, held: Held | None) -> int:
+        """See Log.expire; the arguments are those of expired_count. The files go away from the loop, oldest first."""
+        state = self._state
+        if self._removing or state.closing:
+            return state.first_index
+        count, roll = expired_count(
+            state.segments, state.visible.last_time_ms, oldest_kept_ms=oldest_kept_ms, trim_limit=trim_limit, held=held
+        )
+        if roll and state.offline is None and state.segments[-1].first_index < state.visible.index:
+            self._roll()
+        gone, superseded = state.segments[:count], state.superseded
+        if not gone and not superseded:
+            return state.first_index
+        state.segments = state.segments[count:]
+        state.superseded = []
+        if gone:
+            first = state.segments[0].header
+            state.first_index, state.first_offset = first.first_index, first.first_offset
+            state.counters.add("log.expired_segments", len(gone))
+        self._removing = True
+        files, folder = state.env.files, state.folder
+
+        def removed(result: Result[None]) -> None:
+            self._removing = False
+            try:
+                result.value()
+            except OSError:
+                # They are found again at the next start. Superseded ones must not outlive what supersedes them.
+                state.superseded = (
+                    superseded + [name for segment in gone for name in segment.names()] + state.superseded
+                )
+
+        state.steps.away(lambda: remove_segments(files, folder, superseded, gone), removed)
+        return state.first_index
 
 
 def expired_count(
@@ -48,13 +93,6 @@ def expired_count(
             return count, False
         count += 1
     return count, bool(segments) and 0 <= last_time_ms < oldest_kept_ms
-
-
-def trim_limit(snapshot_indexes: Sequence[int]) -> int | None:
-    """How far trimming may go: to the older of two snapshots; nowhere with only one; anywhere when there is none."""
-    if not snapshot_indexes:
-        return None
-    return min(snapshot_indexes) if len(snapshot_indexes) > 1 else 0
 
 
 def remove_segments(files: Files, folder: str, superseded: Sequence[str], segments: Sequence[Segment]) -> None:

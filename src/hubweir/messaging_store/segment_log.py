@@ -1,34 +1,26 @@
 """SegmentLog: a log in segment files. The engine behind the Log interface (log.py).
 
-Appends go to group_commit.py, which moves the watermark; reads are answered from tail.py, or offloaded to
-log_reader.py; a start is recovery.py; a failed sync is failed_sync.py. This file keeps the interface's promises with
-them, on the owner's loop; what blocks is offloaded, but for a start's `replay` and `load_snapshot`.
+Appends go to group_commit.py, which moves the watermark; reads are reads.py; old segments go by retention.py, no
+further than log_snapshots.py allows; a start is recovery.py; a failed sync is failed_sync.py. This file keeps the
+interface's promises with them, on the owner's loop; what blocks is offloaded, but for a start's `replay` and
+`load_snapshot`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hubweir.env import Buffer, Result
 from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
-from hubweir.kernels import find_offset
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import pack_control
 from hubweir.messaging_store.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, OnAppended, Pending, Refused, Run
-from hubweir.messaging_store.log_reader import (
-    ReadDamaged,
-    find_offset_in,
-    find_time_in,
-    read_run,
-    replay_runs,
-    segment_of,
-)
+from hubweir.messaging_store.log_snapshots import LogSnapshots
 from hubweir.messaging_store.log_state import End, Entry, LogState
-from hubweir.messaging_store.pending_read import read_away
-from hubweir.messaging_store.record import complete_run, headers_of, pack_control
-from hubweir.messaging_store.recovery import describe_damage
-from hubweir.messaging_store.retention import Held, expired_count, remove_segments, trim_limit
-from hubweir.messaging_store.snapshot import Snapshot, load, save
+from hubweir.messaging_store.reads import Reads
+from hubweir.messaging_store.retention import Held, Retention
+from hubweir.messaging_store.snapshot import Snapshot
 
 # A log that was refused for want of space tries again when this much more than the send needs is free: its share of
 # a step, and the file system's own blocks. Not more, or one log would wait for what the others are using up.
@@ -40,16 +32,15 @@ class SegmentLog:
 
     def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot]) -> None:
         self._state = state
-        self._snapshots = [snapshot.index - 1 for snapshot in snapshots]  # control batches may have come behind them
-        self._controls = 0
         self._visible_callback: Callable[[], None] | None = None
-        self._removing = False
-        self._saving = False
         self._closed = False
         self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
         self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
         self._repair = Repair(state, self._commit, epochs)
         state.steps.on_fault = self._repair.faulted
+        self._reads = Reads(state)
+        self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
+        self._retention = Retention(state, self._commit.roll)
 
     # -- what it is
 
@@ -89,9 +80,7 @@ class SegmentLog:
     def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
         """See Log.append_control."""
         self._append(pack_control(control, body), now_ms, on_done)
-        # It stands at the next index, which no snapshot before it covers any more.
-        self._snapshots = [min(index, self._state.appended.index - 1) for index in self._snapshots]
-        self._controls += 1
+        self._snapshots.control_appended()
 
     def _append(self, run: bytearray, now_ms: int, on_done: Callable[[Appended | Refused], None] | None) -> Appended:
         state = self._state
@@ -145,179 +134,39 @@ class SegmentLog:
 
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """See Log.read."""
-        state = self._state
-        limit = state.visible.index
-        index = max(index, state.first_index)
-        if index >= limit:
-            return Run(b"", index, index)
-        if index >= state.tail.start_index:
-            return state.tail.read(index, max_bytes) or Run(b"", limit, limit)
-        segments = state.segments[segment_of(state.segments, index) :]
-        files = state.env.files
-        state.counters.add("log.cold_reads")
-
-        def answer(run: Run | ReadDamaged) -> Run | Refused:
-            if isinstance(run, Run):
-                return run
-            self._quarantine(run)
-            return Refused(run.error())
-
-        return read_away(
-            state,
-            lambda: read_run(files, segments, index, limit, max_bytes),
-            answer,
-            on_done,
-            lambda: self.read(index, max_bytes=max_bytes, on_done=on_done),
-        )
+        return self._reads.read(index, max_bytes=max_bytes, on_done=on_done)
 
     def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
         """See Log.find_offset."""
-        state = self._state
-        limit = state.visible.index
-        if offset >= state.visible.offset or state.first_index >= limit:
-            return limit
-        if offset <= state.first_offset:
-            return state.first_index
-        first = state.tail.first_run()
-        if first is not None and offset >= next(headers_of(first.data)).first_offset:
-            run = state.tail.find_offset(offset)
-            return limit if run is None else _index_of_offset(run.data, offset, run.next_index)
-        segments = state.segments[self._segment_of_offset(offset) :]
-        files = state.env.files
-        return read_away(
-            state,
-            lambda: find_offset_in(files, segments, offset, limit),
-            lambda index: index,
-            on_done,
-            lambda: self.find_offset(offset, on_done),
-        )
+        return self._reads.find_offset(offset, on_done)
 
     def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
         """See Log.find_time."""
-        state = self._state
-        limit = state.visible.index
-        if time_ms > state.visible.last_time_ms or state.first_index >= limit:
-            return limit
-        first = state.tail.first_run()
-        if first is not None and (first.time_ms < time_ms or state.tail.start_index <= state.first_index):
-            found = state.tail.find_time(time_ms)
-            return limit if found is None else max(found, state.first_index)
-        segments = state.segments[self._segment_of_time(time_ms) :]
-        files = state.env.files
-        return read_away(
-            state,
-            lambda: find_time_in(files, segments, time_ms, limit),
-            lambda index: index,
-            on_done,
-            lambda: self.find_time(time_ms, on_done),
-        )
+        return self._reads.find_time(time_ms, on_done)
 
-    def _segment_of_offset(self, offset: int) -> int:
-        numbers = range(len(self._state.segments))
-        return max((n for n in numbers if self._state.segments[n].header.first_offset <= offset), default=0)
-
-    def _segment_of_time(self, time_ms: int) -> int:
-        numbers = range(len(self._state.segments))
-        return max((n for n in numbers if self._state.segments[n].header.last_time_ms < time_ms), default=0)
-
-    def _quarantine(self, found: ReadDamaged) -> None:
-        """Tell the operator what cannot be served."""
-        if found.damage not in found.segment.damage:
-            found.segment.damage.append(found.damage)
-            self._state.counters.add("log.corrupt_records", found.resume - found.start)
-            self._state.alarm(describe_damage(found.segment, found.damage))
+    def replay(self, index: int = 0) -> Iterator[Run]:
+        """See Log.replay."""
+        return self._reads.replay(index)
 
     def on_visible(self, callback: Callable[[], None]) -> None:
         """See Log.on_visible."""
         self._visible_callback = callback
 
-    def replay(self, index: int = 0) -> Iterator[Run]:
-        """See Log.replay."""
-        state = self._state
-        index = max(index, state.first_index)
-        segments = state.segments[segment_of(state.segments, index) :] if state.segments else []
-        return replay_runs(state.env.files, segments, index, state.visible.index)
-
     # -- retention and snapshots
 
     def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
-        """See Log.expire. The files go away from the loop, oldest first."""
-        state = self._state
-        if self._removing or self._closed:
-            return state.first_index
-        count, roll = expired_count(
-            state.segments, state.visible.last_time_ms,
-            oldest_kept_ms=now_ms - retention_ms, trim_limit=trim_limit(self._snapshots),
-            held=None if keep_from is None else Held(keep_from, now_ms - retention_ms - kept_longer_ms),
-        )  # fmt: skip
-        if (
-            roll
-            and state.offline is None
-            and not state.closing
-            and state.segments[-1].first_index < state.visible.index
-        ):
-            self._commit.roll()
-        gone, superseded = state.segments[:count], state.superseded
-        if not gone and not superseded:
-            return state.first_index
-        state.segments = state.segments[count:]
-        state.superseded = []
-        if gone:
-            first = state.segments[0].header
-            state.first_index, state.first_offset = first.first_index, first.first_offset
-            state.counters.add("log.expired_segments", len(gone))
-        self._removing = True
-        files, folder = state.env.files, state.folder
-
-        def removed(result: Result[None]) -> None:
-            self._removing = False
-            try:
-                result.value()
-            except OSError:
-                # They are found again at the next start. Superseded ones must not outlive what supersedes them.
-                state.superseded = (
-                    superseded + [name for segment in gone for name in segment.names()] + state.superseded
-                )
-
-        state.steps.away(lambda: remove_segments(files, folder, superseded, gone), removed)
-        return state.first_index
+        """See Log.expire."""
+        oldest_ms = now_ms - retention_ms
+        held = None if keep_from is None else Held(keep_from, oldest_ms - kept_longer_ms)
+        return self._retention.expire(oldest_kept_ms=oldest_ms, trim_limit=self._snapshots.trim_limit(), held=held)
 
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """See Log.save_snapshot."""
-        log = self._state
-        snapshot = Snapshot(log.visible.index, state)
-        if self._saving or self._closed:
-            log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
-            return
-        self._saving = True
-        controls = self._controls
-
-        def saved(result: Result[None]) -> None:
-            self._saving = False
-            try:
-                result.value()
-            except OSError as error:
-                on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
-            else:
-                self._snapshots = [snapshot.index - (controls != self._controls), *self._snapshots][:2]
-                on_done(None)
-
-        def synced(durable: bool) -> None:
-            if durable:
-                log.steps.away(lambda: save(log.env.files, log.folder, snapshot), saved)
-            else:
-                self._saving = False
-                on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))
-
-        self._commit.when_synced(synced)
+        self._snapshots.take(state, on_done)
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
         """See Log.load_snapshot."""
-        for snapshot in load(self._state.env.files, self._state.folder):
-            if snapshot.index <= self._state.visible.index:
-                return snapshot.index, snapshot.state
-            self._state.alarm(f"log {self.log_id}: a snapshot covers records that the log does not have")
-        return None
+        return self._snapshots.newest()
 
     # -- end
 
@@ -340,11 +189,3 @@ class SegmentLog:
     def _moved(self) -> None:
         if self._visible_callback is not None:
             self._visible_callback()
-
-
-def _index_of_offset(data: Buffer, offset: int, default: int) -> int:
-    """Index of the first record of a run at or behind an offset."""
-    for header in headers_of(data):
-        if header.count and header.first_offset + header.record_bytes > offset:
-            return header.first_index + find_offset(data, header.position, offset)[1]
-    return default

@@ -19,7 +19,7 @@ TOKENS = ("Namespace", "EventHub", "PartitionId", "Year", "Month", "Day", "Hour"
 # A blob's name has at most 1,024 characters; a hub's may have 256, a namespace's 50.
 FORMAT_LIMIT = 512
 # Of one name in a folder: 255 on most file systems, less what stands behind it.
-FILE_NAME_LIMIT = 255 - len(".avro.tmp")
+FILE_NAME_LIMIT = 255 - len(".avro.claim")
 _TOKEN = re.compile(r"\{([^{}]*)\}")
 _LITERAL = re.compile(r"[A-Za-z0-9._~=+,@ /-]*")
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
@@ -123,7 +123,7 @@ def check_archive_name_format(hub: str, text: str) -> None:
 
 
 def _check_file_names(hub: str, text: str) -> None:
-    """Raise ServiceError when a part between slashes is longer than a file system takes, with .avro.tmp behind it."""
+    """Raise ServiceError when a part between slashes is longer than a file system takes, with .avro.claim behind it."""
     widths = {"Namespace": NAMESPACE_NAME_LIMIT, "EventHub": max(map(len, hub.split("/"))), "Year": 4}
     longest = max(
         sum(len(literal) for literal in _TOKEN.split(segment)[::2])

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from hubweir.env import Env
 from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, ServiceError, StoreError
 from hubweir.messaging_store.log import Appended, Log, Refused
-from hubweir.messaging_store.record import operations_of, pack_operations
+from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import Operation, decode_operation, encode
 

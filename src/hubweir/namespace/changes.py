@@ -1,6 +1,7 @@
 """What a change of the namespace becomes: one operation of the catalog, or a refusal that says why and what to do.
 
-Each method judges against the catalog as it is at that moment and writes nothing.
+Each method judges against the catalog as it is at that moment and writes nothing. Authorization rules have a file of
+their own, rule_changes.py.
 """
 
 from __future__ import annotations
@@ -22,12 +23,9 @@ from hubweir.namespace.catalog_operation import (
     NameNamespace,
     SetGroups,
     SetRevoked,
-    SetRules,
 )
 from hubweir.namespace.descriptions import (
     REVOKED_PUBLISHERS_MAX,
-    RULES_PER_LEVEL_MAX,
-    AuthorizationRuleDescription,
     Availability,
     EntityStatus,
     EventHubDescription,
@@ -35,8 +33,6 @@ from hubweir.namespace.descriptions import (
     check_event_hub,
     check_groups,
     check_retention,
-    check_rule,
-    check_rules,
     check_user_metadata,
 )
 from hubweir.namespace.error_text import entity_not_found, entity_uri
@@ -60,6 +56,7 @@ class Changes:
         self._partitions_max = partitions_max
 
     def name_namespace(self, name: str) -> NameNamespace:
+        """The namespace's name. ServiceError when it is no legal one."""
         return NameNamespace(check_namespace_name(name), self._env.now_ms())
 
     def create(self, description: EventHubDescription, stores: Sequence[int]) -> IntendCreate:
@@ -79,15 +76,18 @@ class Changes:
         return IntendCreate(self._env.new_id(), checked, placements)
 
     def commit_create(self, name: str) -> CommitCreate:
+        """Serve a hub whose partitions exist. NOT_FOUND, or ARGUMENT_ERROR when it is being deleted."""
         entry = self.entry(name)
         if entry.description.status is EntityStatus.DELETING:
             raise ServiceError(ARGUMENT_ERROR, f"Event hub '{entry.name}' is being deleted; it is not served again.")
         return CommitCreate(entry.hub_id)
 
     def delete(self, name: str) -> IntendDelete:
+        """Serve a hub no more, whatever its status; NOT_FOUND."""
         return IntendDelete(self.entry(name).hub_id)
 
     def commit_delete(self, name: str) -> CommitDelete:
+        """Forget a hub whose partitions are gone. NOT_FOUND, or ARGUMENT_ERROR when nobody deletes it."""
         entry = self.entry(name)
         if entry.description.status is not EntityStatus.DELETING:
             raise ServiceError(ARGUMENT_ERROR, f"Event hub '{entry.name}' is not being deleted.")
@@ -104,7 +104,7 @@ class Changes:
         capture: CaptureDescription | None = None,
     ) -> ChangeHub:
         """New settings; None leaves one as it is. A new partition count is always refused."""
-        entry = self._served(name)
+        entry = self.served(name)
         known = entry.description
         if partition_count is not None and partition_count != known.partition_count:
             raise ServiceError(
@@ -132,7 +132,7 @@ class Changes:
 
     def add_group(self, name: str, group: str, user_metadata: str = "") -> SetGroups:
         """A consumer group more. Raises ENTITY_EXISTS when there is one of this name in any case."""
-        entry = self._served(name)
+        entry = self.served(name)
         known = entry.description
         existing = known.find_group(check_group_name(group))
         if existing is not None:
@@ -146,7 +146,7 @@ class Changes:
 
     def change_group(self, name: str, group: str, user_metadata: str | None) -> SetGroups:
         """Another text for a consumer group; None leaves it as it is."""
-        entry = self._served(name)
+        entry = self.served(name)
         known = entry.description
         existing = known.find_group(group)
         if existing is None:
@@ -159,7 +159,7 @@ class Changes:
 
     def remove_group(self, name: str, group: str) -> SetGroups:
         """A consumer group less; never $Default."""
-        entry = self._served(name)
+        entry = self.served(name)
         known = entry.description
         existing = known.find_group(group)
         if existing is None:
@@ -170,7 +170,7 @@ class Changes:
 
     def revoke_publisher(self, name: str, publisher: str) -> SetRevoked:
         """One more publisher that may not send; nothing new when it is revoked already, in any case."""
-        entry = self._served(name)
+        entry = self.served(name)
         known = entry.description.revoked_publishers
         if any(fold(other) == fold(check_publisher_name(publisher)) for other in known):
             return SetRevoked(entry.hub_id, known)
@@ -184,39 +184,12 @@ class Changes:
 
     def restore_publisher(self, name: str, publisher: str) -> SetRevoked:
         """A revoked publisher may send again; NOT_FOUND when it was not revoked."""
-        entry = self._served(name)
+        entry = self.served(name)
         known = entry.description.revoked_publishers
         kept = tuple(other for other in known if fold(other) != fold(publisher))
         if len(kept) == len(known):
             raise self.not_found(f"{entry.name}/revokedpublishers/{publisher}")
         return SetRevoked(entry.hub_id, kept)
-
-    def set_rule(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
-        """A rule of a hub, or of the namespace; it takes the place of the one with its name, to rotate keys."""
-        check_rule(rule)
-        entry = None if hub is None else self._served(hub)
-        known = self._catalog.namespace.rules if entry is None else entry.description.rules
-        rules = (*(other for other in known if fold(other.name) != fold(rule.name)), rule)
-        if len(rules) > RULES_PER_LEVEL_MAX:
-            where = "The namespace" if entry is None else f"Event hub '{entry.name}'"
-            raise ServiceError(
-                RESOURCE_LIMIT,
-                f"{where} has {RULES_PER_LEVEL_MAX} authorization rules, which is the limit: remove one.",
-            )
-        return SetRules(None if entry is None else entry.hub_id, rules)
-
-    def set_hub_rules(self, hub: str, rules: tuple[AuthorizationRuleDescription, ...]) -> SetRules:
-        """These rules in place of all that the hub has."""
-        entry = self._served(hub)
-        return SetRules(entry.hub_id, check_rules(entry.name, rules))
-
-    def remove_rule(self, hub: str | None, name: str) -> SetRules:
-        entry = None if hub is None else self._served(hub)
-        known = self._catalog.namespace.rules if entry is None else entry.description.rules
-        rules = tuple(rule for rule in known if fold(rule.name) != fold(name))
-        if len(rules) == len(known):
-            raise self.not_found("/".join(part for part in (hub, "authorizationrules", name) if part))
-        return SetRules(None if entry is None else entry.hub_id, rules)
 
     def entry(self, name: str) -> EventHubEntry:
         """The hub of that name, whatever its status; else NOT_FOUND."""
@@ -229,7 +202,8 @@ class Changes:
         """NOT_FOUND with the text that clients match."""
         return ServiceError(NOT_FOUND, entity_not_found(entity_uri(self._host, path)))
 
-    def _served(self, name: str) -> EventHubEntry:
+    def served(self, name: str) -> EventHubEntry:
+        """The hub of that name, when it is served; else NOT_FOUND."""
         entry = self.entry(name)
         if entry.description.status is not EntityStatus.ACTIVE:
             raise self.not_found(name)

@@ -98,6 +98,7 @@ class EventHubDescription:
     user_metadata: str = ""
     changed_at_ms: int = 0
     group_details: tuple[GroupDetails, ...] = ()  # of groups that were made or changed by themselves
+    capture: CaptureDescription | None = None  # None: it was never set
 
     @property
     def updated_at_ms(self) -> int:
@@ -108,8 +109,6 @@ class EventHubDescription:
         """What is kept about a group, by its name as created; one that was made with the hub is as old as the hub."""
         found = (details for details in self.group_details if details.name == group)
         return next(found, GroupDetails(group, self.created_at_ms))
-
-    capture: CaptureDescription | None = None  # None: it was never set
 
     @property
     def partition_ids(self) -> tuple[str, ...]:
@@ -175,6 +174,7 @@ def check_event_hub(description: EventHubDescription, partitions_max: int = PART
 
 
 def check_partition_count(hub: str, count: int, most: int) -> None:
+    """Raise ServiceError ARGUMENT_OUT_OF_RANGE for a count that is not 1 to most."""
     if not PARTITIONS_MIN <= count <= most:
         text = f"partition_count is {count}; {PARTITIONS_MIN} to {most} are allowed"
         if most < count <= PARTITIONS_MOST:
@@ -183,6 +183,7 @@ def check_partition_count(hub: str, count: int, most: int) -> None:
 
 
 def check_retention(hub: str, retention_ms: int) -> None:
+    """Raise ServiceError ARGUMENT_OUT_OF_RANGE for less than an hour or more than 90 days."""
     if not RETENTION_MIN_MS <= retention_ms <= RETENTION_MAX_MS:
         raise _out_of_range(
             hub,

@@ -67,6 +67,7 @@ def entity_not_found(uri: str) -> str:
 
 
 def invalid_partition(partition_id: str, *, hub: str, partition_count: int) -> str:
+    """partition_id: as the client wrote it, printed and clipped. Clients match the phrase in front."""
     asked = printable(partition_id, 64)
     return f"{INVALID_PARTITION}: '{asked}'. The event hub '{hub}' has partitions 0 to {partition_count - 1}."
 
@@ -77,6 +78,7 @@ def unauthorized(right: str, uri: str) -> str:
 
 
 def message_too_large(delivery_id: int, size_bytes: int, limit_bytes: int) -> str:
+    """size_bytes: of the whole message, which was thrown away."""
     return (
         f"The received message (delivery-id:{delivery_id}, size:{size_bytes} bytes) exceeds the limit "
         f"({limit_bytes} bytes) currently allowed on the link."

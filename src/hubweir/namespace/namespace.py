@@ -68,6 +68,7 @@ class Namespace:
 
     @property
     def description(self) -> NamespaceDescription:
+        """The namespace itself, as of the newest change."""
         return self._catalog.namespace
 
     @property
@@ -158,12 +159,15 @@ class Namespace:
         self._change_hub(name, plan, on_done)
 
     def add_consumer_group(self, hub: str, group: str, on_done: OnHub, *, user_metadata: str = "") -> None:
+        """Add a group, which must not be there; on_done: the hub."""
         self._change_hub(hub, lambda: self._changes.add_group(hub, group, user_metadata), on_done)
 
     def change_consumer_group(self, hub: str, group: str, user_metadata: str | None, on_done: OnHub) -> None:
+        """Give a group another text, None leaves it; on_done: the hub."""
         self._change_hub(hub, lambda: self._changes.change_group(hub, group, user_metadata), on_done)
 
     def remove_consumer_group(self, hub: str, group: str, on_done: OnHub) -> None:
+        """Remove a group, $Default never; on_done: the hub. Who ends its readers follows on_change."""
         self._change_hub(hub, lambda: self._changes.remove_group(hub, group), on_done)
 
     def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
@@ -176,14 +180,15 @@ class Namespace:
 
     def set_rule(self, hub: str | None, rule: AuthorizationRuleDescription, on_done: OnNamespace) -> None:
         """Add a rule to a hub, or with None to the namespace; it takes the place of one with its name."""
-        self._change_namespace(lambda: self._changes.set_rule(hub, rule), on_done)
+        self._change_namespace(lambda: self._rule_changes.set(hub, rule), on_done)
 
     def set_hub_rules(self, hub: str, rules: Rules, on_done: OnHub) -> None:
         """Give a hub these rules in place of all that it has."""
-        self._change_hub(hub, lambda: self._changes.set_hub_rules(hub, rules), on_done)
+        self._change_hub(hub, lambda: self._rule_changes.set_all(hub, rules), on_done)
 
     def remove_rule(self, hub: str | None, name: str, on_done: OnNamespace) -> None:
-        self._change_namespace(lambda: self._changes.remove_rule(hub, name), on_done)
+        """Remove a rule from a hub, or with None from the namespace."""
+        self._change_namespace(lambda: self._rule_changes.remove(hub, name), on_done)
 
     def rule(self, hub: str | None, name: str) -> AuthorizationRuleDescription:
         """The rule of that name, in any case, on a served hub or with None on the namespace; else NOT_FOUND."""

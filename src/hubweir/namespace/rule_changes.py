@@ -1,4 +1,4 @@
-"""What a change of one authorization rule becomes: the rules of its level, written anew, or a refusal.
+"""What a change of authorization rules becomes: the rules of their level, written anew, or a refusal.
 
 A level is the namespace (hub None) or one event hub. Each method judges against the catalog as it is at that moment and
 writes nothing; keys are made by the caller. A rule keeps its place and the name that it was created with, in any case.
@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from hubweir.errors import ENTITY_EXISTS, ServiceError
+from hubweir.errors import ENTITY_EXISTS, RESOURCE_LIMIT, ServiceError
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import SetRules
 from hubweir.namespace.changes import Changes
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, check_rule
+from hubweir.namespace.descriptions import (
+    RULES_PER_LEVEL_MAX,
+    AuthorizationRuleDescription,
+    check_rule,
+    check_rules,
+)
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
@@ -51,7 +56,30 @@ class RuleChanges:
         if any(fold(known.name) == fold(rule.name) for known in self.rules(hub)):
             where = "The namespace" if hub is None else f"Event hub '{hub}'"
             raise ServiceError(ENTITY_EXISTS, f"{where} has the authorization rule '{rule.name}' already.")
-        return self._changes.set_rule(hub, rule)
+        return self.set(hub, rule)
+
+    def set(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
+        """A rule at the end of its level; one of its name goes. RESOURCE_LIMIT when the level is full."""
+        check_rule(rule)
+        hub_id = self._hub_id(hub)
+        rules = (*(other for other in self.rules(hub) if fold(other.name) != fold(rule.name)), rule)
+        if len(rules) > RULES_PER_LEVEL_MAX:
+            where = "The namespace" if hub is None else f"Event hub '{self._changes.entry(hub).name}'"
+            raise ServiceError(
+                RESOURCE_LIMIT,
+                f"{where} has {RULES_PER_LEVEL_MAX} authorization rules, which is the limit: remove one.",
+            )
+        return SetRules(hub_id, rules)
+
+    def set_all(self, hub: str, rules: Rules) -> SetRules:
+        """These rules in place of all that the hub has."""
+        entry = self._changes.served(hub)
+        return SetRules(entry.hub_id, check_rules(entry.name, rules))
+
+    def remove(self, hub: str | None, name: str) -> SetRules:
+        """One rule less; NOT_FOUND when it is not there."""
+        hub_id, gone = self._hub_id(hub), self.rule(hub, name)
+        return SetRules(hub_id, tuple(rule for rule in self.rules(hub) if rule is not gone))
 
     def change(self, hub: str | None, name: str, rights: Rights) -> SetRules:
         """Other rights; the keys stay."""
@@ -65,6 +93,11 @@ class RuleChanges:
         return self._replace(hub, replace(rule, secondary=secret))
 
     def _replace(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
-        hub_id = None if hub is None else self._changes.entry(hub).hub_id
         check_rule(rule)
-        return SetRules(hub_id, tuple(rule if known.name == rule.name else known for known in self.rules(hub)))
+        return SetRules(
+            self._hub_id(hub), tuple(rule if known.name == rule.name else known for known in self.rules(hub))
+        )
+
+    def _hub_id(self, hub: str | None) -> str | None:
+        """Of a level that may be changed: the hub is served, or NOT_FOUND."""
+        return None if hub is None else self._changes.served(hub).hub_id

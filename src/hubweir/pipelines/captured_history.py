@@ -1,17 +1,17 @@
 """Which captured files hold which sequence numbers of a partition: what a replay needs to know before it reads.
 
 A block's count stands before it, and the number of its first event at its start. So a file costs a few small reads and
-is not decoded. Files of one partition follow each other; where one begins behind the end of the one before, the events
-in between are in no file.
+is not decoded. Files of one partition follow each other; where one begins behind the end of the one before, the last
+block of that is decoded: there may be a gap in it. What is in between then is in no file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hubweir.capture.avro import SYNC_SIZE
-from hubweir.spark.captured_file import HEADER_BYTES, read_header
+from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, read_header
 from hubweir.spark.captured_places import BlobPlace, CapturedName, LocalPlace, name_pattern, parse_name, place_of
 from hubweir.spark.errors import IllegalCapture
 
@@ -25,7 +25,7 @@ PIECE_BYTES = 32 * 1024 * 1024
 class HistoryFile:
     """A captured file with events: sequence numbers start up to, not including, end. Travels.
 
-    There may be gaps in between. With one in the last block end is before the last event; who reads stops there.
+    There may be gaps in between. last_block: the byte where it begins.
     """
 
     path: str
@@ -33,6 +33,7 @@ class HistoryFile:
     partition_id: str
     start: int
     end: int
+    last_block: int = 0
 
 
 def read_history(path: str, name_format: str, store: Mapping[str, str]) -> dict[str, list[HistoryFile]]:
@@ -42,7 +43,31 @@ def read_history(path: str, name_format: str, store: Mapping[str, str]) -> dict[
     """
     place, pattern = place_of(path, store), name_pattern(name_format)
     names = [parse_name(pattern, place.prefix, found, size) for found, size in place.files()]
-    return in_order(one for name in names if (one := history_file(place, name)) is not None)
+    found = in_order(one for name in names if (one := history_file(place, name)) is not None)
+    for files in found.values():
+        for at, file in enumerate(files):
+            if at + 1 == len(files) or file.end < files[at + 1].start:
+                files[at] = replace(file, end=last_number(place, file) + 1)
+    # Not before: until then ends may be too low.
+    return in_order(file for files in found.values() for file in files)
+
+
+def last_number(place: LocalPlace | BlobPlace, file: HistoryFile) -> int:
+    """The sequence number of a file's last event, out of its last block. IllegalCapture when that is damaged."""
+    header = read_header(place.read(file.path, 0, min(file.size_bytes, HEADER_BYTES)), file.path)
+    block = place.read(file.path, file.last_block, file.size_bytes)
+    last = -1
+    for batch in read_blocks(
+        block,
+        0,
+        header,
+        name=file.path,
+        partition_id=file.partition_id,
+        columns=("sequenceNumber",),
+        times=EventTimes(),
+    ):
+        last = batch.column(0)[-1].as_py()
+    return last
 
 
 def in_order(files: Iterable[HistoryFile]) -> dict[str, list[HistoryFile]]:
@@ -62,7 +87,7 @@ def in_order(files: Iterable[HistoryFile]) -> dict[str, list[HistoryFile]]:
 def history_file(place: LocalPlace | BlobPlace, name: CapturedName) -> HistoryFile | None:
     """What one file holds; None when it has no event. IllegalCapture when it is damaged."""
     header = read_header(place.read(name.path, 0, min(name.size_bytes, HEADER_BYTES)), name.path)
-    at, first, end = header.size, -1, 0
+    at, first, end, last_block = header.size, -1, 0, 0
     while at < name.size_bytes:
         start = place.read(name.path, at, min(name.size_bytes, at + 3 * _LONG_BYTES))
         count, behind_count = avro_long(start, 0)
@@ -71,11 +96,11 @@ def history_file(place: LocalPlace | BlobPlace, name: CapturedName) -> HistoryFi
             raise IllegalCapture(f"{name.path} cannot be replayed: it is damaged at byte {at}, or compressed")
         # A record begins with its sequence number.
         number, _ = avro_long(start, behind_size)
-        first, end = number if first < 0 else first, number + count
+        first, end, last_block = number if first < 0 else first, number + count, at
         at += behind_size + size + SYNC_SIZE
     if at != name.size_bytes:
         raise IllegalCapture(f"{name.path} is cut off: move it away; the hub may have its events")
-    return HistoryFile(name.path, name.size_bytes, name.partition_id, first, end) if end else None
+    return HistoryFile(name.path, name.size_bytes, name.partition_id, first, end, last_block) if end else None
 
 
 def whole_blocks(

@@ -34,19 +34,33 @@ class Claim:
 
 @contextmanager
 def claimed(checkpoint: Path, claim: Claim) -> Iterator[None]:
-    """While inside, the checkpoint is this run's alone. CheckpointInUse; IllegalDescription when it is of another.
+    """While inside, the checkpoint is this run's alone. CheckpointInUse; IllegalDescription when it is of another, or
+    cannot be written.
 
     After a crash: the lock is free, the claim stays.
     """
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    path = checkpoint.with_name(checkpoint.name + LOCK_SUFFIX)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    found = checkpoint.resolve()  # by another way to it, it is the same one
+    path = found.with_name(found.name + LOCK_SUFFIX)
+    try:
+        found.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise _unusable(checkpoint, error) from None
     try:
         _lock(fd, checkpoint)
-        _check(checkpoint, claim)
+        try:
+            _check(checkpoint, claim)
+        except OSError as error:
+            raise _unusable(checkpoint, error) from None
         yield
     finally:
         os.close(fd)
+
+
+def _unusable(checkpoint: Path, error: OSError) -> IllegalDescription:
+    return IllegalDescription(
+        f"checkpoint {checkpoint} cannot be used: {error}; give this pipeline a folder that it may write"
+    )
 
 
 def _lock(fd: int, checkpoint: Path) -> None:

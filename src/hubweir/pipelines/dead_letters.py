@@ -3,6 +3,9 @@
 A good event keeps its body, key and properties. A dead letter has them too, and as properties of its own
 `dead-letter-reason` and where it came from: `dead-letter-hub`, `dead-letter-partition`, `dead-letter-sequence-number`.
 
+Properties are written as texts, and what was none may be longer so; a batch has something of its own to say, too. A
+good event that is then more than an event may be is a dead letter as well: no event stops this pipeline.
+
 With them a large one may be too large for an event: then its body is cut, and `dead-letter-body-size` says how many
 bytes it had. Where its own properties leave no room for these, they are left out, and `dead-letter-properties-size`
 says how many bytes they had. The whole stays where the other properties say.
@@ -19,34 +22,40 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter
 from pyspark.sql.types import StructType
 
+from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.kernels.contract import PROPERTIES_LIMIT, PROPERTY_LIMIT
-from hubweir.namespace.descriptions import MESSAGE_SIZE_LIMIT_BYTES
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.sinks import hub_options
+from hubweir.spark.write_options import parse_write_options
 
 REASON = "dead-letter-reason"
 BODY_SIZE, PROPERTIES_SIZE = "dead-letter-body-size", "dead-letter-properties-size"
 # A column's type may be long, as that of a structure; in UTF-8 a character has up to four bytes.
 REASON_CHARACTERS = 500
-# Beside the properties that a dead letter is given: what its own and its key may have, and those with the body.
-_OWN_BYTES, _EVENT_BYTES = PROPERTIES_LIMIT - 3072, MESSAGE_SIZE_LIMIT_BYTES - 4096
+# Beside the properties that a dead letter is given: what its own and its key may have. And with all around the body.
+_OWN_BYTES, _ROOM_BYTES = PROPERTIES_LIMIT - 3072, 4096
 # What a property costs beside the bytes of its name and value.
 _PROPERTY_BYTES = 10
+# Around all properties, and around a key; around an event: its sections, and the numbers that its batch may carry.
+_PROPERTIES_HEAD_BYTES, _KEY_HEAD_BYTES, _AROUND_BYTES = 12, 29, 384
+TOO_LARGE = "with its properties as text it is larger than an event may be"
 
 
 def start(job: Job) -> DataStreamWriter:
     """See the module's text."""
     schema = StructType.fromDDL(job.text("schema"))
     events = job.events("body", "partition", "sequenceNumber", "partitionKey", "properties")
-    judged = events.withColumn("reason", reason(schema, job.texts("required")))
     good, dead = hub_options(job), hub_options(job, "deadLetterHub")
+    room, dead_room = size_limit(good), size_limit(dead)
+    judged = events.withColumn("reason", f.coalesce(reason(schema, job.texts("required")), too_large(room)))
     identity, hub = job.identity(), job.options.event_hub
 
     def divide(batch: DataFrame, batch_id: int) -> None:
         batch.persist()
         try:
             write(batch.where("reason IS NULL"), good, f"{identity}/good", batch_id)
-            write(dead_letters(batch.where("reason IS NOT NULL"), hub), dead, f"{identity}/dead", batch_id)
+            letters = dead_letters(batch.where("reason IS NOT NULL"), hub, dead_room)
+            write(letters, dead, f"{identity}/dead", batch_id)
         finally:
             batch.unpersist()
 
@@ -84,13 +93,45 @@ def reason(schema: StructType, required: Sequence[str]) -> Column:
     )
 
 
+def size_limit(options: dict[str, str]) -> int:
+    """Bytes that a hub takes at once, which its tier says. ServiceError as of an attach: there is no such hub."""
+    hub = parse_write_options(options)
+    with BlockingEventHubClient.from_connection_string(
+        hub.connection_string, hub.event_hub, ca_file=hub.ca_file
+    ) as client:
+        return client.sender().max_message_size()
+
+
+def too_large(limit: int) -> Column:
+    """The reason of an event that a hub of this limit does not take; null when it does. (spark/row_limits.py)"""
+    entries = f.map_entries("properties")
+
+    def encoded(text: Column) -> Column:
+        return f.coalesce(f.octet_length(text) + f.when(f.octet_length(text) > 255, 5).otherwise(2), f.lit(1))
+
+    held = f.aggregate(
+        entries,
+        f.lit(_PROPERTIES_HEAD_BYTES),
+        lambda sum_, one: sum_ + encoded(one.key) + encoded(one.value),
+    ) + f.when(_octets(f.col("partitionKey")) > 0, _octets(f.col("partitionKey")) + _KEY_HEAD_BYTES).otherwise(0)
+    is_too_large = (
+        f.exists(entries, lambda one: encoded(one.key) + encoded(one.value) > PROPERTY_LIMIT)
+        | (held > PROPERTIES_LIMIT)
+        | (_octets(f.col("body")) + held + _AROUND_BYTES > limit)
+    )
+    # Then nothing else is looked at.
+    small = limit - PROPERTIES_LIMIT - _AROUND_BYTES
+    is_small = (f.size("properties") == 0) & (_octets(f.col("body")) <= small)
+    return f.when(is_small, f.lit(None)).when(is_too_large, f.lit(TOO_LARGE))
+
+
 def path(name: str) -> str:
     """A column as a path into a variant."""
     return "$['" + name.replace("'", "\\'") + "']"
 
 
-def dead_letters(rows: DataFrame, hub: str) -> DataFrame:
-    """The rows with reason and origin among their properties."""
+def dead_letters(rows: DataFrame, hub: str, limit: int) -> DataFrame:
+    """The rows with reason and origin among their properties, for a hub of this limit."""
     # A dead letter that is judged again keeps only its newest reason: a map may not have a key twice.
     own = f.map_filter("properties", lambda key, _: ~key.startswith("dead-letter-"))
     origin = f.create_map(
@@ -109,7 +150,7 @@ def dead_letters(rows: DataFrame, hub: str) -> DataFrame:
         f.map_entries(own), lambda one: _octets(one.key) + _octets(one.value) > PROPERTY_LIMIT - _PROPERTY_BYTES
     )
     has_room = ~is_long & (held + _octets(f.col("partitionKey")) <= _OWN_BYTES)
-    room = _EVENT_BYTES - f.when(has_room, held).otherwise(0) - _octets(f.col("partitionKey"))
+    room = (limit - _ROOM_BYTES) - f.when(has_room, held).otherwise(0) - _octets(f.col("partitionKey"))
     is_cut = size > room
     none = f.expr("cast(map() AS map<string, string>)")
     return rows.withColumns(

@@ -26,6 +26,7 @@ from hubweir.pipelines.catalog import CATALOG, Entry
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field, Value
 from hubweir.spark.errors import IllegalOption
+from hubweir.spark.options import parse_options
 
 ONCE = "once"
 CHECKPOINTS = "checkpoints"
@@ -88,8 +89,12 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
     return changed
 
 
-def describe(raw: Mapping[str, Any], where: str, *, connection_string: str | None = None) -> Description:
+def describe(
+    raw: Mapping[str, Any], where: str, *, connection_string: str | None = None, ca_file: str | None = None
+) -> Description:
     """The description that raw is. where: the file, for errors. connection_string: where the source names none.
+
+    ca_file: the authority to trust for it, where the source names none either.
 
     IllegalDescription for the first key that is unknown, missing or wrong.
     """
@@ -117,7 +122,7 @@ def describe(raw: Mapping[str, Any], where: str, *, connection_string: str | Non
         checkpoint=checkpoint or f"{CHECKPOINTS}/{called}",
         program=name if entry is None else entry.program,
         trigger_s=_trigger(_top(raw, "trigger", where), entry, where),
-        source=_source(tables["source"], where, connection_string),
+        source=_source(tables["source"], where, connection_string, ca_file),
         parameters=_fields(tables["parameters"], None if entry is None else entry.parameters, f"{where}: parameters"),
         sink=_fields(tables["sink"], None if entry is None else entry.sink, f"{where}: sink"),
     )
@@ -145,9 +150,7 @@ def _trigger(text: str | None, entry: Entry | None, where: str) -> float | None:
     return found
 
 
-def _source(given: Mapping[str, Any], where: str, connection_string: str | None) -> dict[str, str]:
-    from hubweir.spark.options import parse_options  # which loads pyarrow: a list of pipelines needs none
-
+def _source(given: Mapping[str, Any], where: str, connection_string: str | None, ca_file: str | None) -> dict[str, str]:
     if wrong := [key for key, value in given.items() if isinstance(value, list | dict)]:
         raise IllegalDescription(
             f"{where}: source.{wrong[0]} is a list or a table; allowed: text, a number, true, false"
@@ -157,6 +160,8 @@ def _source(given: Mapping[str, Any], where: str, connection_string: str | None)
     folded = {key.lower().removeprefix("eventhubs.") for key in options}
     if connection_string is not None and "connectionstring" not in folded:
         options["connectionString"] = connection_string
+        if ca_file is not None and "cafile" not in folded:
+            options["caFile"] = ca_file
     if "maxeventspertrigger" not in folded:
         options["maxEventsPerTrigger"] = _MOST_EVENTS
     try:

@@ -10,6 +10,7 @@ other readers do not know. A Delta table takes all files of a batch by one commi
 | `path` | the folder; on a cluster one that all machines see |
 | `tableFormat` | parquet or delta |
 | `compactAfterMs` | how long after its end an hour's files are joined; without it never |
+| `repeats` | the micro-batch that a run before began and did not end; its tasks may have been others |
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from hubweir.pipelines.lake_compaction import compact, file_name, recover
+from hubweir.pipelines.lake_compaction import compact, file_name, recover, remove_left
 from hubweir.pipelines.lake_files import DATE, HOUR, SUFFIX, LakeFile, write_files
+from hubweir.pipelines.table_lock import locked
 from hubweir.spark.delta_writer import DeltaFile, commit_files, compact_hours
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.worker_process import freeze_garbage
@@ -35,7 +37,7 @@ NAME = "hubweir-lake"
 PARQUET, DELTA = "parquet", "delta"
 # Looking through the folders of a table takes longer than a small batch.
 _COMPACT_EVERY_S = 60.0
-_MARK = ".compacted"
+_MARK = ".compacted-"
 
 
 @dataclass
@@ -64,16 +66,25 @@ class LakeDataSource(DataSource):
         if missing or not self._given.get("path"):
             raise IllegalOption(f"{NAME} needs the option path, and the columns {DATE} and {HOUR}")
         table_format = self._given.get("tableFormat") or PARQUET
-        return LakeWriter(Path(self._given["path"]), table_format, None if after is None else int(after))
+        repeats = self._given.get("repeats")
+        return LakeWriter(
+            Path(self._given["path"]),
+            table_format,
+            None if after is None else int(after),
+            None if repeats is None else int(repeats),
+        )
 
 
 class LakeWriter(DataSourceStreamArrowWriter):
     """Writes in tasks, commits beside the driver."""
 
-    def __init__(self, table: Path, table_format: str, compact_after_ms: int | None) -> None:
+    def __init__(
+        self, table: Path, table_format: str, compact_after_ms: int | None, repeats: int | None = None
+    ) -> None:
         self._table = table
         self._is_delta = table_format == DELTA
         self._compact_after_ms = compact_after_ms
+        self._repeats = repeats
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> LakeMessage:
         """In a task: its rows as files."""
@@ -102,20 +113,25 @@ class LakeWriter(DataSourceStreamArrowWriter):
             files = [delta_file(file) for message in written for file in message.files]
             schema = pa.ipc.read_schema(pa.py_buffer(written[0].schema))
             commit_files(self._table, schema, files, query=written[0].query, batch=batchId)
-        if self._compact_after_ms is not None and self._is_due():
-            now_ms = int(time.time() * 1000)
+        elif batchId == self._repeats and written:
+            remove_left(self._table, written[0].query, batchId, {file.path for each in written for file in each.files})
+        query = next((message.query for message in messages if isinstance(message, LakeMessage)), None)
+        if query is not None and self._compact_after_ms is not None and self._is_due(query):
+            now_ms, after_ms = int(time.time() * 1000), self._compact_after_ms
             if self._is_delta:
-                compact_hours(self._table, now_ms=now_ms, after_ms=self._compact_after_ms)
-            else:
-                recover(self._table)
-                compact(self._table, before_batch=batchId, now_ms=now_ms, after_ms=self._compact_after_ms)
+                compact_hours(self._table, now_ms=now_ms, after_ms=after_ms)
+                return
+            with locked(self._table) as is_ours:
+                if is_ours:
+                    recover(self._table)
+                    compact(self._table, query=query, before_batch=batchId, now_ms=now_ms, after_ms=after_ms)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """A batch failed, and is repeated: a plain table's files are put in place again, Delta names none of these."""
 
-    def _is_due(self) -> bool:
-        """Whether the last look is long ago. The time is a file's: every commit has a process of its own."""
-        mark = self._table / _MARK
+    def _is_due(self, query: str) -> bool:
+        """Whether the query's last look is long ago. The time is a file's: every commit has a process of its own."""
+        mark = self._table / f"{_MARK}{query[:8]}"
         if mark.exists() and time.time() - mark.stat().st_mtime < _COMPACT_EVERY_S:
             return False
         self._table.mkdir(parents=True, exist_ok=True)

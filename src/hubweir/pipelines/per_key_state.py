@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.sinks import hub_options, json_rows
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 
 ALERT = "key string, state string, events bigint, lastSeen bigint, at bigint"
 

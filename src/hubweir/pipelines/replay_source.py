@@ -29,8 +29,8 @@ from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, r
 from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
 from hubweir.spark.data_source import columns_of
 from hubweir.spark.errors import IllegalCapture
+from hubweir.spark.event_columns import chosen_columns, spark_schema
 from hubweir.spark.event_range import read_ranges, report_loss
-from hubweir.spark.event_schema import chosen_columns, spark_schema
 from hubweir.spark.offsets import EventRange, Offset, batch_range, end_offset, initial_offset, plain
 from hubweir.spark.options import ReadOptions, parse_options
 from hubweir.spark.stream_reader import EventHubStreamReader

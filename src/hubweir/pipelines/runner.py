@@ -12,7 +12,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from hubweir.errors import HubweirError
@@ -66,6 +66,14 @@ class Run:
         with self.claimed():
             self.run_claimed(spark, once=once, is_over=is_over)
 
+    def tell_beginning(self, master: str) -> None:
+        """Say what runs: until the first micro-batch is over nothing else does, and Spark takes its time."""
+        its = self._description
+        self._tell(
+            f"{its.name}: {its.pipeline} over event hub {self._claim.event_hub}, checkpoint {its.checkpoint}, "
+            f"by Spark of {master}"
+        )
+
     def run_claimed(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool]) -> None:
         """The same for who is inside `claimed` already."""
         try:
@@ -74,6 +82,10 @@ class Run:
             # Ctrl-C reaches Spark's worker processes as well, and their tasks fail of it.
             if not is_over():
                 raise self.failed(error) from error
+        self.stopped()
+
+    def stopped(self) -> None:
+        """Note that this run is over, as it should."""
         self._keep(STOPPED)
 
     def claimed(self) -> AbstractContextManager[None]:
@@ -142,14 +154,25 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
     A Spark session that is there already is used, and stays. Only for the main thread, which gets the signals.
     """
     one = Run(description, tell)
-    with one.claimed():
-        spark, is_own = open_session(one, master, description.name)
+    came: list[int] = []
+    with one.claimed(), stop_signals(came):
+        one.tell_beginning(master)
         try:
-            with stop_signals() as is_over:
-                one.run_claimed(spark, once=once, is_over=is_over)
+            spark, is_own = open_session(one, master, description.name)
+        except KeyboardInterrupt:  # of PySpark's handler, which it puts in place while it makes its session
+            one.stopped()
+            return 0
+        try:
+            with stop_signals(came) as is_over:  # in place of PySpark's
+                if is_over():
+                    one.stopped()
+                else:
+                    one.run_claimed(spark, once=once, is_over=is_over)
         finally:
             if is_own:
-                spark.stop()
+                # A signal to the whole process group, such as systemd's, has ended the JVM as well.
+                with suppress(*((Exception,) if came else ())):
+                    spark.stop()
     return one.events
 
 
@@ -171,9 +194,8 @@ def open_session(one: Run, master: str, name: str) -> tuple[SparkSession, bool]:
 
 
 @contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """While inside, SIGTERM and SIGINT are remembered; the function tells whether one came."""
-    came: list[int] = []
+def stop_signals(came: list[int]) -> Iterator[Callable[[], bool]]:
+    """While inside, SIGTERM and SIGINT are put into `came`; the function tells whether one is there."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda got, _: came.append(got)) for number in signals}
     try:

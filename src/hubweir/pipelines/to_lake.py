@@ -14,9 +14,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter
 
 from hubweir.pipelines.errors import IllegalDescription
-from hubweir.pipelines.job import Job
+from hubweir.pipelines.job import Job, local_folder
 from hubweir.pipelines.lake_compaction import recover
-from hubweir.pipelines.lake_sink import NAME, LakeDataSource
+from hubweir.pipelines.lake_sink import NAME, PARQUET, LakeDataSource
+from hubweir.pipelines.table_lock import locked
 from hubweir.spark.json_view import with_json_value
 
 
@@ -45,9 +46,24 @@ def check_columns(own: Sequence[str], taken: Sequence[str]) -> None:
 def into_lake(job: Job, events: DataFrame, compact_after_s: float | None) -> DataStreamWriter:
     """A stream into the table that the sink names."""
     job.spark.dataSource.register(LakeDataSource)
-    recover(Path(job.sink("path")))
+    if job.sink("format") == PARQUET:
+        with locked(Path(job.sink("path"))) as is_ours:
+            if is_ours:
+                recover(Path(job.sink("path")))
     options = {"path": job.sink("path"), "tableFormat": job.sink("format")}
     if compact_after_s is not None:
         options["compactAfterMs"] = str(round(compact_after_s * 1000))
+    checkpoint = local_folder(job.description.checkpoint)
+    if checkpoint is not None and (repeats := unfinished_batch(checkpoint)) is not None:
+        options["repeats"] = str(repeats)
     placed = events.withColumns({"date": f.date_format("enqueuedTime", "yyyy-MM-dd"), "hour": f.hour("enqueuedTime")})
     return placed.writeStream.format(NAME).options(**options)
+
+
+def unfinished_batch(checkpoint: Path) -> int | None:
+    """The micro-batch that a run before planned and did not end, which is repeated; None when there is none."""
+    planned, ended = (
+        max((int(path.name) for path in (checkpoint / log).glob("[0-9]*") if path.name.isdigit()), default=-1)
+        for log in ("offsets", "commits")
+    )
+    return planned if planned > ended else None

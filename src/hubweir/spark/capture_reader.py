@@ -9,7 +9,8 @@
 | `columns` | only these columns, as a schema does |
 | `store.…` | settings of the blob store, by obstore's names, such as `store.account_name`, `store.account_key` |
 
-Times are held against file names first, then against the rows of the files that are left. They are options and no
+Times are held against file names first, then against the first rows of some files, where names do not tell, then
+against the rows of the files that are left. They are options and no
 filters of a query for the reason told in batch_reader.py; so a plain `where` works too, and reads every file.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -24,10 +26,11 @@ from pyspark.sql.types import StructType
 
 from hubweir.capture.avro import SYNC_SIZE
 from hubweir.event_hub.event_position import EARLIEST, PositionKind
-from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, read_header
+from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, begins_before, read_blocks, read_header
 from hubweir.spark.captured_places import (
     DEFAULT_FORMAT,
     BlobPlace,
+    CapturedName,
     LocalPlace,
     name_pattern,
     parse_name,
@@ -36,7 +39,7 @@ from hubweir.spark.captured_places import (
 from hubweir.spark.captured_tasks import FilePart, parts_of, wanted_files
 from hubweir.spark.data_source import columns_of
 from hubweir.spark.errors import IllegalCapture, IllegalOption
-from hubweir.spark.event_schema import chosen_columns, spark_schema
+from hubweir.spark.event_columns import chosen_columns, spark_schema
 from hubweir.spark.options import OptionTexts
 from hubweir.spark.positions import parse_positions
 from hubweir.spark.worker_process import freeze_garbage
@@ -98,7 +101,7 @@ class CaptureReader(DataSourceReader):
         options = self._options
         place, pattern = place_of(options.path, options.store), name_pattern(options.name_format)
         names = [parse_name(pattern, place.prefix, path, size) for path, size in place.files()]
-        wanted = wanted_files(names, options.partitions, options.times)
+        wanted = wanted_files(names, options.partitions, options.times, partial(_begins_before, place))
         return [CapturePartition(parts) for parts in parts_of(wanted)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -144,6 +147,19 @@ def _time_ms(texts: OptionTexts, name: str, otherwise: int) -> int:
     if position.kind is not PositionKind.ENQUEUED_TIME:
         raise IllegalOption(f"{name} is a time such as 2026-01-31T12:00:00Z, not '{text[:64]}'")
     return position.value
+
+
+def _begins_before(place: LocalPlace | BlobPlace, file: CapturedName, time_ms: int) -> bool | None:
+    """See wanted_files. Reads little, as a rule; more where the first event is large, or its block is compressed."""
+    path, size = file.path, file.size_bytes
+    data = place.read(path, 0, min(size, HEADER_BYTES))
+    header = read_header(data, path)
+    try:
+        return begins_before(data, header, time_ms, path)
+    except IllegalCapture:
+        if size <= HEADER_BYTES:
+            raise
+    return begins_before(place.read(path, 0, min(size, HEADER_BYTES + _BEHIND)), header, time_ms, path)
 
 
 def _read_part(

@@ -106,6 +106,26 @@ def read_blocks(
         yield record_batch(buffers, rows, columns, partition_id)
 
 
+def begins_before(data: bytes | memoryview, header: Header, time_ms: int, name: str) -> bool | None:
+    """Whether the first event of a file came before a time; None when it has no event. data: the file's beginning.
+
+    IllegalCapture when the first event is not whole in data.
+    """
+    reader = _Bytes(data, name, header.size)
+    if reader.position == len(data):
+        return None
+    reader.long()
+    size = reader.long()
+    block: bytes | memoryview = memoryview(data)[reader.position : reader.position + size]
+    if header.is_deflated:
+        block = _inflated(block, name)
+    # Others stand behind the first, or are cut off: the status tells of that alone.
+    _, records, taken, *_ = read_capture_block(block, 0, len(block), 1, -(2**63), time_ms, 0, 0, fresh_columns())
+    if not records:
+        raise IllegalCapture(f"{name} is damaged or cut off behind byte {reader.position}: a record cannot be read")
+    return taken > 0
+
+
 def _check_schema(text: bytes, name: str) -> None:
     try:
         found = json.loads(text)

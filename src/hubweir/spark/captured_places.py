@@ -26,12 +26,16 @@ _TOKENS = {
 
 @dataclass(frozen=True, slots=True)
 class CapturedName:
-    """One file, by its name. path: below its place. second: since 1970, when its window was closed."""
+    """One file, by its name. path: below its place. second: since 1970, when its window was closed.
+
+    series: what the files of one partition of one hub have in common, and no others.
+    """
 
     path: str
     size_bytes: int
     partition_id: str
     second: int
+    series: str = ""
 
 
 def name_pattern(name_format: str) -> re.Pattern[str]:
@@ -56,7 +60,8 @@ def parse_name(pattern: re.Pattern[str], prefix: str, path: str, size_bytes: int
 
     pattern: of name_pattern, so of one archiveNameFormat. IllegalCapture: the name is not of it, or tells no date.
     """
-    found = pattern.search(f"{prefix.rstrip('/')}/{path}")
+    whole = f"{prefix.rstrip('/')}/{path}"
+    found = pattern.search(whole)
     try:
         if found is None:
             raise ValueError
@@ -67,7 +72,9 @@ def parse_name(pattern: re.Pattern[str], prefix: str, path: str, size_bytes: int
         raise IllegalCapture(
             f"the name of {path} is not of the format of this capture: say it with the option archiveNameFormat"
         ) from None
-    return CapturedName(path, size_bytes, str(int(found["PartitionId"])), int(at.timestamp()))
+    named = [found[token] for token in ("Namespace", "EventHub", "PartitionId") if token in pattern.groupindex]
+    series = "/".join((whole[: found.start()], *named))
+    return CapturedName(path, size_bytes, str(int(found["PartitionId"])), int(at.timestamp()), series)
 
 
 class LocalPlace:

@@ -1,15 +1,17 @@
-"""Which captured files a read needs, by their names alone, and how they are shared out to tasks."""
+"""Which captured files a read needs, by their names and a few looks, and how they are shared out to tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hubweir.spark.captured_file import EventTimes
 from hubweir.spark.captured_places import CapturedName
 
-# The longest window of a capture, and a minute for clocks and for a file that took its time. A name tells when a window
-# was closed (other services: opened), so an event lies this far from its file's name at most.
+# The longest window of a capture, and a minute for clocks. A name tells when a window was closed (other services:
+# opened), so an event came this long behind its file's name at most. How long before is not told by a name: behind a
+# destination that was away, or while publishers came first, files have events of hours ago.
 _WINDOW_MS = (15 + 1) * 60 * 1000
 # Some seconds of work a task.
 TASK_BYTES = 128 * 1024 * 1024
@@ -25,27 +27,47 @@ class FilePart:
 
 
 def wanted_files(
-    names: Iterable[CapturedName], partitions: frozenset[str] | None, times: EventTimes
+    names: Iterable[CapturedName],
+    partitions: frozenset[str] | None,
+    times: EventTimes,
+    begins_before: Callable[[CapturedName, int], bool | None],
 ) -> list[CapturedName]:
     """The files that may have events of these partitions and times, in order. Never leaves out one that has.
 
-    A file's events came before it was closed, give or take a window; and after the file before it was closed, so one
-    behind a file that was closed well after `until` has none that are wanted, however long it was kept open.
+    begins_before: looks whether a file's first event came before a time; None: it has no event. Asked of a few files
+    that were closed behind `until`: a partition's files have its events in order, so one of them tells of all behind.
     """
-    by_partition: dict[str, list[CapturedName]] = {}
+    by_series: dict[tuple[int, str], list[CapturedName]] = {}
     for name in names:
         if partitions is None or name.partition_id in partitions:
-            by_partition.setdefault(name.partition_id, []).append(name)
+            by_series.setdefault((int(name.partition_id), name.series), []).append(name)
     wanted: list[CapturedName] = []
-    for partition_id in sorted(by_partition, key=int):
-        before_ms: int | None = None
-        for name in sorted(by_partition[partition_id], key=lambda each: (each.second, each.path)):
-            at_ms = name.second * 1000
-            is_too_late = before_ms is not None and before_ms - _WINDOW_MS >= times.until_ms
-            if at_ms + _WINDOW_MS > times.since_ms and not is_too_late:
-                wanted.append(name)
-            before_ms = at_ms
+    for _, files in sorted(by_series.items()):
+        files.sort(key=lambda each: (each.second, each.path))
+        start = bisect_left(files, times.since_ms + 1 - _WINDOW_MS, key=_closed_ms)
+        end = bisect_left(files, times.until_ms, lo=start, key=_closed_ms)
+        wanted += files[start : _end_of(files, end, times.until_ms, begins_before)]
     return wanted
+
+
+def _closed_ms(name: CapturedName) -> int:
+    return name.second * 1000
+
+
+def _end_of(
+    files: list[CapturedName], low: int, until_ms: int, begins_before: Callable[[CapturedName, int], bool | None]
+) -> int:
+    """Where the files end, of those from low on, that begin before until_ms; found by halves."""
+    high = len(files)
+    while low < high:
+        middle = place = (low + high) // 2
+        while (is_before := begins_before(files[place], until_ms)) is None and place + 1 < high:
+            place += 1
+        if is_before:
+            low = place + 1
+        else:
+            high = middle  # from there on nothing, or nothing that is wanted
+    return low
 
 
 def parts_of(files: Iterable[CapturedName], task_bytes: int = TASK_BYTES) -> list[tuple[FilePart, ...]]:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from hubweir.spark.batch_reader import EventHubReader
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_schema import check_schema, chosen_columns, spark_schema
+from hubweir.spark.event_columns import check_schema, chosen_columns, spark_schema
 from hubweir.spark.options import OptionTexts, parse_options
 from hubweir.spark.sink_columns import SinkColumns, sink_columns
 from hubweir.spark.stream_reader import EventHubStreamReader

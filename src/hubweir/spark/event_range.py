@@ -4,7 +4,7 @@ The link is asked for exactly as many events as the range has, so nothing is rea
 sequence number is held against the one before it, and the last against the range's end: what is missing is data loss,
 which `failOnDataLoss` decides about. A connection that breaks is made again under a fresh link name, behind the last
 event that was taken. By default no owner level is claimed, so two queries on one DataFrame do not end each other's
-links; five readers of one partition and consumer group is the service's limit then.
+links; five readers of one partition and consumer group is the service's limit then, and one more waits for a place.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ logger = logging.getLogger(__name__)
 ROWS_A_BATCH = 10_000
 # How long a link may be silent before the partition is asked whether the events are still there.
 _SILENCE_S = 2.0
+# How long to wait before asking again for a place among a partition's readers: tasks of one query that share a
+# partition by minPartitions may be more than it has places, and each gives its own back when it is done.
+_PLACE_S = 0.25
 
 
 def read_ranges(
@@ -68,6 +71,7 @@ class RangeReader:
         self._columns = fresh_columns()
         self._rows = 0
         self._next = wanted.start
+        self._heard_s = 0.0  # when the service last gave something, or refused a place
         self._receiver: BlockingReceiver | None = None
         self._first: Future[list[EventRun]] | None = None  # what begin asked for
 
@@ -91,19 +95,20 @@ class RangeReader:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Record batches of ROWS_A_BATCH events or a little more. DataLoss when events are missing and that matters;
-        ServiceError when the service does not answer, or has no place for one more reader.
+        ServiceError when the service does not answer, or has no place for one more reader all the time of
+        receiverTimeout.
 
         May be closed early: the link is given back.
         """
         wanted = self._wanted
         receiver = self._receiver = self._receiver or self._made_receiver()
-        heard_s = time.monotonic()
+        self._heard_s = time.monotonic()
         try:
             while self._next < wanted.end:
                 runs = self._receive(receiver)
                 if runs:
-                    heard_s = time.monotonic()
-                elif self._is_gone(time.monotonic() - heard_s):
+                    self._heard_s = time.monotonic()
+                elif self._is_gone(time.monotonic() - self._heard_s):
                     break
                 for run in runs:
                     yield from self._take(run)
@@ -124,20 +129,34 @@ class RangeReader:
         )
 
     def _receive(self, receiver: BlockingReceiver) -> list[EventRun]:
-        begun, self._first = self._first or self._begun(receiver), None
-        try:
-            return wait(begun)
-        except ServiceError as error:
-            if error.condition is ARGUMENT_ERROR and self._is_gone(0.0):
-                return []
-            if error.condition is RESOURCE_LIMIT:
-                raise ServiceError(
-                    error.condition,
-                    f"partition {self._wanted.partition_id} of event hub '{self._options.event_hub}' has no place for "
-                    f"one more reader of consumer group '{self._options.consumer_group}': give each query a consumer "
-                    f"group of its own, or cache what several actions read. {error.text}",
-                ) from error
-            raise
+        """The next runs. Waits for a place, when all readers that the partition may have are there already."""
+        refused_s: float | None = None
+        while True:
+            begun, self._first = self._first or self._begun(receiver), None
+            try:
+                found = wait(begun)
+            except ServiceError as error:
+                if error.condition is ARGUMENT_ERROR and self._is_gone(0.0):
+                    return []
+                if error.condition is not RESOURCE_LIMIT:
+                    raise
+                now_s = time.monotonic()
+                refused_s = now_s if refused_s is None else refused_s
+                if now_s - refused_s >= self._options.receiver_timeout_s:
+                    raise self._without_place(error) from error
+                time.sleep(_PLACE_S)
+                self._heard_s = time.monotonic()  # the service did answer
+            else:
+                return found
+
+    def _without_place(self, error: ServiceError) -> ServiceError:
+        options = self._options
+        return ServiceError(
+            error.condition,
+            f"partition {self._wanted.partition_id} of event hub '{options.event_hub}' had no place for one more "
+            f"reader of consumer group '{options.consumer_group}' for {options.receiver_timeout_s:g} s: give each "
+            f"query a consumer group of its own, or cache what several actions read. {error.text}",
+        )
 
     def _begun(self, receiver: BlockingReceiver) -> Future[list[EventRun]]:
         wanted = min(self._wanted.end - self._next, ROWS_A_BATCH - self._rows)

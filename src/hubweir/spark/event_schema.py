@@ -1,24 +1,11 @@
-"""The columns of events in Spark, with the names and types of the JVM connector, and which of them a reader wants.
+"""The columns of events (event_columns.py) in Arrow, and as the kernels fill them.
 
-| column | Spark | Arrow | what |
-|---|---|---|---|
-| `body` | binary | binary | the body's bytes |
-| `partition` | string | string | the partition's id |
-| `offset` | string | string | the event's offset, opaque |
-| `sequenceNumber` | long | int64 | rises by one in a partition |
-| `enqueuedTime` | timestamp | timestamp[us, UTC] | when the service took it, whole milliseconds |
-| `publisher` | string | string | null without one |
-| `partitionKey` | string | string | null without one |
-| `properties` | map<string,string> | map | application properties; what is no string as its JSON |
-| `systemProperties` | map<string,string> | map | further message annotations, and the AMQP properties |
-
-Columns cost more than rows: two instead of nine read nearly twice as fast. Spark does not tell a Python source which
-columns a query needs, so a schema given by the user, or the option `columns`, is what says it.
+Columns cost more than rows: two instead of nine read nearly twice as fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 
 import pyarrow as pa
@@ -56,72 +43,36 @@ from hubweir.kernels.columns_contract import (
     SYSTEM_VALUE_BYTES,
     SYSTEM_VALUE_OFFSETS,
 )
-from hubweir.spark.errors import IllegalOption
+from hubweir.spark.event_columns import COLUMN_NAMES
 
 _MAP = pa.map_(pa.string(), pa.string())
 _TIME = pa.timestamp("us", tz="UTC")
-# Name, Spark's type, Arrow's type, the kernels' column (None: ours, a constant).
-_COLUMNS: tuple[tuple[str, str, pa.DataType, int | None], ...] = (
-    ("body", "binary", pa.binary(), COLUMN_BODY),
-    ("partition", "string", pa.string(), None),
-    ("offset", "string", pa.string(), COLUMN_OFFSET),
-    ("sequenceNumber", "bigint", pa.int64(), COLUMN_SEQUENCE_NUMBER),
-    ("enqueuedTime", "timestamp", _TIME, COLUMN_ENQUEUED_TIME),
-    ("publisher", "string", pa.string(), COLUMN_PUBLISHER),
-    ("partitionKey", "string", pa.string(), COLUMN_PARTITION_KEY),
-    ("properties", "map<string,string>", _MAP, COLUMN_PROPERTIES),
-    ("systemProperties", "map<string,string>", _MAP, COLUMN_SYSTEM_PROPERTIES),
+# In the order of COLUMN_NAMES: Arrow's type, the kernels' column (None: ours, a constant).
+_COLUMNS: tuple[tuple[pa.DataType, int | None], ...] = (
+    (pa.binary(), COLUMN_BODY),
+    (pa.string(), None),
+    (pa.string(), COLUMN_OFFSET),
+    (pa.int64(), COLUMN_SEQUENCE_NUMBER),
+    (_TIME, COLUMN_ENQUEUED_TIME),
+    (pa.string(), COLUMN_PUBLISHER),
+    (pa.string(), COLUMN_PARTITION_KEY),
+    (_MAP, COLUMN_PROPERTIES),
+    (_MAP, COLUMN_SYSTEM_PROPERTIES),
 )
-COLUMN_NAMES = tuple(name for name, *_ in _COLUMNS)
-_SPARK_TYPES = {name: spark for name, spark, _, _ in _COLUMNS}
-_KERNEL_COLUMNS = {name: column for name, _, _, column in _COLUMNS}
-
-
-def spark_schema(names: Iterable[str] = COLUMN_NAMES) -> str:
-    """The columns as Spark's DDL."""
-    return ", ".join(f"{name} {_SPARK_TYPES[name]}" for name in names)
+_ARROW_TYPES = {name: arrow for name, (arrow, _) in zip(COLUMN_NAMES, _COLUMNS, strict=True)}
+_KERNEL_COLUMNS = {name: column for name, (_, column) in zip(COLUMN_NAMES, _COLUMNS, strict=True)}
 
 
 @cache
 def arrow_schema(names: tuple[str, ...]) -> pa.Schema:
     """The columns in Arrow, exactly as Spark compares them with its own: same order, types and nullability."""
-    types = {name: arrow for name, _, arrow, _ in _COLUMNS}
-    return pa.schema([pa.field(name, types[name]) for name in names])
+    return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
 
 
 def mask_of(names: Iterable[str]) -> int:
     """The kernels' mask for these columns."""
     wanted = (_KERNEL_COLUMNS[name] for name in names)
     return sum(1 << column for column in wanted if column is not None)
-
-
-def chosen_columns(text: str) -> tuple[str, ...]:
-    """The columns that the option `columns` names, in its order and their own spelling. IllegalOption for others."""
-    by_folded = {name.lower(): name for name in COLUMN_NAMES}
-    asked = [one.strip() for one in text.split(",")]
-    unknown = [one for one in asked if one.lower() not in by_folded]
-    if unknown:
-        raise IllegalOption(f"columns: events have no column '{unknown[0][:64]}'; they have {', '.join(COLUMN_NAMES)}")
-    names = tuple(by_folded[one.lower()] for one in asked)
-    if len(set(names)) < len(names):
-        raise IllegalOption(f"columns: a name stands twice in '{text[:200]}'")
-    return names
-
-
-def check_schema(fields: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The columns that a schema given by the user asks for; fields: name and Spark's simple type of each.
-
-    IllegalOption when a name or a type is not one of ours: events have a fixed schema, of which any part may be taken.
-    """
-    names = chosen_columns(", ".join(name for name, _ in fields)) if fields else ()
-    if not names:
-        raise IllegalOption("the schema has no column: leave it out, or name those that you want")
-    for name, (given, kind) in zip(names, fields, strict=True):
-        if given != name:
-            raise IllegalOption(f"the schema calls column '{name}' '{given}': write it as it is")
-        if kind != _SPARK_TYPES[name]:
-            raise IllegalOption(f"the schema has {name} as {kind}, and it is {_SPARK_TYPES[name]}: cast it in a select")
-    return names
 
 
 def fresh_columns() -> list[bytearray]:

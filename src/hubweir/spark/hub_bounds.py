@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.entity_info import PartitionState
 from hubweir.errors import LINK_STOLEN, RESOURCE_LIMIT, TIMED_OUT, ServiceError
-from hubweir.event_hub.event_position import LATEST, EventPosition, PositionKind
+from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_range import report_loss
 from hubweir.spark.hub_connection import client_of
@@ -101,10 +101,11 @@ class HubBounds:
         """ServiceError, as a task would raise it, where there is no such consumer group, or no right to read it.
 
         A hub of which nothing is read yet has no task that would tell. Readers that take all the places are no matter.
+        The management node could tell of the group, but not of the right to read; so it is a link, without credit.
         """
         options = self.options
         first = self.partition_ids()[0]
-        receiver = self.client.receiver(first, group=options.consumer_group, position=LATEST, limit=1)
+        receiver = self.client.receiver(first, group=options.consumer_group, position=EARLIEST, limit=0)
         try:
             receiver.open()
         except ServiceError as error:

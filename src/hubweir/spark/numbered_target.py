@@ -71,6 +71,7 @@ class NumberedTarget:
         self._count = 0  # of rows seen: the number of the last one
         self._digest = 0
         self._sender = self._open()
+        self._patience.succeeded()
         self.stored = self._sender.last_number
         self._stored_digest = self._sender.digest
 

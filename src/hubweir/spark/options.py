@@ -16,7 +16,7 @@ from hubweir.errors import ServiceError
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_schema import COLUMN_NAMES, chosen_columns
+from hubweir.spark.event_columns import COLUMN_NAMES, chosen_columns
 from hubweir.spark.positions import Positions, parse_positions
 
 logger = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ _ANSWERS = {
     "maxoffsetspertrigger": "use maxEventsPerTrigger",
     "minoffsetspertrigger": "use minEventsPerTrigger",
     "maxrateperpartition": "use maxEventsPerTrigger: it is shared out by what each partition has waiting",
+    "maxratesperpartition": "use maxEventsPerTrigger: it is shared out by what each partition has waiting",
     "useaadauth": "use a connection string with a key or a SharedAccessSignature",
     "aadauthcallback": "use a connection string with a key or a SharedAccessSignature",
     "aadauthcallbackparams": "use a connection string with a key or a SharedAccessSignature",
@@ -122,13 +123,13 @@ class OptionTexts:
         text = self.text(name)
         return otherwise if text is None else parse_seconds(name, text)
 
-    def positions(self, name: str, otherwise: EventPosition) -> Positions:
-        """Of all partitions by `name`, of some by `names`; either takes either form."""
+    def positions(self, name: str, otherwise: EventPosition, hub: str) -> Positions:
+        """Of all partitions of the event hub by `name`, of some by `names`; either takes either form."""
         whole, some = self.text(name), self.text(f"{name}s")
-        found = Positions(otherwise) if whole is None else parse_positions(name, whole, otherwise)
+        found = Positions(otherwise) if whole is None else parse_positions(name, whole, otherwise, hub=hub)
         if some is None:
             return found
-        more = parse_positions(f"{name}s", some, found.default)
+        more = parse_positions(f"{name}s", some, found.default, hub=hub)
         return Positions(more.default, {**found.by_partition, **more.by_partition})
 
 
@@ -144,8 +145,8 @@ def parse_options(given: Mapping[str, str], *, is_stream: bool) -> ReadOptions:
         connection_string=connection_string,
         event_hub=hub,
         consumer_group=texts.text("consumerGroup") or "$Default",
-        starting=texts.positions("startingPosition", LATEST if is_stream else EARLIEST),
-        ending=texts.positions("endingPosition", LATEST),
+        starting=texts.positions("startingPosition", LATEST if is_stream else EARLIEST, hub),
+        ending=texts.positions("endingPosition", LATEST, hub),
         max_events_per_trigger=texts.count("maxEventsPerTrigger", None),
         min_events_per_trigger=texts.count("minEventsPerTrigger", 0, least=0) or 0,
         max_trigger_delay_s=texts.seconds("maxTriggerDelay", 900.0),

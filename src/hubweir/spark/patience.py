@@ -30,25 +30,28 @@ class Patience:
         self._random = Random()
         self._tried = 0
         self._since_s = 0.0
+        self._heard_s = 0.0  # when it last said that it is busy, and so is there
         self._told_s = 0.0
 
     def rest(self, error: ServiceError, rows: str = "") -> None:
-        """Wait before the next try. A ServiceError of the same condition, when no try can help, or the limit without
-        success is over. rows: what was sent, for its text.
+        """Wait before the next try. A ServiceError of the same condition, when no try can help, or the service was away
+        for longer than the limit. rows: what was sent, for its text.
 
         A busy service is waited for as long as it says so: the task lives, the query falls behind, nothing is lost.
         """
         now_s = time.monotonic()
         if self._tried == 0:
-            self._since_s = self._told_s = now_s
+            self._since_s = self._heard_s = self._told_s = now_s
         is_away = isinstance(error, OutcomeUnknown) or error.condition.retriable
         if not is_away:
             what = f"{self._what} takes no {rows or 'writes of this task'}"
             if error.condition in (UNAUTHORIZED, AUTH_FAILED):
                 what += "; the connectionString has to give the right Send there"
             raise ServiceError(error.condition, f"{what}: {error.text}") from error
-        if error.condition not in _BUSY and now_s - self._since_s > self._limit_s:
-            text = f"{self._what} took nothing for {now_s - self._since_s:.0f} s, the operationTimeout: {error.text}"
+        if error.condition in _BUSY:
+            self._heard_s = now_s
+        elif now_s - self._heard_s > self._limit_s:
+            text = f"{self._what} took nothing for {now_s - self._heard_s:.0f} s, the operationTimeout: {error.text}"
             raise ServiceError(error.condition, text) from error
         if now_s - self._told_s >= _TOLD_EVERY_S:
             self._told_s = now_s
@@ -60,10 +63,13 @@ class Patience:
         """Do step until it succeeds. ServiceError as of rest."""
         while True:
             try:
-                return step()
+                found = step()
             except ServiceError as error:
                 self.rest(error)
+            else:
+                self.succeeded()
+                return found
 
     def succeeded(self) -> None:
-        """Something was stored: the next trouble is a new one."""
+        """Something was stored, or a link attached: the next trouble is a new one."""
         self._tried = 0

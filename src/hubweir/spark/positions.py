@@ -49,10 +49,11 @@ class Positions:
             )
 
 
-def parse_positions(option: str, text: str, default: EventPosition) -> Positions:
+def parse_positions(option: str, text: str, default: EventPosition, *, hub: str | None = None) -> Positions:
     """The positions that the value of an option asks for; default: of the partitions that it does not name.
 
     Both dialects of docs/spark.md. IllegalOption with examples; whether the partitions exist is `Positions`'s to check.
+    hub: the event hub that is read, which is the one that keys of the JVM connector have to name.
     """
     text = text.strip()
     if not text.startswith("{"):
@@ -63,17 +64,22 @@ def parse_positions(option: str, text: str, default: EventPosition) -> Positions
         raise IllegalOption(f"{option} is no JSON ({error}): write {_EXAMPLES}") from None
     if {key.lower() for key in value} <= _JVM_KEYS and value:
         return Positions(_jvm(option, value))
-    return Positions(default, {_partition(option, key): _one(option, one) for key, one in value.items()})
+    return Positions(default, {_partition(option, key, hub): _one(option, one) for key, one in value.items()})
 
 
-def _partition(option: str, key: str) -> str:
+def _partition(option: str, key: str, hub: str | None) -> str:
     """A partition's id: the key itself, or the one inside the JVM connector's key."""
     name: object = key
     if key.lstrip().startswith("{"):
         try:
-            name = json.loads(key).get("partitionId")
+            given = json.loads(key)
         except ValueError:
-            name = None
+            given = {}
+        name, its_hub = given.get("partitionId"), given.get("ehName", hub)
+        if hub is not None and str(its_hub).lower() != hub.lower():
+            raise IllegalOption(
+                f"{option}: '{key[:128]}' is a partition of another event hub than '{hub}': take it out"
+            )
     found = str(name)
     if not found.isascii() or not found.isdigit():
         raise IllegalOption(f"{option}: '{key[:64]}' names no partition: the keys are ids such as \"0\"")

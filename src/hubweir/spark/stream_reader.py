@@ -8,6 +8,7 @@ ranges and the same tasks.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from hubweir.errors import ServiceError
 from hubweir.spark.errors import IllegalOffset
 from hubweir.spark.event_range import read_ranges, report_loss
 from hubweir.spark.hub_bounds import HubBounds
@@ -30,6 +32,8 @@ from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.range_tasks import tasks_of
 from hubweir.spark.worker_process import end_quietly
+
+logger = logging.getLogger(__name__)
 
 # A relaxed hub skips twice this many numbers behind an unclean stop. A partition that has so much waiting may be before
 # such a gap, which small batches would take hours to cross; it is worth asking for its first event.
@@ -47,6 +51,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._seen: dict[str, int] | None = None  # what the hub had when it was last asked
         self._target: dict[str, int] | None = None  # of AvailableNow: where the query ends
         self._batch_at_s = time.monotonic()
+        self._away_since_s: float | None = None  # when the hub first did not answer
 
     def initialOffset(self) -> Offset:
         """Where a query without a checkpoint starts: resolved once, although Spark asks twice."""
@@ -64,7 +69,35 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The end of the next batch; start itself while there is nothing to read, or too little to bother."""
+        """The end of the next batch; start itself while there is nothing to read, too little to bother, or nobody to
+        ask: a query outlives a service that is away for less than the operationTimeout.
+        """
+        asked_s = time.monotonic()
+        try:
+            end = self._next_end(start, limit)
+        except ServiceError as error:
+            if not self._may_wait(error, asked_s):
+                raise
+            return start
+        self._away_since_s = None
+        return end
+
+    def _may_wait(self, error: ServiceError, asked_s: float) -> bool:
+        """Whether the hub may be asked again with the next trigger. Not when it was never there, which is a mistake in
+        the options as a rule; and not with AvailableNow, which would take it for the end.
+        """
+        if not error.condition.retriable or self._seen is None or self._target is not None:
+            return False
+        limit_s = self._options.operation_timeout_s
+        if self._away_since_s is None:
+            self._away_since_s = asked_s
+            logger.warning(
+                "event hub '%s' does not answer; the query asks it again for %.0f s, the operationTimeout: %s",
+                self._options.event_hub, limit_s, error.text,
+            )  # fmt: skip
+        return time.monotonic() - self._away_since_s < limit_s
+
+    def _next_end(self, start: Offset, limit: ReadLimit) -> Offset:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         # With a full batch waiting since a moment ago it makes no difference how much more came.
         bounds = self._hub.bounds() if most is None else self._hub.bounds_behind(plain(start), most)

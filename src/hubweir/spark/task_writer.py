@@ -161,16 +161,25 @@ class TaskWriter:
         return NumberedTarget(self._client, self._options, self._work, partition_id, self._unsettled)
 
     def _numbered_targets(self, partition_ids: Sequence[str]) -> list[NumberedTarget]:
-        """One for each; the first error when one cannot be, and then none is left open."""
+        """One for each; the first error when one cannot be, and then none is left open. NotExactlyOnce when others have
+        rows of an earlier attempt: without numbers these would be stored again.
+        """
         with ThreadPoolExecutor(min(_OPENED_AT_ONCE, len(partition_ids))) as pool:
             opening = [pool.submit(self._numbered_target, each) for each in partition_ids]
         failed = [error for each in opening if (error := each.exception()) is not None]
-        if failed:
-            for each in opening:
-                if each.exception() is None:
-                    each.result().close()
-            raise failed[0]
-        return [each.result() for each in opening]
+        opened = [each.result() for each in opening if each.exception() is None]
+        if not failed:
+            return opened
+        for target in opened:
+            target.close()
+        # What is wrong with the work counts before what the service cannot do.
+        error = next((each for each in failed if not isinstance(each, NoNumbers)), failed[0])
+        if isinstance(error, NoNumbers) and any(target.stored for target in opened):
+            raise NotExactlyOnce(
+                f"task {self._work.task} is repeated, and some of its rows were stored exactly once: for the others "
+                f"that cannot be now; try again later, or set exactlyOnce to off, which stores some twice. {error.text}"
+            ) from error
+        raise error
 
     def _check_others(self) -> None:
         """Partitions that a repeat has no rows for may hold some of the first time. ChangedRepeat when one does."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hubweir.cli.serve import configured
+from hubweir.cli.given_settings import configured
 from hubweir.config.problems import EmulatorFileError
 from hubweir.config.settings import Settings
 from hubweir.gateway.gateway import Gateway

@@ -8,6 +8,7 @@ happens and nothing is sent.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
@@ -122,12 +123,8 @@ class Link(ABC):
         asked = self.attach
         self._before_answer(initial_delivery_count, max_message_size)
         self._send_attach(
-            Attach(
-                name=asked.name,
-                handle=0,
-                role=self.ROLE,
-                snd_settle_mode=asked.snd_settle_mode,
-                rcv_settle_mode=asked.rcv_settle_mode,
+            replace(
+                self._answer_to(asked),
                 source=asked.source if source is None else source,
                 target=asked.target if target is None else target,
                 initial_delivery_count=None if self.ROLE else initial_delivery_count,
@@ -150,18 +147,19 @@ class Link(ABC):
     def _refuse(self, error: AmqpError | None) -> None:
         if self.state is not LinkState.ATTACH_RECEIVED or not self.session.is_writable or self.attach is None:
             return
-        asked = self.attach
-        self._send_attach(
-            Attach(
-                name=asked.name,
-                handle=0,
-                role=self.ROLE,
-                snd_settle_mode=asked.snd_settle_mode,
-                rcv_settle_mode=asked.rcv_settle_mode,
-                initial_delivery_count=None if self.ROLE else 0,
-            )
-        )
+        self._send_attach(self._answer_to(self.attach))
         self._send_detach(error, closed=True)
+
+    def _answer_to(self, asked: Attach) -> Attach:
+        """The answer without source and target, which refuses; its handle is filled in when it is written."""
+        return Attach(
+            name=asked.name,
+            handle=0,
+            role=self.ROLE,
+            snd_settle_mode=asked.snd_settle_mode,
+            rcv_settle_mode=asked.rcv_settle_mode,
+            initial_delivery_count=None if self.ROLE else 0,
+        )
 
     def detach(self, error: AmqpError | None = None, *, closed: bool = True) -> None:
         """End the link. The peer's answer is reported as LinkDetached; what it sends until then is dropped."""

@@ -1,7 +1,8 @@
-"""A session: handles of links, ids of deliveries, two windows, dispositions over ranges (part 2, section 2.5).
+"""A session: begun and ended, with its links, ids of deliveries and two windows (part 2, section 2.5).
 
-The server answers begin at once. Transfers beyond our window are taken all the same (session_window.py says why);
-those beyond the peer's are held back here, in order, until it opens.
+Which link a frame is for is link_handles.py, dispositions over ranges are settlement.py. The server answers begin at
+once. Transfers beyond our window are taken all the same (session_window.py says why); those beyond the peer's are held
+back here, in order, until it opens.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from hubweir.amqp.transport.events import (
 from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
 from hubweir.amqp.transport.held_frames import HeldFrames
 from hubweir.amqp.transport.link import Link, LinkFault, ask
+from hubweir.amqp.transport.link_handles import LinkHandles
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState
-from hubweir.amqp.transport.number_pool import NumberPool
 from hubweir.amqp.transport.performatives import (
     Attach,
     Begin,
@@ -43,10 +44,8 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.errors import (
     FRAME_SIZE_TOO_SMALL,
     FRAMING_ERROR,
-    HANDLE_IN_USE,
     NOT_ALLOWED,
     RESOURCE_LIMIT,
-    UNATTACHED_HANDLE,
 )
 
 if TYPE_CHECKING:  # a connection makes its sessions: the import would go round
@@ -67,17 +66,14 @@ class Session:
         self.window = SessionWindow(connection.settings.incoming_window)
         self.settlement = Settlement(self)
         self._failed = False
-        self._handles = NumberPool()
-        self._remote_handle_max = connection.settings.handle_max
-        self._by_remote_handle: dict[int, Link] = {}
-        self._unanswered: dict[tuple[str, bool], Link] = {}  # our attaches, by name and our role
+        self._handles: LinkHandles[Link] = LinkHandles(connection.settings.handle_max)
         self._next_delivery_id = 0
         self.held: HeldFrames[SenderLink] = HeldFrames(self.window)
 
     @property
     def links(self) -> list[Link]:
         """All links of the session, in the order in which they were attached."""
-        return [*self._by_remote_handle.values(), *self._unanswered.values()]
+        return self._handles.links
 
     @property
     def report(self) -> Report:
@@ -156,7 +152,7 @@ class Session:
         """The peer's begin, on its channel: a new session, or the answer to ours."""
         self.state = advance(self.state, SessionStep.RECEIVE_BEGIN)
         self.remote_channel = channel
-        self._remote_handle_max = begin.handle_max
+        self._handles.remote_max = begin.handle_max
         self.window.on_begin(begin.next_outgoing_id, begin.incoming_window)
         if self.state is SessionState.BEGIN_RECEIVED:
             self.send_begin()
@@ -187,11 +183,8 @@ class Session:
             raise ConnectionFault(
                 FRAMING_ERROR, f"handle {attach.handle} is over the handle-max {settings.handle_max} of this session"
             )
-        if attach.handle in self._by_remote_handle:
-            raise SessionFault(HANDLE_IN_USE, f"handle {attach.handle} names a link that is still attached")
-        link = self._unanswered.pop((attach.name, not attach.role), None)
+        link = self._handles.answered(attach)
         if link is not None:
-            self._by_remote_handle[attach.handle] = link
             link.receive_attach(attach)
             if link.is_attached:
                 self.report.add(LinkAttached(link))
@@ -201,7 +194,7 @@ class Session:
                 RESOURCE_LIMIT, f"a link name is over {settings.max_name_bytes} bytes; choose a shorter one"
             )
         link = SenderLink(self, None, attach) if attach.role else ReceiverLink(self, None, attach)
-        self._by_remote_handle[attach.handle] = link
+        self._handles.add(attach.handle, link)
         link.receive_attach(attach)
         self.connection.budget.charge_link(link, self.connection.attach_size)
         if self.connection.takes_links:
@@ -214,13 +207,13 @@ class Session:
         was_closed = bool(self.held) or self.window.remote_window == 0
         self.window.on_flow(flow.next_incoming_id, flow.incoming_window)
         self.held.send(self.connection.out)
-        link = None if flow.handle is None else self._link(flow.handle)
+        link = None if flow.handle is None else self._handles.link(flow.handle)
         if link is not None and link.state not in DETACH_WRITTEN:
             link.receive_flow(flow)
         if flow.echo and (link is None or not link.is_attached):
             self.write_flow()
         if was_closed and not self.held and self.window.remote_window > 0:
-            for other in self._by_remote_handle.values():
+            for other in self.links:
                 if other is not link and isinstance(other, SenderLink) and other.credit > 0:
                     self.report.add(CreditGranted(other))
 
@@ -240,7 +233,7 @@ class Session:
 
     def receive_detach(self, detach: Detach) -> None:
         """The peer ends a link, or answers our detach."""
-        link = self._link(detach.handle)
+        link = self._handles.link(detach.handle)
         announce = link.state not in DETACH_WRITTEN or link.detached_by_host
         link.receive_detach()
         self._remove(link)
@@ -260,12 +253,9 @@ class Session:
 
     def write_attach(self, link: Link, attach: Attach) -> bool:
         """Write an attach under a free handle. False, and the session is over, when the peer cannot take it."""
-        if link.handle < 0:
-            handle = self._handles.take(self._remote_handle_max)
-            if handle is None:
-                self.fail(SessionFault(RESOURCE_LIMIT, "the peer's handle-max leaves no handle for this link").error())
-                return False
-            link.handle = handle
+        if not self._handles.number(link):
+            self.fail(SessionFault(RESOURCE_LIMIT, "the peer's handle-max leaves no handle for this link").error())
+            return False
         if not self.connection.write_if_it_fits(self.channel, replace(attach, handle=link.handle)):
             text = f"an attach does not fit into the peer's frames of {self.connection.outgoing_frame_limit} bytes"
             self.fail(SessionFault(FRAME_SIZE_TOO_SMALL, text).error())
@@ -309,15 +299,9 @@ class Session:
         if self.window.received(frames) and self.is_writable:
             self.write_flow()
 
-    def _link(self, handle: int) -> Link:
-        link = self._by_remote_handle.get(handle)
-        if link is None:
-            raise SessionFault(UNATTACHED_HANDLE, f"handle {handle} names no attached link")
-        return link
-
     def _receiver(self, handle: int) -> ReceiverLink | None:
         """The link that transfers on handle go to; None when it is on its way out and they are dropped."""
-        link = self._link(handle)
+        link = self._handles.link(handle)
         if not isinstance(link, ReceiverLink):
             if link.state in DETACH_WRITTEN:
                 return None
@@ -325,16 +309,14 @@ class Session:
         return None if link.state in DETACH_WRITTEN else link
 
     def _ask(self, link: Link) -> None:
-        key = (link.name, link.ROLE)
-        if key in self._unanswered:
+        if self._handles.is_asked_for(link):
             raise ValueError(f"an attach of the name {link.name!r} is waiting for its answer")
         link.send_first_attach()
-        self._unanswered[key] = link
+        self._handles.asked_for(link)
 
     def _remove(self, link: Link) -> None:
         if link.state is LinkState.CLOSED:
-            del self._by_remote_handle[link.remote_handle]
-            self._handles.give_back(link.handle)
+            self._handles.remove(link)
             self.connection.budget.give_back(link)
 
     def _release_links(self) -> None:

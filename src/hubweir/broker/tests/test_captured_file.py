@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from dataclasses import replace
 
 import fastavro
+import pytest
 
 from hubweir.broker.capture_places import CapturePlaces
 from hubweir.broker.captured_file import CapturedFile
-from hubweir.broker.tests.capture_world import envelope
-from hubweir.capture.capture_mark import Intent
+from hubweir.broker.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld, envelope
+from hubweir.capture.capture_mark import Intent, save_mark
+from hubweir.capture.destination import LocalArchive
+from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.log import Run
-from hubweir.messaging_store.record import complete_run
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles
 
@@ -55,3 +59,38 @@ def test_a_file_that_is_abandoned_leaves_nothing() -> None:
     file.write(places, [])
     file.abandon()
     assert files.list("capture/a") == []
+
+
+@pytest.mark.parametrize("fails", ["commit", "mark"])
+def test_what_a_file_lacks_is_counted_though_its_answer_or_its_mark_was_lost(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """The next attempt finds the file there, and must not take it for one of a time when the log had all events."""
+    left = 1
+
+    def failing(step: Callable[..., None]) -> Callable[..., None]:
+        def call(*given: object) -> None:
+            nonlocal left
+            step(*given) if fails == "commit" or not left else None
+            if left:
+                left -= 1
+                raise OSError("the answer is lost")
+
+        return call
+
+    with CaptureWorld(description=replace(CAPTURED, interval_s=900, size_limit_bytes=10**6)) as world:
+        world.open()
+        for _ in range(30):
+            world.send(10, size=60)
+            world.run_s(0.2)
+        folder = f"store-0/logs/{LOG_ID}"
+        oldest = sorted(name for name in world.files.list(folder) if name.endswith(".log"))[0]
+        world.files.bytes_of(f"{folder}/{oldest}")[3_000] ^= 1
+        if fails == "commit":
+            monkeypatch.setattr(LocalArchive, "commit", failing(LocalArchive.commit))
+        else:
+            monkeypatch.setattr("hubweir.broker.hosted_capture.save_mark", failing(save_mark))
+        world.run_s(960)
+        assert left == 0 and len(world.archives()) == 1
+        numbers = [record["SequenceNumber"] for file in world.records() for record in file]
+        assert 0 < world.state().uncaptured_events == 300 - len(numbers)

@@ -18,9 +18,11 @@ from hubweir.broker.commands import (
     Refusal,
 )
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
+from hubweir.capture.destination import LocalFolder
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.namespace.capture_description import CaptureDestination
 
 MARK = f"store-0/logs/{LOG_ID}/capture"
 
@@ -214,3 +216,47 @@ def test_gauges_tell_how_far_all_of_them_are_behind() -> None:
         [taken] = world.ask(AskCounters())
         assert isinstance(taken, CountersTaken)
         assert (taken.values["capture.behind_events"], taken.values["capture.events"]) == (0, 5)
+
+
+class Account(LocalFolder):
+    """A container's folder, in place of a storage account; wrong: what its check says."""
+
+    wrong = ""
+    checks = 0
+
+    def check(self) -> None:
+        Account.checks += 1
+        if Account.wrong:
+            raise OSError(Account.wrong)
+
+
+def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_at_its_first_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with CaptureWorld(description=None) as world:
+        monkeypatch.setattr(Account, "wrong", "the signature may not delete")
+        monkeypatch.setattr(Account, "checks", 0)
+        world.open()
+        assert world.broker is not None
+        its = world.broker._captures._world
+        assert its is not None
+        places = replace(its.places, containers=lambda container: Account(world.files, f"capture/{container}"))
+        world.broker._captures._world = replace(its, places=places)
+        blobs = replace(CAPTURED, destination=CaptureDestination.AZURE_BLOCK_BLOB, container="films", interval_s=900)
+        assert world.change(blobs) == [Done()]
+        assert world.state().failure == "the signature may not delete"
+        assert world.broker.alarms == ["capture of hub/0 fails: the signature may not delete"]
+        world.send(100)
+        world.run_s(600)
+        monkeypatch.setattr(Account, "wrong", "")
+        world.run_s(61)
+        assert world.state().failure == "" and not world.broker.alarms
+        asked = Account.checks
+        world.run_s(900)
+        assert Account.checks == asked, "not for each file"
+        world.check()
+        monkeypatch.setattr(Account, "wrong", "there is no container")
+        assert world.change(replace(blobs, container="flims")) == [Done()]
+        assert world.state().failure == "there is no container"
+        assert world.change(CAPTURED) == [Done()]
+        assert world.state().failure == "", "it goes elsewhere"

@@ -11,7 +11,22 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands import Answer, AppendEvents, AskCounters, CountersTaken, Done, Owner, ReaderClosed, Refusal
+from hubweir.broker.commands import (
+    Answer,
+    AppendEvents,
+    AskCounters,
+    CancelRead,
+    CloseOwner,
+    CloseProducer,
+    CloseReader,
+    ConfirmReaderClosed,
+    CountersTaken,
+    Done,
+    Owner,
+    ReaderClosed,
+    ReadEvents,
+    Refusal,
+)
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.errors import DecodeError
@@ -127,6 +142,17 @@ def test_one_command_too_many_is_refused_and_room_comes_with_an_answer() -> None
     assert refusal.symbol == "amqp:resource-limit-exceeded"
     asked.frame(1, Done())
     assert asked.submit() == []
+
+
+@on_a_loop
+def test_readers_that_wait_keep_no_command_out_and_ends_are_never_refused() -> None:
+    asked = Asked(outstanding_limit=2)
+    for reader_id in range(5):
+        assert asked.submit(ReadEvents(reader_id, 1_000, 60_000)) == []
+    asked.submit(), asked.submit()
+    assert asked.submit() != []
+    for end in (CancelRead(1), CloseReader(1), CloseProducer(1), CloseOwner(Owner(1, 2)), ConfirmReaderClosed(1)):
+        assert asked.submit(end) == []
 
 
 @on_a_loop

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hubweir.broker.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld
 from hubweir.broker.window_end import find_window_end
 from hubweir.capture.capture import Capture
@@ -22,7 +24,7 @@ def ends_of(world: CaptureWorld, mark: CaptureMark, size_bytes: int) -> list[int
     assert world.broker is not None
     log = world.broker._partitions.get(LOG_ID).log
     found: list[int | Refused | None] = []
-    find_window_end(log, capture_of(mark, log.bounds, size_bytes), found.append)
+    find_window_end(log, capture_of(mark, log.bounds, size_bytes), mark.next_offset + size_bytes, found.append)
     world.run_s(1)
     return found
 
@@ -38,7 +40,33 @@ def test_it_ends_at_the_first_event_behind_its_size() -> None:
         assert ends_of(world, mark, 5 * size) == [5]
         assert ends_of(world, mark, 5 * size + 1) == [6]
         assert ends_of(world, mark, 1) == [1]
-        assert ends_of(world, mark, 100 * size) == [None], "it is not full"
+
+
+def test_a_size_that_is_set_while_the_log_is_asked_holds_for_the_next_window() -> None:
+    """The mark's offset is that of the size that was asked for: with another end the next file would be too large."""
+    with CaptureWorld(description=None) as world:
+        world.open()
+        world.send(20, size=60)
+        world.run_s(1)
+        assert world.broker is not None
+        log = world.broker._partitions.get(LOG_ID).log
+        size = log.bounds.next_offset // 20
+        capture = capture_of(CaptureMark(b"", 0, 0, 0), log.bounds, 15 * size)
+        found: list[int | Refused | None] = []
+
+        class Changing:
+            """The log; who sets another size is a moment faster than its answer."""
+
+            bounds = log.bounds
+            find_offset = log.find_offset
+
+            def read(self, index: int, *, max_bytes: int, on_done: object) -> object:
+                capture.description = replace(capture.description, size_limit_bytes=5 * size)
+                return log.read(index, max_bytes=max_bytes, on_done=on_done)  # type: ignore[arg-type]
+
+        find_window_end(Changing(), capture, 15 * size, found.append)  # type: ignore[arg-type]
+        world.run_s(1)
+        assert found == [15]
 
 
 def test_its_begin_moves_over_numbers_that_were_skipped() -> None:
@@ -61,6 +89,6 @@ def test_a_log_that_cannot_be_read_is_told() -> None:
 
     found: list[int | Refused | None] = []
     capture = capture_of(CaptureMark(b"", 0, 0, 0), Offline.bounds, 10)
-    find_window_end(Offline(), capture, found.append)  # type: ignore[arg-type]
+    find_window_end(Offline(), capture, 10, found.append)  # type: ignore[arg-type]
     [refused] = found
     assert isinstance(refused, Refused) and "away" in str(refused.error)

@@ -18,7 +18,8 @@ from hubweir.capture import avro
 from hubweir.capture.avro import SCHEMA, BlockWriter, header, long
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels.contract import BATCH_FORMAT
-from hubweir.messaging_store.record import complete_run, headers_of
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.record import headers_of
 
 MARKER = bytes(range(16))
 

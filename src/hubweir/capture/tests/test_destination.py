@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.capture.destination import SYNC_BYTES, LocalFolder
+from hubweir.capture.archive_name import SUFFIX
+from hubweir.capture.destination import CLAIM_SUFFIX, SYNC_BYTES, TMP_SUFFIX, LocalFolder
 from hubweir.messaging_store.files import SystemFiles
+from hubweir.namespace.capture_description import FILE_NAME_LIMIT
 from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
 
 NAME = "ns/hub/0/2020/x.avro"
@@ -108,3 +110,8 @@ def test_of_many_that_want_a_name_at_once_one_has_it(tmp_path: Path) -> None:
         for number in range(20):
             won = list(threads.map(lambda place, name=f"a/{number}.avro": place.claim(name), places))
             assert won.count(True) == 1
+
+
+def test_the_longest_name_that_a_format_may_give_has_room_for_what_stands_behind_it() -> None:
+    for suffix in (TMP_SUFFIX, CLAIM_SUFFIX):
+        assert FILE_NAME_LIMIT + len(SUFFIX + suffix) <= 255

@@ -94,6 +94,32 @@ def test_many_short_files_one_after_the_other_end_the_careful_beginning() -> Non
     assert not pace.gives_way
 
 
+def test_files_without_events_alone_end_the_careful_beginning_as_well() -> None:
+    """Beside them another hub, which is not captured, takes in as much as it likes."""
+    pace = CapturePace()
+    for number in range(LOOK_MS // 10):
+        assert pace.gives_way
+        now_ms = 60_000 * number
+        pace.enter(now_ms, 9 * MB * number)
+        pace.enter(now_ms + 2, 9 * MB * number)
+        pace.leave(now_ms + 8, 9 * MB * number)
+        pace.leave(now_ms + 10, 9 * MB * number + MB)
+    assert not pace.gives_way
+
+
+def test_files_without_events_between_others_do_not_end_the_giving_way() -> None:
+    pace = CapturePace()
+    for number in range(100):
+        now_ms = number * LOOK_MS
+        pace.enter(now_ms, 50 * MB * number)
+        pace.worked(MB, LOOK_MS // 2, now_ms + LOOK_MS // 2, 50 * MB * number + 25 * MB)
+        pace.leave(now_ms + LOOK_MS - 10, 50 * MB * number + 49 * MB)
+        assert pace.gives_way
+        pace.enter(now_ms + LOOK_MS - 10, 50 * MB * number + 49 * MB)
+        pace.leave(now_ms + LOOK_MS, 50 * MB * number + 50 * MB)
+        assert pace.gives_way
+
+
 def test_no_rest_is_longer_than_a_second() -> None:
     pace = CapturePace()
     for _ in range(4):

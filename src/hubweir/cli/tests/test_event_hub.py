@@ -47,6 +47,13 @@ def test_missing_hub_is_not_found(type_command: Typed) -> None:
     assert condition_of(type_command("eventhub", "show", "nowhere")) is NOT_FOUND
 
 
+def test_a_retention_of_nothing_is_refused_as_any_other_that_is_too_short(type_command: Typed) -> None:
+    """It was taken for none given, and the hub kept its events for a day."""
+    for command in ("create", "update"):
+        assert condition_of(type_command("eventhub", command, "brief", "--retention", "0h")) is ARGUMENT_OUT_OF_RANGE
+        type_command("eventhub", "create", "brief")
+
+
 def test_retention_and_durability_can_be_changed(type_command: Typed) -> None:
     type_command("eventhub", "create", "changed")
     changed = type_command("eventhub", "update", "changed", "--retention", "3d", "--durability", "relaxed")

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from hubweir.cli.live_namespace import Document, differences, live_document
+from hubweir.cli.live_namespace import Document, _hub, differences, live_document
 from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
+from hubweir.client.entity_info import HubInfo
 from hubweir.client.management import Management
 from hubweir.config.emulator_entities import EmulatorConfig
 from hubweir.config.emulator_file import parse_emulator_file
@@ -45,7 +46,7 @@ def document_of(running: RunningNamespace, *, with_keys: bool = False) -> Docume
     async def ask() -> Document:
         connection = await Connection.open(ConnectionString.parse(running.connection_string()))
         try:
-            return await live_document(connection, with_keys=with_keys)
+            return await live_document(connection, with_keys=with_keys, tell=pytest.fail)
         finally:
             await connection.close()
 
@@ -74,6 +75,17 @@ def test_the_document_is_a_config_file_without_warnings_and_differs_from_nothing
     assert filmed.capture is not None and plain.capture is None
     assert (filmed.capture.enabled, filmed.capture.interval_s, filmed.capture.blob_container) == (True, 60, "films")
     assert plain.retention_ms == 7_200_000, "hours are whole: rounded up, so that nothing goes earlier"
+
+
+def test_what_only_a_newer_service_says_of_capture_is_left_out_with_a_line() -> None:
+    told: list[str] = []
+    place = CaptureDescription().destination.value
+    capture = {"enabled": True, "interval_s": 60, "destination": place, "codec": "zstd", "colour": "red"}
+    hub = HubInfo("films", 0, ("0",), (), None, None, capture=capture)
+    document = _hub(hub, told.append)["CaptureDescription"]
+    assert isinstance(document, dict) and document["IntervalInSeconds"] == 60
+    (line,) = told
+    assert "event hub films" in line and "codec, colour" in line
 
 
 def test_keys_are_shown_only_when_they_are_asked_for(furnished: RunningNamespace) -> None:

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hubweir.cli.names import in_hub, takes_name
+from hubweir.cli.names import in_hub, of_hub, takes_name
 
 
 @click.command()
@@ -31,3 +31,14 @@ def test_none_or_two_names_are_usage_errors(given: tuple[str, ...]) -> None:
 
 def test_the_help_keeps_the_commands_text() -> None:
     assert "What it does." in CliRunner().invoke(command, ["--help"]).output
+
+
+def test_a_thing_of_a_hub_is_given_behind_the_hub() -> None:
+    @click.command()
+    @of_hub("thing")
+    def both(hub: str, thing: str) -> None:
+        click.echo(f"{thing} of {hub}")
+
+    assert CliRunner().invoke(both, ["h", "t"]).output == "t of h\n"
+    assert CliRunner().invoke(both, ["h"]).exit_code == 2
+    assert "NAME THING" in CliRunner().invoke(both, ["--help"]).output

@@ -33,7 +33,6 @@ def test_what_is_shown_is_a_description_to_fill_in(name: str) -> None:
     shown = tomllib.loads(said.output.replace("= …", '= "…"'))
     assert shown["pipeline"] == name
     assert set(shown["sink"]) == {field.name for field in CATALOG[name].sink}
-    pytest.importorskip("pyarrow")
     assert describe(shown, "shown", connection_string=NOWHERE).pipeline == name
 
 
@@ -48,25 +47,47 @@ def test_listing_loads_neither_spark_nor_arrow() -> None:
 
 def test_without_spark_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    said = CliRunner().invoke(pipeline, ["run", "to-lake"])
+    right = ["run", "to-lake", "--set", "source.eventHub=orders", "--set", "sink.path=lake"]
+    said = CliRunner().invoke(pipeline, right)
     assert said.exit_code == 1
     assert "pip install hubweir[spark]" in said.output and "./run python --with spark -m hubweir" in said.output
 
 
-def test_a_description_that_is_wrong_ends_before_spark_starts(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "cannot be read"),
+        ("pipeline =", "is no TOML"),
+        ('pipeline = "to-lake"\n[source]\neventHub = "orders"', "sink.path is missing: folder of the table"),
+        ('pipeline = "to-lake"\n[source]\ncolumns = "bodi"\n[sink]\npath = "lake"', "source: "),
+    ],
+)
+def test_a_description_that_is_wrong_is_refused_where_there_is_no_spark(
+    text: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anybody looks for it, which ./run would fetch."""
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     file = tmp_path / "orders.toml"
-    file.write_text('pipeline = "to-lake"\n[source]\neventHub = "orders"\n')
-    said = CliRunner().invoke(pipeline, ["run", str(file), "--set", "trigger=once"])
-    assert str(said.exception) == (
-        f"{file}: sink.path is missing: folder of the table; allowed: text that is not empty"
+    if text is not None:
+        file.write_text(text)
+    for check in ([], ["--check"]):
+        said = CliRunner().invoke(pipeline, ["run", str(file), "--set", "trigger=once", *check])
+        assert said.exit_code == 1 and str(said.exception).startswith(f"{file}") and why in str(said.exception)
+
+
+def test_a_description_is_checked_without_spark() -> None:
+    code = (
+        "import sys; from hubweir.cli.main import hubweir; hubweir(['pipeline', 'run', 'to-lake', '--check', "
+        "'--set', 'source.eventHub=orders', '--set', 'sink.path=lake'], standalone_mode=False); "
+        "print(sorted({'pyspark', 'pyarrow', 'pandas'} & set(sys.modules)))"
     )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.splitlines() == ["to-lake: the description is right", "[]"]
 
 
 def test_a_name_that_is_no_pipeline_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anybody looks for Spark, which ./run would fetch."""
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    pytest.importorskip("pyarrow")
     said = CliRunner().invoke(pipeline, ["run", "to-lak", "--set", "source.eventHub=orders"])
     assert str(said.exception).startswith("there is no pipeline 'to-lak': use to-lake, ")
 
@@ -103,13 +124,39 @@ def test_status_asks_the_hub_how_far_it_is_now(tmp_path: Path) -> None:
     assert [line.split() for line in said.output.splitlines()[-2:]] == [["0", "0", "0"], ["1", "9", "21"]]
 
 
+def test_status_over_tls_trusts_the_authority_that_the_command_line_names(tmp_path: Path) -> None:
+    with running_namespace() as namespace:
+        namespace.create_event_hub("hub", partition_count=1)
+        text = namespace.connection_string(plain=False)
+        endpoint = module.ConnectionString.parse(text).endpoint
+        status = RunStatus("orders", "to-lake", "hub", STOPPED, 1, 0, endpoint=endpoint)
+        write_status(tmp_path / "orders", status)
+        command = ["status", "--checkpoint", str(tmp_path / "orders"), "--connection-string", text]
+        said = CliRunner().invoke(pipeline, command, env={"HUBWEIR_CA_FILE": str(namespace.ca_file)})
+        without = CliRunner().invoke(pipeline, command)
+    assert "behind 0 now" in said.output and "behind 0 when it last looked" in without.output
+
+
 def test_a_run_that_was_killed_is_told_from_one_that_runs(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
     for pid, state in ((os.getpid(), "running"), (ended.pid, "killed")):
         write_status(tmp_path / "orders", RunStatus("orders", "to-lake", "hub", RUNNING, pid, 0))
         said = CliRunner().invoke(pipeline, ["status", "--checkpoint", str(tmp_path / "orders")])
-        assert f"orders (to-lake): {state}, batch -1" in said.output
+        assert f"orders (to-lake): {state}, no batch in this run, behind 0" in said.output
+
+
+def test_a_checkpoint_of_another_name_than_its_pipeline_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs may have one name: of `status` alone nobody could tell which is which."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("first", "second"):
+        write_status(Path("checkpoints") / folder, RunStatus("to-lake", "to-lake", "hub", STOPPED, 1, 0, 3))
+    said = CliRunner().invoke(pipeline, ["status", "--connection-string", NOWHERE]).output
+    assert [line.partition(":")[0] for line in said.splitlines() if line.startswith("to-lake")] == [
+        f"to-lake (to-lake) in checkpoints/{folder}" for folder in ("first", "second")
+    ]
 
 
 def test_no_pipelines_are_said_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

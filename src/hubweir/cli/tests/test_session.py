@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -28,3 +30,9 @@ def test_flag_wins_over_the_environment() -> None:
 @pytest.mark.parametrize(("text", "uses_tls"), [(DEVELOPMENT, False), ("Endpoint=sb://ns.example", True)])
 def test_only_a_development_connection_string_goes_without_tls(text: str, uses_tls: bool) -> None:
     assert (Target(ConnectionString.parse(text), None).tls() is not None) is uses_tls
+
+
+def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("not yet")
+    with pytest.raises(click.ClickException, match=f"cannot read the CA certificate {tmp_path}/ca.pem: "):
+        Target(ConnectionString.parse("Endpoint=sb://ns.example"), tmp_path / "ca.pem").tls()

@@ -11,9 +11,10 @@ from hubweir.cli.stored_records import batch_documents, batch_rows, record_docum
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
 from hubweir.messaging_store import record
 from hubweir.messaging_store.batch_scan import Damage, Place
+from hubweir.messaging_store.control_batch import pack_control
 from hubweir.messaging_store.inspection import StoredBatch
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import Producer, begin_batch, pack_control, read_header, seal_batch
+from hubweir.messaging_store.record import Producer, begin_batch, read_header, seal_batch
 from hubweir.messaging_store.segment import SegmentHeader
 from hubweir.messaging_store.segment_files import Segment
 

@@ -10,6 +10,8 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.client import authorization
 from hubweir.client.authorization import status_of, token_for
 from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, UNAUTHORIZED, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
@@ -85,6 +87,47 @@ def test_ready_made_signature_is_put_as_it_is(namespace: RunningNamespace, new_h
     run_on("asyncio", scenario())
 
 
+@pytest.mark.parametrize("has_key", [True, False])
+def test_one_token_serves_all_publishers_and_partitions_of_a_hub(
+    namespace: RunningNamespace, new_hub: Callable[..., str], has_key: bool
+) -> None:
+    """A service takes ten a second when some hundreds were put, and has a limit for a connection."""
+    hub, target = new_hub(partition_count=4), target_of(namespace)
+    if not has_key:
+        assert target.key_name is not None and target.key is not None
+        token = make_token(f"sb://{target.host}/{hub}", target.key_name, target.key, int(time.time()) + 60)
+        target = replace(target, key_name=None, key=None, signature=token)
+
+    async def scenario() -> None:
+        connection = await Connection.open(target)
+        await Management(connection).hub(hub)
+        for address in (*(f"{hub}/Publishers/device-{number}" for number in range(20)), f"{hub}/Partitions/3", hub):
+            await (await Sender.open(connection, address)).send([b"x"])
+        await Receiver.open(connection, address_of(hub, "$Default", "2"))
+        assert list(connection.authorization._audiences) == [f"sb://{target.host}/{hub}"]
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_signature_for_a_part_of_a_hub_is_put_for_that(
+    namespace: RunningNamespace, new_hub: Callable[..., str]
+) -> None:
+    hub, whole = new_hub(), target_of(namespace)
+    assert whole.key_name is not None and whole.key is not None
+    address = f"{hub}/Publishers/device-1"
+    token = make_token(f"sb://{whole.host}/{address}", whole.key_name, whole.key, int(time.time()) + 60)
+
+    async def scenario() -> None:
+        connection = await Connection.open(replace(whole, key_name=None, key=None, signature=token))
+        assert await (await Sender.open(connection, address)).send([b"x"]) == 1
+        with pytest.raises(ServiceError):
+            await Sender.open(connection, f"{hub}/Publishers/device-2")
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
 def test_connection_string_without_any_proof_says_what_is_missing() -> None:
     with pytest.raises(ServiceError, match="add SharedAccessKeyName and SharedAccessKey") as refused:
         token_for(ConnectionString(host="here"), "sb://here/hub", 0)
@@ -119,6 +162,31 @@ def test_tokens_are_put_again_before_they_end_and_soon_after_a_failure(
                 await asyncio.sleep(0.01)
         assert made[1] == "wrong"
         assert connection.error is None
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_token_that_is_refused_keeps_no_other_from_being_renewed(
+    namespace: RunningNamespace, new_hub: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub of the first token is deleted meanwhile; that of the second is in use."""
+    gone, used = new_hub(), new_hub()
+    made: list[str] = []
+    monkeypatch.setattr(authorization, "make_token", lambda uri, *rest: made.append(uri) or make_token(uri, *rest))
+    monkeypatch.setattr(authorization, "TOKEN_LIFETIME_S", 2)
+    monkeypatch.setattr(authorization, "_REFRESH_AFTER", 0.1)
+    monkeypatch.setattr(authorization, "_RETRY_AFTER", 0.05)
+
+    async def scenario() -> None:
+        connection = await Connection.open(target_of(namespace))
+        for hub in (gone, used):
+            await connection.authorization.authorize(hub)
+        await asyncio.to_thread(namespace.delete_event_hub, gone)
+        made.clear()
+        async with asyncio.timeout(10):
+            while [uri.rpartition("/")[2] for uri in made].count(used) < 3:
+                await asyncio.sleep(0.01)
         await connection.close()
 
     run_on("asyncio", scenario())

@@ -3,6 +3,7 @@ import threading
 
 import pytest
 
+from hubweir.client import loop_thread
 from hubweir.client.loop_thread import LoopThread, wait
 from hubweir.errors import ILLEGAL_STATE, ServiceError
 
@@ -70,6 +71,52 @@ def test_a_close_ends_what_waits_in_other_threads() -> None:
         await asyncio.sleep(60)
 
     step = thread.begin(waits())
+    assert began.wait(5)
+    thread.close()
+    assert step.done()
+    with pytest.raises(ServiceError, match="closed while a call waited"):
+        wait(step)
+
+
+def test_no_step_begins_while_the_loop_ends() -> None:
+    """Nobody would answer it: its caller would wait for ever."""
+    thread, began, ends, may_end = LoopThread("test"), threading.Event(), threading.Event(), threading.Event()
+
+    async def ends_slowly() -> None:
+        try:
+            began.set()
+            await asyncio.sleep(60)
+        finally:
+            ends.set()
+            await asyncio.to_thread(may_end.wait, 5)
+
+    thread.begin(ends_slowly())
+    assert began.wait(5)
+    closing = threading.Thread(target=thread.close)
+    closing.start()
+    assert ends.wait(5)
+    try:
+        with pytest.raises(ServiceError, match="is closed"):
+            thread.begin(where())
+    finally:
+        may_end.set()
+        closing.join(5)
+    thread.close()
+
+
+def test_who_waits_for_a_step_that_does_not_end_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread, began = LoopThread("test"), threading.Event()
+
+    async def stays() -> None:
+        while True:
+            try:
+                began.set()
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                pass
+
+    monkeypatch.setattr(loop_thread, "_END_S", 0.01)
+    step = thread.begin(stays())
     assert began.wait(5)
     thread.close()
     assert step.done()

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,8 @@ def test_pair_that_the_server_detached_for_idleness_is_made_anew() -> None:
             await management.hub("none")  # asks for a token, so over $cbs
         assert missing.value.condition is NOT_FOUND
         assert management._link is not link
+        kinds = Counter(used.name.rpartition("-")[0] for used in connection._users)
+        assert set(kinds.values()) == {1}, "nothing is left of the pairs before"
         await connection.close()
 
     with running_namespace(idle_link_ms=1_000) as namespace:

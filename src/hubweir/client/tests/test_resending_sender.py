@@ -11,7 +11,7 @@ from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.management import Management
 from hubweir.client.retry import RetryPolicy
 from hubweir.client.sender import OutcomeUnknown
-from hubweir.errors import MESSAGE_TOO_LARGE, ServiceError
+from hubweir.errors import ILLEGAL_STATE, MESSAGE_TOO_LARGE, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.running_namespace import RunningNamespace
@@ -103,5 +103,30 @@ def test_closed_sender_attaches_again_when_it_is_used(namespace: RunningNamespac
             for _ in range(2):
                 assert await sender.send([b"x"]) == 1
                 await sender.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_what_is_on_its_way_when_a_sender_is_closed_is_not_sent_again(
+    namespace: RunningNamespace, new_hub: Callable[..., str]
+) -> None:
+    """It would be stored behind the caller's back, and leave a link that nobody closes."""
+    hub = new_hub()
+
+    async def scenario() -> None:
+        async with EventHubClient.from_connection_string(namespace.connection_string(), hub, retry=QUICK) as client:
+            sender = client.sender()
+            await sender.max_message_size()
+            assert sender._sender is not None
+            sender._sender._send_waiting = lambda: None  # type: ignore[method-assign]  # the transport is full
+            sending = asyncio.ensure_future(_ended(sender.send([b"x"])))
+            while not sender._sender._waiting:
+                await asyncio.sleep(0)
+            await sender.close()
+            ended = await sending
+            assert isinstance(ended, ServiceError) and ended.condition is ILLEGAL_STATE
+            assert not [link for link in (await client.connection())._users if link.name.startswith("sender")]
+            assert (await client.partition("0")).last_sequence_number == -1
+            assert await sender.send([b"y"]) == 1
 
     run_on("asyncio", scenario())

@@ -89,6 +89,43 @@ def test_what_a_cancelled_wait_had_is_given_by_the_next(namespace: RunningNamesp
     run_on("asyncio", scenario())
 
 
+@pytest.mark.parametrize("turns", range(5))
+def test_a_wait_that_is_cancelled_just_when_events_come_ends(
+    namespace: RunningNamespace, new_hub: NewHub, turns: int
+) -> None:
+    """turns: of the loop, between the coming of the event and the cancellation."""
+    hub = new_hub()
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+
+        class Came(asyncio.Event):
+            def set(self) -> None:
+                super().set()
+                cancel_after(turns)
+
+        def cancel_after(left: int) -> None:
+            if left:
+                loop.call_soon(cancel_after, left - 1)
+            else:
+                waits.cancel()
+
+        async with client_of(namespace, hub) as client:
+            receiver = client.receiver("0", limit=2)
+            await receiver.open()
+            assert receiver._receiver is not None
+            receiver._receiver._came = Came()
+            waits = asyncio.ensure_future(receiver.receive_runs(2, max_wait_s=60))
+            await client.sender().send([b"x"])
+            done, _ = await asyncio.wait([waits], timeout=5)
+            assert done and waits.cancelled()
+            await receiver.close()
+            run = await receiver.receive(max_wait_s=5)
+            assert run is not None and list(run.sequence_numbers()) == [0]
+
+    run_on("asyncio", scenario())
+
+
 def test_latest_is_fixed_when_it_opens_so_that_no_second_attach_skips(
     namespace: RunningNamespace, new_hub: NewHub
 ) -> None:

@@ -187,3 +187,29 @@ def test_close_detaches_and_ends_what_waits(namespace: RunningNamespace, new_hub
         await connection.close()
 
     run_on("asyncio", scenario())
+
+
+def test_batch_that_was_given_up_before_it_went_out_is_not_sent(
+    namespace: RunningNamespace, new_hub: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = new_hub()
+
+    async def scenario() -> None:
+        connection = await connect(namespace.connection_string())
+        sender = await Sender.open(connection, f"{hub}/Partitions/0")
+        with monkeypatch.context() as full:
+            full.setattr(Connection, "writing_paused", True)
+            outcomes = [sender.submit_payload(_payload(sender, body)) for body in (b"a", b"b", b"c")]
+            outcomes[1].cancel()
+        sender.on_turn_end()
+        await asyncio.gather(outcomes[0], outcomes[2])
+        assert (await Management(connection).partition(hub, "0")).last_sequence_number == 1
+        await connection.close()
+
+    run_on("asyncio", scenario())
+
+
+def _payload(sender: Sender, body: bytes) -> bytes:
+    batch = sender.batch()
+    assert batch.try_add(body)
+    return batch.payload()

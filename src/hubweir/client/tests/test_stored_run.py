@@ -14,7 +14,8 @@ from hubweir.kernels import collect_deliveries, deliver, deliver_batches, ingest
 from hubweir.kernels.columns_contract import ALL_COLUMNS, COLUMN_BUFFERS, COLUMNS_OK
 from hubweir.kernels.contract import D_FORMAT, D_LENGTH, D_START, DELIVERY_WIDTH, FRAME_WIDTH
 from hubweir.kernels.stored_batch import AT_COUNT, AT_KIND, AT_PAYLOAD_CRC, AT_VERSION, HEADER_SIZE
-from hubweir.messaging_store.record import begin_batch, complete_run, seal_batch
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.record import begin_batch, seal_batch
 
 _FRAME_BYTES = 1_000
 MANY = 1 << 30

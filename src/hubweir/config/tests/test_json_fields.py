@@ -6,7 +6,8 @@ from enum import Enum
 
 import pytest
 
-from hubweir.config.json_fields import ConfigFile, Fields, nearest
+from hubweir.config.json_fields import Fields, fields_of, nearest
+from hubweir.config.json_file import ConfigFile
 from hubweir.config.problems import Kind, Problem, Problems, Severity
 from hubweir.namespace.names import check_group_name
 
@@ -24,7 +25,7 @@ class Opened:
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.file = ConfigFile(data, file="f.json", problems=self.problems, strict=strict)
         assert self.file.root is not None
-        fields = self.file.fields(self.file.root, ("UserConfig",))
+        fields = fields_of(self.file, self.file.root, ("UserConfig",))
         assert fields is not None
         self.fields = fields
 
@@ -180,29 +181,3 @@ def test_strict_makes_an_unknown_member_an_error() -> None:
 )
 def test_the_nearest_name_is_near(name: str, near: str | None) -> None:
     assert nearest(name, dict.fromkeys(("Name", "Entities", "Type"))) == near
-
-
-@pytest.mark.parametrize(
-    ("data", "line", "column", "path", "kind"),
-    [
-        (b"", 1, 1, "$", Kind.SYNTAX),
-        (b'{\n"a": [1 2]}', 2, 9, "$.a", Kind.SYNTAX),
-        (b"\n\n \xff", 3, 2, "$", Kind.UNREADABLE),
-        (b" " * 1_048_577, 1, 1, "$", Kind.UNREADABLE),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_one_problem(data: bytes, line: int, column: int, path: str, kind: Kind) -> None:
-    problems = Problems()
-    assert ConfigFile(data, file="f.json", problems=problems, strict=False).root is None
-    [problem] = problems._errors
-    place = problem.location
-    assert (place.line, place.column, place.path, problem.kind) == (line, column, path, kind)
-
-
-def test_a_member_given_twice_is_noted_with_the_line_of_the_first() -> None:
-    opened = Opened(b'{"a": 1,\n "a": 2}')
-    assert str(opened.noted[0]) == (
-        "f.json:2:2: $.a: error: a member is given twice; found the name again; it stands on line 1 already;"
-        " allowed: each name once"
-    )
-    assert opened.fields.integer("a", least=0, most=9) == 1

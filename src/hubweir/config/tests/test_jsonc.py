@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hubweir.config.file_text import Positions
 from hubweir.config.jsonc import (
     DEPTH_MAX,
     NUMBER_MAX,
-    SIZE_MAX_BYTES,
     VALUES_MAX,
     JsonError,
     Node,
-    NotText,
-    Positions,
-    decode,
     parse,
 )
 from hubweir.config.problems import path_text
@@ -179,41 +176,6 @@ def test_depth_is_bounded_at_the_limit_and_not_before() -> None:
 def test_the_number_of_values_is_bounded() -> None:
     assert parse("[" + "0," * (VALUES_MAX - 1) + "]")
     assert broken("[" + "0," * VALUES_MAX + "]")[0] == "the file holds too many values"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b'["\xc3\xa9"]',
-        b'\xef\xbb\xbf["\xc3\xa9"]',
-        '\ufeff["é"]'.encode("utf-16-le"),
-        '\ufeff["é"]'.encode("utf-16-be"),
-    ],
-)
-def test_a_byte_order_mark_is_no_part_of_the_text(data: bytes) -> None:
-    assert decode(data) == '["é"]'
-
-
-@pytest.mark.parametrize(
-    ("data", "line", "column", "found"),
-    [
-        (b"{\n  \xff", 2, 3, "byte 0xff"),
-        ('{\r\n"é'.encode() + b"\xc3", 2, 3, "byte 0xc3"),
-        (b"\xef\xbb\xbf\n\x80", 2, 1, "byte 0x80"),
-        ('\ufeff{\n"'.encode("utf-16-le") + b"\x00\xd8", 2, 2, "byte 0x00"),
-        (b"\xff\xfe{", 1, 1, "byte 0x7b"),
-    ],
-)
-def test_bytes_that_are_no_text_are_refused_by_line_and_column(data: bytes, line: int, column: int, found: str) -> None:
-    with pytest.raises(NotText) as caught:
-        decode(data)
-    assert (caught.value.line, caught.value.column, caught.value.found) == (line, column, found)
-
-
-def test_size_is_bounded_at_the_limit_and_not_before() -> None:
-    assert len(decode(b" " * SIZE_MAX_BYTES)) == SIZE_MAX_BYTES
-    with pytest.raises(NotText, match="too large"):
-        decode(b" " * (SIZE_MAX_BYTES + 1))
 
 
 def test_random_texts_of_json_characters_are_read_or_refused() -> None:

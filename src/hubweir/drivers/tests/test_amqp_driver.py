@@ -1,111 +1,18 @@
-"""The driver around a real endpoint on real sockets: both roles, plain and TLS, one flush a turn, every kind of end.
-
-Long because all of it needs the same bench: two drivers on real sockets, in both roles, plain and over TLS.
-"""
+"""The driver around a real endpoint on real sockets: both roles, plain and TLS, one flush a turn, every kind of end."""
 
 import asyncio
 import socket
-import ssl
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from hubweir.amqp.endpoint import Endpoint
-from hubweir.amqp.transport.events import Closed, Event, Opened, SaslInitiated, SessionBegun
-from hubweir.amqp.transport.performatives import Flow
+from hubweir.amqp.transport.events import Closed, Opened, SaslInitiated, SessionBegun
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers import amqp_driver
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
-from hubweir.drivers.port_switch import PortSwitch
-from hubweir.testing.frames import frame
-
-Run = Callable[[Coroutine[Any, Any, Any]], Any]
-
-
-class Host:
-    """Notes what happens; a server accepts whoever comes, a client opens at once."""
-
-    def __init__(self, endpoint: Endpoint, role: Role) -> None:
-        self.endpoint = endpoint
-        self.role = role
-        self.driver: AmqpDriver | None = None
-        self.events: list[Event] = []
-        self.turns = 0
-        self.steps: list[str] = []
-        self.fail_at: type | None = None
-        self.closed = asyncio.Event()
-
-    def on_connected(self, driver: AmqpDriver) -> None:
-        self.driver = driver
-        if self.role is Role.CLIENT:
-            self.endpoint.open()
-
-    def on_event(self, event: Event) -> None:
-        self.events.append(event)
-        if self.fail_at is not None and isinstance(event, self.fail_at):
-            raise ValueError("planted")
-        if isinstance(event, SaslInitiated):
-            self.endpoint.answer_sasl(0)
-
-    def on_turn_end(self) -> None:
-        self.turns += 1
-
-    def on_writing_paused(self) -> None:
-        self.steps.append("paused")
-
-    def on_writable(self) -> None:
-        self.steps.append("writable")
-
-    def on_closed(self) -> None:
-        self.steps.append("closed")
-        self.closed.set()
-
-    def has(self, kind: type) -> bool:
-        return any(isinstance(event, kind) for event in self.events)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.001)
-
-
-class Bench:
-    """A listening port, and connections from client drivers to server drivers."""
-
-    def __init__(self, tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None, **settings: Any) -> None:
-        self.tls = tls
-        self.settings = settings
-        self.buffer = ReceiveBuffer()
-        self.servers: list[Host] = []
-        self.lost: list[AmqpDriver] = []
-        self.switch = PortSwitch(amqp=self.accept, http=lambda: pytest.fail("not HTTP"), tls=tls[0] if tls else None)
-        self.address = self.switch.listen("127.0.0.1", 0)
-
-    def accept(self, peer: str) -> AmqpDriver:
-        endpoint = Endpoint(Role.SERVER, EndpointSettings("server", **self.settings), now_ms=monotonic_ms())
-        self.servers.append(Host(endpoint, Role.SERVER))
-        return AmqpDriver(endpoint, self.servers[-1], self.buffer, on_lost=self.lost.append)
-
-    async def close(self) -> None:
-        """The transports' last callbacks run before the loop is closed."""
-        await self.switch.close()
-        await asyncio.sleep(0.01)
-
-    async def connect(self, **settings: Any) -> tuple[Host, Host]:
-        endpoint = Endpoint(
-            Role.CLIENT, EndpointSettings("client", hostname="127.0.0.1", **settings), now_ms=monotonic_ms()
-        )
-        client = Host(endpoint, Role.CLIENT)
-        count = len(self.servers)
-        await asyncio.get_running_loop().create_connection(
-            lambda: AmqpDriver(endpoint, client, ReceiveBuffer()),
-            *self.address,
-            ssl=self.tls[1] if self.tls else None,
-        )
-        await until(lambda: client.has(Opened))
-        return client, self.servers[count]
+from hubweir.drivers.tests.driver_bench import Bench, Host, Run, until
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
@@ -303,84 +210,6 @@ def test_a_peer_that_does_not_take_our_close_is_dropped(run: Run, monkeypatch: p
         assert "paused" in server.steps
         client.driver.abort()
         await client.closed.wait()
-        await bench.close()
-
-    run(scenario())
-
-
-def test_paused_reading_takes_nothing_and_resumed_reading_loses_nothing(run: Run) -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        client, server = await bench.connect()
-        assert client.driver is not None and server.driver is not None
-        server.driver.pause_reading()
-        server.driver.pause_reading()
-        client.endpoint.begin_session()
-        client.driver.wake()
-        await asyncio.sleep(0.05)
-        assert not server.has(SessionBegun)
-        server.driver.resume_reading()
-        server.driver.resume_reading()
-        await until(lambda: client.has(SessionBegun))
-        server.driver.stop_reading()
-        server.driver.resume_reading()
-        client.endpoint.begin_session()
-        client.driver.wake()
-        await asyncio.sleep(0.05)
-        assert len(server.endpoint.sessions) == 1
-        client.driver.abort()
-        server.driver.abort()
-        await server.closed.wait()
-        await bench.close()
-
-    run(scenario())
-
-
-def test_writing_is_paused_for_a_slow_peer_and_goes_on_when_it_reads(run: Run) -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        client, server = await bench.connect()
-        assert client.driver is not None and server.driver is not None and server.driver.transport is not None
-        client.driver.pause_reading()
-        frame = b"\x00\x00\x00\x08\x02\x00\x00\x00"  # empty frames: bytes that a client takes in any number
-        server.driver.transport.write(frame * 1_000_000)
-        assert server.steps == ["paused"] and server.driver.writing_paused
-        client.driver.resume_reading()
-        await until(lambda: server.steps == ["paused", "writable"])
-        assert not server.driver.writing_paused
-        client.driver.abort()
-        await server.closed.wait()
-        await bench.close()
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
-def test_a_peer_that_asks_and_reads_no_answers_is_not_read_either(run: Run, contexts: Any, secure: bool) -> None:
-    async def scenario() -> None:
-        bench = Bench(contexts if secure else None)
-        client, server = await bench.connect()
-        client.endpoint.begin_session()
-        assert client.driver is not None and server.driver is not None
-        client.driver.wake()
-        await until(lambda: client.has(SessionBegun))
-        asking, answering = client.driver.transport, server.driver.transport
-        assert asking is not None and answering is not None
-        for transport in (asking, answering):  # so that little is kept by the kernel
-            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
-        client.driver.pause_reading()
-        ask = frame(Flow(next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9, echo=True))
-        asking.write(ask * (4 * amqp_driver.UNREAD_LIMIT_BYTES // len(ask)))
-        await until(lambda: answering.get_write_buffer_size() > amqp_driver.UNREAD_LIMIT_BYTES)
-        turns = 0
-        while turns != server.turns:  # until the kernel's buffers, which grow, are full too
-            turns = server.turns
-            await asyncio.sleep(0.2)
-        assert answering.get_write_buffer_size() < 2 * amqp_driver.UNREAD_LIMIT_BYTES
-        client.driver.resume_reading()
-        await until(lambda: server.turns > turns)  # the answers were taken: it is read again
-        client.driver.abort()
-        await server.closed.wait()
         await bench.close()
 
     run(scenario())

@@ -20,7 +20,8 @@ from hubweir.kernels.stored_batch import (
     HEADER_SIZE,
     RECORD_HEADER_SIZE,
 )
-from hubweir.messaging_store.record import BatchHeader, Producer, complete_run, headers_of, name_of, producer_of
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.record import BatchHeader, Producer, headers_of, name_of, producer_of
 
 DONE, MALFORMED, KEY_TOO_LONG = AddStatus.DONE, AddStatus.MALFORMED, AddStatus.KEY_TOO_LONG
 

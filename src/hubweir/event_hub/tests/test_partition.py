@@ -10,9 +10,10 @@ from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind, parse_selector
 from hubweir.event_hub.partition import Partition, PartitionProperties
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
+from hubweir.messaging_store.control_batch import CONTROL_EPOCH
 from hubweir.messaging_store.log import Durability, Refused, Run
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.record import CONTROL_EPOCH, begin_batch, headers_of, seal_batch
+from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.testing.simulated_env import START_MS, SimulatedEnv
 
 HOUR_MS = 3_600_000

@@ -11,18 +11,16 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body, replay, restore_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Kept
-from hubweir.messaging_store.log import Run
-from hubweir.messaging_store.record import (
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import (
     CONTROL_EXPIRED_PRODUCERS,
     CONTROL_IDLE_MARK,
     CONTROL_PRODUCER_FENCE,
     FENCED_ID_SIZE,
-    Producer,
-    begin_batch,
-    complete_run,
     pack_control,
-    seal_batch,
 )
+from hubweir.messaging_store.log import Run
+from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 AT_MS = 1_700_000_000_000
 PLAIN = Kept(5, 2, 40, AT_MS)
@@ -187,3 +185,57 @@ def test_the_newest_fence_of_a_producer_says_all_that_those_before_it_said() -> 
     assert differing(newest_of_each) == 0
     assert differing(oldest_of_each) > 50, "the check finds a defect"
     assert differing(lambda said: [entry for entry in said if entry[0] is not None]) > 50
+
+
+def batch(
+    producer_id: int, first: int, count: int, *, index: int, epoch: int = 0, round: int = 0, digest: int = 0
+) -> bytes:
+    """A batch of one producer's, which says all of its numbers."""
+    return events(Producer(producer_id, epoch, first, round, digest), count, index=index)
+
+
+def test_the_log_from_a_snapshot_on_gives_the_same_producers() -> None:
+    gone = expired(8, 99, index=6)
+    pieces = [batch(7, 1, 3, index=0), batch(8, 1, 2, index=3), batch(9, 5, 1, index=5, epoch=2), gone]
+    pieces.append(batch(7, 4, 2, index=6, epoch=1))
+    whole = ProducerSequences()
+    replay(whole, [Run(b"".join(pieces), 0, 8)], 0)
+    assert whole.kept() == [Kept(7, 1, 5, AT_MS), Kept(9, 2, 5, AT_MS)]
+    half = ProducerSequences()
+    replay(half, [Run(b"".join(pieces[:3]), 0, 6)], 0)
+    rest = ProducerSequences()
+    restore_snapshot(rest, encode_snapshot(half))
+    assert rest.kept() == half.kept()
+    replay(rest, [Run(b"".join(pieces), 0, 8)], 6)
+    assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == whole.kept()
+
+
+def test_fences_rounds_and_digests_are_replayed_and_snapshotted() -> None:
+    pieces = [
+        fence(7, 0, 5, index=0), batch(7, 1, 3, index=0, round=5, digest=77), fence(7, 1, 5, index=3),
+        fence(8, 4, 0, index=3), batch(9, 1, 1, index=3), fence(9, 2, 0, index=4), fence(7, 0, 6, index=4),
+        batch(7, 1, 1, index=4, round=6, digest=88),
+    ]  # fmt: skip
+    resuming, eighth, ninth = Kept(7, 1, 3, AT_MS, 5, 77), Kept(8, 4, 0, AT_MS), Kept(9, 2, 1, AT_MS)
+    expected = [
+        [],
+        [Kept(7, 0, 0, AT_MS, 5)],
+        [Kept(7, 0, 3, AT_MS, 5, 77)],
+        [resuming],
+        [resuming, eighth],
+        [resuming, eighth, Kept(9, 0, 1, AT_MS)],
+        [resuming, eighth, ninth],
+        [Kept(7, 0, 0, AT_MS, 6), eighth, ninth],
+        [Kept(7, 0, 1, AT_MS, 6, 88), eighth, ninth],
+    ]
+    starts = [0, 0, 3, 3, 3, 4, 4, 4, 5]
+    for upto, kept in enumerate(expected):
+        half = ProducerSequences()
+        replay(half, [Run(b"".join(pieces[:upto]), 0, 5)], 0)
+        assert half.kept() == kept
+        rest = ProducerSequences()
+        restore_snapshot(rest, encode_snapshot(half))
+        assert rest.kept() == kept
+        # Replay begins with whatever stands at the snapshot's index, be it in the snapshot or not.
+        replay(rest, [Run(b"".join(pieces), 0, 5)], starts[upto])
+        assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == expected[-1]

@@ -1,7 +1,4 @@
-"""What is new, what is a duplicate, who is fenced, who is expired; and that the log and a snapshot say the same.
-
-Long because every row of the two tables is tried here, with and without a round, and what the log makes of it.
-"""
+"""What is new, what is a duplicate, who is fenced and who is expired, with and without a round."""
 
 from __future__ import annotations
 
@@ -15,24 +12,12 @@ from hubweir.errors import (
     PRODUCER_EPOCH_STOLEN,
     RESOURCE_LIMIT,
     Condition,
-    CorruptStore,
     LogOffline,
-    NewerFormat,
     ServiceError,
 )
-from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body, replay, restore_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Kept, Opened, Transfer
-from hubweir.messaging_store.log import Appended, Refused, Run
-from hubweir.messaging_store.record import (
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_PRODUCER_FENCE,
-    Producer,
-    begin_batch,
-    complete_run,
-    pack_control,
-    seal_batch,
-)
+from hubweir.messaging_store.log import Appended, Refused
 
 OnStored = Callable[[Appended | Refused], None]
 OFFLINE = Refused(LogOffline("a sync failed"))
@@ -237,46 +222,6 @@ def test_who_never_stored_anything_leaves_nothing_behind() -> None:
     assert len(table.sequences) == 0
 
 
-def batch(
-    producer_id: int, first: int, events: int, *, index: int, epoch: int = 0, round: int = 0, digest: int = 0
-) -> bytes:
-    run = bytearray()
-    start = begin_batch(run, producer=Producer(producer_id, epoch, first, round, digest))
-    run += (b"\0\0\0\x20" + bytes(28)) * events
-    seal_batch(run, start, count=events)
-    return completed(run, index)
-
-
-def completed(run: bytearray, index: int) -> bytes:
-    complete_run(
-        run, nonce=1, first_index=index, first_offset=0, enqueued_time_ms=9, durable_upto=0, writer_epoch=1
-    )  # fmt: skip
-    return bytes(run)
-
-
-def test_the_log_from_a_snapshot_on_gives_the_same_producers() -> None:
-    expired = completed(pack_control(CONTROL_EXPIRED_PRODUCERS, expired_body([8, 99])), 6)
-    pieces = [batch(7, 1, 3, index=0), batch(8, 1, 2, index=3), batch(9, 5, 1, index=5, epoch=2), expired]
-    pieces.append(batch(7, 4, 2, index=6, epoch=1))
-    whole = ProducerSequences()
-    replay(whole, [Run(b"".join(pieces), 0, 8)], 0)
-    assert whole.kept() == [Kept(7, 1, 5, 9), Kept(9, 2, 5, 9)]
-    half = ProducerSequences()
-    replay(half, [Run(b"".join(pieces[:3]), 0, 6)], 0)
-    rest = ProducerSequences()
-    restore_snapshot(rest, encode_snapshot(half))
-    assert rest.kept() == half.kept()
-    replay(rest, [Run(b"".join(pieces), 0, 8)], 6)
-    assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == whole.kept()
-
-
-def test_a_snapshot_of_another_version_or_length_is_refused() -> None:
-    with pytest.raises(NewerFormat):
-        restore_snapshot(ProducerSequences(), b"\x03")
-    with pytest.raises(CorruptStore):
-        restore_snapshot(ProducerSequences(), b"\x01abc")
-
-
 # -- fences and rounds
 
 
@@ -383,47 +328,3 @@ def test_producers_with_rounds_live_longer_and_do_not_make_room_for_others() -> 
     with pytest.raises(ServiceError) as caught:
         table.open(9)
     assert caught.value.condition is RESOURCE_LIMIT and table.written == []
-
-
-def fence(producer_id: int, epoch: int, round: int, *, index: int) -> bytes:
-    return completed(pack_control(CONTROL_PRODUCER_FENCE, fence_body(producer_id, epoch, round)), index)
-
-
-def test_fences_rounds_and_digests_are_replayed_and_snapshotted() -> None:
-    pieces = [
-        fence(7, 0, 5, index=0), batch(7, 1, 3, index=0, round=5, digest=77), fence(7, 1, 5, index=3),
-        fence(8, 4, 0, index=3), batch(9, 1, 1, index=3), fence(9, 2, 0, index=4), fence(7, 0, 6, index=4),
-        batch(7, 1, 1, index=4, round=6, digest=88),
-    ]  # fmt: skip
-    expected = [
-        [], [Kept(7, 0, 0, 9, 5)], [Kept(7, 0, 3, 9, 5, 77)], [Kept(7, 1, 3, 9, 5, 77)],
-        [Kept(7, 1, 3, 9, 5, 77), Kept(8, 4, 0, 9)], [Kept(7, 1, 3, 9, 5, 77), Kept(8, 4, 0, 9), Kept(9, 0, 1, 9)],
-        [Kept(7, 1, 3, 9, 5, 77), Kept(8, 4, 0, 9), Kept(9, 2, 1, 9)],
-        [Kept(7, 0, 0, 9, 6), Kept(8, 4, 0, 9), Kept(9, 2, 1, 9)],
-        [Kept(7, 0, 1, 9, 6, 88), Kept(8, 4, 0, 9), Kept(9, 2, 1, 9)],
-    ]  # fmt: skip
-    starts = [0, 0, 3, 3, 3, 4, 4, 4, 5]
-    for upto, kept in enumerate(expected):
-        half = ProducerSequences()
-        replay(half, [Run(b"".join(pieces[:upto]), 0, 5)], 0)
-        assert half.kept() == kept
-        rest = ProducerSequences()
-        restore_snapshot(rest, encode_snapshot(half))
-        assert rest.kept() == kept
-        # Replay begins with whatever stands at the snapshot's index, be it in the snapshot or not.
-        replay(rest, [Run(b"".join(pieces), 0, 5)], starts[upto])
-        assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == expected[-1]
-
-
-def test_a_snapshot_without_rounds_is_one_that_older_versions_read() -> None:
-    sequences = ProducerSequences()
-    sequences.restore(Kept(7, 1, 4, 9))
-    assert encode_snapshot(sequences)[0] == 1
-    sequences.restore(Kept(8, 1, 4, 9, 3, 2**63 - 1))
-    assert encode_snapshot(sequences)[0] == 2
-
-
-def test_a_fence_of_another_length_is_damage() -> None:
-    torn = completed(pack_control(CONTROL_PRODUCER_FENCE, b"short"), 0)
-    with pytest.raises(CorruptStore):
-        replay(ProducerSequences(), [Run(torn, 0, 0)], 0)

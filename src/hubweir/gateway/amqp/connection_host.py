@@ -103,7 +103,7 @@ class ConnectionHost:
 
     def on_writing_paused(self) -> None:
         self.writing_paused = True
-        self.share.paused()
+        self.share.paused(0 if self._driver is None else self._driver.unwritten_bytes)
 
     def on_writable(self) -> None:
         self.writing_paused = False

@@ -48,7 +48,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.event_hub.open_run import AddStatus, OpenRun
-from hubweir.event_hub.producer_state import DIGEST_MAX, ROUND_MAX
+from hubweir.event_hub.producer_state import DIGEST_MAX, NUMBER_MAX, ROUND_MAX
 from hubweir.gateway.amqp.node import NodeHost, attach_properties
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
 from hubweir.gateway.append_queue import Claim
@@ -179,8 +179,11 @@ class NumberedPublisherNode(PublisherNode):
                 f"{self._producer_id} with epoch {self._epoch}."
             )
             raise ServiceError(ARGUMENT_ERROR, text)
-        if found[2] is None or found[2] < 0:
-            text = f"A transfer on this link has to carry its first event's number as {PRODUCER_SEQUENCE_NUMBER}."
+        if found[2] is None or not 0 <= found[2] <= NUMBER_MAX:
+            text = (
+                f"A transfer on this link has to carry its first event's number as {PRODUCER_SEQUENCE_NUMBER}, 0 to "
+                f"{NUMBER_MAX}; this one has {found[2]}."
+            )
             raise ServiceError(ARGUMENT_ERROR, text)
         if self._round is None:
             return found[2], 0

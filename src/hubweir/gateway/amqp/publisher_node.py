@@ -31,7 +31,7 @@ from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, stretches
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, Stretch, merge_ranges, ranges_of, stretches
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.append_queue import Claim, PartitionQueue
 from hubweir.gateway.directory import Place
@@ -195,13 +195,14 @@ class PublisherNode(Node):
         while first < last:
             added = queue.add(data, rows, first, last, publisher=self._publisher)
             if added.row > first:
-                for part in stretches(rows, first, added.row):
-                    first_id, last_id = part.ids.first_id, part.ids.last_id
-                    size, ids = part.size_bytes, part.scattered
-                    queue.claim(Claim(self, first_id, last_id, part.deliveries, size, part.settled, ids))
+                queue.claim(*(self._claim_of(part) for part in stretches(rows, first, added.row)))
             if added.row < last:
                 self._reject_row(rows, added.row, refusal_of(added.status, self._hub))
             first = added.row + 1
+
+    def _claim_of(self, part: Stretch) -> Claim:
+        first_id, last_id = part.ids.first_id, part.ids.last_id
+        return Claim(self, first_id, last_id, part.deliveries, part.size_bytes, part.settled, part.scattered)
 
     def _send_by_partition(self, event: DeliveriesReceived, router: HubRouter) -> None:
         """Each delivery of a hub link to its partition, in order; those without a legal key are rejected here."""

@@ -5,7 +5,8 @@ a connection share one bound a turn. Who wants to send more waits in a line: it 
 transport takes bytes; whoever was stopped goes to the end of the line, so that none is passed over.
 
 Every turn costs the same effort however much it sends, so the bound is far above its least while the process can bear
-it: what turns hold beyond the least, until the socket has taken it, comes out of one pool.
+it: what turns hold beyond the least, until the socket has taken it, comes out of one pool. Peers that read nothing keep
+what they hold of it, some seventeen of them all: then everybody has the least, which costs effort, and no one's turn.
 
 A run that was read but not sent lies in memory too, for as long as the peer grants no credit, shuts its window or
 reads nothing. Held runs are looked at twice a second, and one that nothing was sent from since is dropped; while the
@@ -88,9 +89,9 @@ class TurnShare:
             self._count(self._beyond_bytes)
         self._go_on_later()
 
-    def paused(self) -> None:
-        """The transport is full."""
-        self._count(self._beyond_bytes)
+    def paused(self, held_bytes: int) -> None:
+        """The transport is full, and holds so much until the socket takes it."""
+        self._count(max(0, held_bytes - self._connection.settings.turn_bytes))
 
     def writable(self) -> None:
         """The transport takes bytes again."""

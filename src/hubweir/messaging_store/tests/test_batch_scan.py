@@ -9,7 +9,8 @@ from hubweir.kernels import crc32c
 from hubweir.kernels.stored_batch import AT_HEADER_CRC, AT_VERSION, CRC_SEED
 from hubweir.messaging_store import batch_scan
 from hubweir.messaging_store.batch_scan import Damage, Piece, Place, scan
-from hubweir.messaging_store.record import complete_run, pack_skipped
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import pack_skipped
 from hubweir.testing.memory_files import MemoryFiles
 
 NONCE = 99

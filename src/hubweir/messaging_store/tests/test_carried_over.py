@@ -5,13 +5,9 @@ from typing import Any
 import pytest
 
 from hubweir.messaging_store.carried_over import carried_over, superseded_whole
+from hubweir.messaging_store.control_batch import CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE, control_of
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import (
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_PRODUCER_FENCE,
-    control_of,
-    headers_of,
-)
+from hubweir.messaging_store.record import headers_of
 from hubweir.testing.memory_files import Fault
 
 FENCE = (CONTROL_PRODUCER_FENCE, b"fence")

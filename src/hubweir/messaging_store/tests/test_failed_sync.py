@@ -141,7 +141,7 @@ def test_a_log_that_closes_while_it_is_tried_ends(bench) -> None:
 def test_an_offline_log_whose_store_has_a_newer_writer_is_fenced(bench) -> None:
     go_offline(bench)
     bench.env.files.heal()
-    bench.store._highest_epoch = -5
+    bench.store.epochs._highest = -5
     bench.env.run_for(2000)
     with pytest.raises(LogFenced):
         bench.append(b"no")

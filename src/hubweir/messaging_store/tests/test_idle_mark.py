@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from hubweir.kernels.stored_batch import KIND_CONTROL
-from hubweir.messaging_store.record import CLOSED, CONTROL_IDLE_MARK, IDLE, control_of, headers_of
+from hubweir.messaging_store.control_batch import CLOSED, CONTROL_IDLE_MARK, IDLE, control_of
+from hubweir.messaging_store.record import headers_of
 
 
 def marks(bench) -> list[bytes]:

@@ -18,14 +18,6 @@ def test_a_store_has_one_owner(bench) -> None:
     MessagingStore.open(bench.env, "store-0")
 
 
-def test_every_open_has_a_higher_epoch_whatever_the_crash(bench) -> None:
-    epochs = [bench.store.writer_epoch]
-    for power_cut in (False, True, True):
-        bench.reopen(power_cut=power_cut)
-        epochs.append(bench.store.writer_epoch)
-    assert epochs == [1, 2, 3, 4]
-
-
 def test_a_newer_format_is_refused_and_left_alone(bench) -> None:
     bench.env.files.set_bytes("store-0/FORMAT", b"hubweir store 2\n")
     bench.env.crash()
@@ -42,16 +34,6 @@ def test_a_damaged_format_is_corruption(bench, text: bytes) -> None:
     bench.env.files.set_bytes("store-0/FORMAT", text)
     with pytest.raises(CorruptStore):
         bench.reopen()
-
-
-def test_a_damaged_epoch_file_never_gives_an_epoch_twice(bench) -> None:
-    bench.append(b"a")
-    bench.reopen()
-    bench.append(b"b")
-    bench.env.files.set_bytes("store-0/EPOCH", b"junk")
-    bench.reopen()
-    assert bench.store.writer_epoch == 3 and "EPOCH" in bench.store.alarms[0]
-    assert bench.everything() == {0: b"a", 1: b"b"}
 
 
 def test_logs_are_created_listed_and_deleted(bench) -> None:
@@ -93,14 +75,6 @@ def test_an_open_that_fails_gives_the_lock_back() -> None:
         MessagingStore.open(env, "store-0")
     env.files.heal()
     assert MessagingStore.open(env, "store-0").writer_epoch >= 1
-
-
-def test_two_failing_logs_take_two_epochs_one_after_the_other(bench) -> None:
-    taken: list[int] = []
-    for _ in range(3):
-        bench.store.take_epoch(lambda result: taken.append(result.value()))
-    bench.env.run()
-    assert taken == [2, 3, 4] == [2, 3, bench.store.writer_epoch]
 
 
 def test_a_store_keeps_its_folder_until_a_log_that_was_closing_is_closed(bench) -> None:

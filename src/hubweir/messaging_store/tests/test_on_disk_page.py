@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from hubweir.kernels import stored_batch
-from hubweir.messaging_store import layout, record, segment
+from hubweir.messaging_store import control_batch, layout, segment
 from hubweir.messaging_store.log_state import MIB, LogSettings
 from hubweir.messaging_store.open_log import SKIPPED_NUMBERS
 from hubweir.messaging_store.reserve import RESERVE_BYTES
@@ -17,7 +17,7 @@ from hubweir.messaging_store.segment_log import RESUME_BYTES
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "on_disk.md").read_text()
 
 
-@pytest.mark.parametrize("module", [stored_batch, segment, record])
+@pytest.mark.parametrize("module", [stored_batch, segment, control_batch])
 def test_every_row_of_a_format_is_on_the_page(module: ModuleType) -> None:
     rows = [line for line in (module.__doc__ or "").splitlines() if line.startswith("|")]
     assert len(rows) > 4

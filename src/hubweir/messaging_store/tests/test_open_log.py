@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from hubweir.errors import DiskFull, LogOffline
+from hubweir.messaging_store.control_batch import CONTROL_EPOCH, CONTROL_SKIPPED, control_of
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.open_log import SKIPPED_NUMBERS
-from hubweir.messaging_store.record import CONTROL_EPOCH, CONTROL_SKIPPED, control_of, headers_of
+from hubweir.messaging_store.record import headers_of
 from hubweir.testing.memory_files import Fault
 
 

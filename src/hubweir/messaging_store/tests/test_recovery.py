@@ -108,23 +108,6 @@ def test_unfinished_files_are_removed(bench) -> None:
     assert not any(path.endswith(".new") for path in bench.env.files.paths())
 
 
-def test_a_damaged_header_of_the_newest_segment_is_rebuilt_with_an_alarm(bench) -> None:
-    bench.append(b"a")
-    bench.env.run_for(2000)
-    newest(bench)[30] ^= 1
-    bench.reopen()
-    assert bench.everything() == {0: b"a"} and "header" in bench.store.alarms[0]
-
-
-def test_when_nothing_can_be_proved_the_log_does_not_open(bench) -> None:
-    bench.append(b"a")
-    bench.append(b"b")
-    data = newest(bench)
-    data[:300] = bytes(300)
-    with pytest.raises(CorruptStore):
-        bench.reopen()
-
-
 def test_the_scan_starts_at_the_last_saved_entry(make_bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make_bench(settings=LogSettings())
     for number in range(40):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.retention import Held, expired_count, remove_segments, trim_limit
+from hubweir.messaging_store.retention import Held, expired_count, remove_segments
 from hubweir.messaging_store.segment import SegmentHeader, create
 from hubweir.messaging_store.segment_files import Segment
 from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
@@ -35,7 +35,6 @@ def test_the_newest_one_is_followed_by_an_empty_one_when_it_is_old() -> None:
 def test_snapshots_hold_back_what_they_do_not_cover() -> None:
     known = segments(-1, 100, 200, 300)
     assert expired_count(known, 400, oldest_kept_ms=900, trim_limit=20) == (2, False)
-    assert trim_limit([]) is None and trim_limit([30]) == 0 and trim_limit([30, 20]) == 20
 
 
 def test_a_reader_that_is_behind_holds_back_what_it_has_not_read_for_a_time() -> None:
@@ -83,3 +82,45 @@ def test_removal_may_be_repeated() -> None:
     remove_segments(files, "", ["gone.log"], known[:1])
     remove_segments(files, "", ["gone.log"], known[:1])
     assert files.paths() == []
+
+
+def test_old_segments_expire_and_the_numbers_stay(bench) -> None:
+    for number in range(40):
+        bench.append(b"%d" % number * 100)
+    bounds = bench.log.bounds
+    bench.env.run_for(10_000)
+    bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=5000)
+    bench.env.run_for(200)
+    assert bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=5000) == 40
+    bench.env.run_for(200)
+    assert len(bench.segments()) == 1
+    bench.reopen(close=True, power_cut=True)
+    after = bench.log.bounds
+    assert (after.first_index, after.next_index, after.last_offset) == (40, 40, bounds.last_offset)
+    assert (after.next_offset, after.last_time_ms) == (bounds.next_offset, bounds.last_time_ms)
+    assert bench.append(b"next").first_index == 40
+
+
+def test_a_closed_log_lets_nothing_go(bench) -> None:
+    for number in range(40):
+        bench.append(b"%d" % number * 100)
+    kept = bench.segments()
+    bench.log.close(lambda: None)
+    bench.env.run_for(200)
+    assert bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1) == 0
+    bench.env.run_for(200)
+    assert len(kept) > 1 and bench.segments() == kept
+
+
+def test_what_could_not_be_removed_goes_the_next_time(bench) -> None:
+    for number in range(40):
+        bench.append(b"%d" % number * 100)
+    bench.env.run_for(2_000)
+    bench.env.files.plan(1, Fault.EIO, forever=True)
+    first = bench.log.expire(now_ms=bench.env.now_ms() + 100, retention_ms=3000)
+    bench.env.run_for(200)
+    before = bench.segments()
+    bench.env.files.heal()
+    assert bench.log.expire(now_ms=bench.env.now_ms() + 100, retention_ms=10_000_000) == first > 0
+    bench.env.run_for(200)
+    assert len(bench.segments()) < len(before)

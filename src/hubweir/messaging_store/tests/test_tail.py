@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.messaging_store.record import complete_run
+from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.tail import Tail, TailRun
 
 

@@ -45,7 +45,7 @@ def test_a_new_segment_closes_the_old_one_first(bench, active) -> None:
 
 
 def test_a_new_segment_needs_the_store_to_be_ours(bench, active) -> None:
-    bench.store._highest_epoch = 0
+    bench.store.epochs._highest = 0
     header = bench.log._state.new_header(bench.log._state.visible, 0)
     with pytest.raises(LogFenced):
         write_round(bench.log._state, active, header, [], 0, 0)

@@ -70,9 +70,9 @@ def test_what_is_out_of_range_is_refused_with_the_hub_and_the_range(wrong: dict[
 
 def test_names_that_a_folder_does_not_take_are_refused_for_the_local_one_only() -> None:
     local = CaptureDescription(enabled=True)
-    assert check_capture("h" * 246, local) is local
-    with pytest.raises(ServiceError, match="247 characters"):
-        check_capture("h" * 247, local)
+    assert check_capture("h" * 244, local) is local
+    with pytest.raises(ServiceError, match="245 characters"):
+        check_capture("h" * 245, local)
     assert check_capture("h/" * 120 + "h", local) is local
     joined = replace(local, archive_name_format=ARCHIVE_NAME_FORMAT.replace("/", "-"))
     with pytest.raises(ServiceError, match="put slashes"):

@@ -13,13 +13,9 @@ from hubweir.namespace.changes import Changes
 from hubweir.namespace.descriptions import (
     PARTITIONS_MAX,
     REVOKED_PUBLISHERS_MAX,
-    RULES_PER_LEVEL_MAX,
-    AuthorizationRuleDescription,
     EventHubDescription,
 )
 from hubweir.namespace.names import DEFAULT_GROUP
-from hubweir.namespace.rights import Rights
-from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import DEVELOPMENT, PROFILES, Profile
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -44,10 +40,6 @@ class World:
         with pytest.raises(ServiceError) as refused:
             change()
         return refused.value.condition
-
-
-def rule(name: str) -> AuthorizationRuleDescription:
-    return AuthorizationRuleDescription(name, Rights.SEND, Secret("a key"), Secret("another"))
 
 
 def test_partitions_of_hubs_go_round_the_stores_and_begin_where_the_last_hub_did_not() -> None:
@@ -123,19 +115,6 @@ def test_a_publisher_is_revoked_once_in_any_case_and_up_to_the_limit() -> None:
     world.done(world.judge.restore_publisher("orders", "device"))
     world.done(world.judge.revoke_publisher("orders", "one-more"))
     assert world.refusal(lambda: world.judge.restore_publisher("orders", "device")) is NOT_FOUND
-
-
-@pytest.mark.parametrize("hub", [None, "orders"])
-def test_a_rule_takes_the_place_of_its_name_and_a_level_has_so_many(hub: str | None) -> None:
-    world = World()
-    world.make("orders")
-    for number in range(RULES_PER_LEVEL_MAX):
-        world.done(world.judge.set_rule(hub, rule(f"r{number}")))
-    assert len(world.judge.set_rule(hub, rule("R0")).rules) == RULES_PER_LEVEL_MAX
-    assert world.refusal(lambda: world.judge.set_rule(hub, rule("one-more"))) is RESOURCE_LIMIT
-    world.done(world.judge.remove_rule(hub, "R3"))
-    world.done(world.judge.set_rule(hub, rule("one-more")))
-    assert world.refusal(lambda: world.judge.remove_rule(hub, "r3")) is NOT_FOUND
 
 
 def test_the_number_of_partitions_never_changes_and_naming_it_again_is_no_change() -> None:

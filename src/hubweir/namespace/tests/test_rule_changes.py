@@ -15,7 +15,7 @@ from hubweir.errors import (
     Condition,
     ServiceError,
 )
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
+from hubweir.namespace.descriptions import RULES_PER_LEVEL_MAX, AuthorizationRuleDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_changes import RuleKey
 from hubweir.namespace.secret import Secret
@@ -78,3 +78,45 @@ def test_the_thirteenth_rule_of_a_level_is_refused(process: Any, namespace: Any,
     process.ask(lambda done: namespace.change_rule(hub, "r3", Rights.ALL, done))
     names = [known.name for known in namespace.rules_at(() if hub is None else (hub,))[0]]
     assert names == [f"r{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize("hub", LEVELS)
+def test_a_rule_that_is_set_takes_the_place_of_its_name_and_a_level_has_so_many(
+    process: Any, namespace: Any, hub: str
+) -> None:
+    for number in range(RULES_PER_LEVEL_MAX):
+        process.ask(lambda done, number=number: namespace.set_rule(hub, rule(f"r{number}"), done))
+    process.ask(lambda done: namespace.set_rule(hub, rule("R0", Rights.LISTEN), done))
+    assert seen(namespace.rule(hub, "r0"))[:2] == ("R0", Rights.LISTEN)
+    refused(process, lambda done: namespace.set_rule(hub, rule("one-more"), done), RESOURCE_LIMIT)
+    process.ask(lambda done: namespace.remove_rule(hub, "R3", done))
+    process.ask(lambda done: namespace.set_rule(hub, rule("one-more"), done))
+    refused(process, lambda done: namespace.remove_rule(hub, "r3", done), NOT_FOUND)
+
+
+CHANGES: list[Callable[[Any, Any], None]] = [
+    lambda namespace, done: namespace.set_rule("Hub", rule("r"), done),
+    lambda namespace, done: namespace.set_hub_rules("Hub", (), done),
+    lambda namespace, done: namespace.remove_rule("Hub", "r", done),
+    lambda namespace, done: namespace.create_rule("Hub", rule("other"), done),
+    lambda namespace, done: namespace.change_rule("Hub", "r", Rights.LISTEN, done),
+    lambda namespace, done: namespace.renew_key("Hub", "r", RuleKey.PRIMARY, Secret("new"), done),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_rules_of_a_hub_that_is_being_deleted_are_not_found(
+    process: Any, namespace: Any, change: Callable[[Any, Any], None]
+) -> None:
+    process.ask(lambda done: namespace.create_rule("Hub", rule("r"), done))
+    process.ask(lambda done: namespace.begin_delete_hub("Hub", done))
+    refused(process, lambda done: change(namespace, done), NOT_FOUND)
+
+
+def test_a_rule_that_was_changed_is_answered_though_its_hub_is_deleted_next(process: Any, namespace: Any) -> None:
+    process.ask(lambda done: namespace.create_rule("Hub", rule("r"), done))
+    answers: list[object] = []
+    namespace.change_rule("Hub", "r", Rights.LISTEN, answers.append)
+    process.ask(lambda done: namespace.begin_delete_hub("Hub", done))
+    (changed,) = answers
+    assert isinstance(changed, AuthorizationRuleDescription) and changed.rights == Rights.LISTEN

@@ -13,6 +13,7 @@ from hubweir.spark.captured_places import LocalPlace
 from hubweir.spark.errors import IllegalCapture
 
 SYNC = bytes(range(16))
+TIME = b"1/31/2026 12:00:00 PM"
 
 
 def write(folder: Path, partition: str, minute: int, numbers: list[list[int]]) -> Path:
@@ -21,7 +22,7 @@ def write(folder: Path, partition: str, minute: int, numbers: list[list[int]]) -
     path.parent.mkdir(parents=True, exist_ok=True)
     data = header(SYNC)
     for block in numbers:
-        records = b"".join(long(number) + long(1) + b"9" + b"\0" * 4 for number in block)
+        records = b"".join(long(number) + long(1) + b"9" + long(len(TIME)) + TIME + b"\0" * 3 for number in block)
         data += long(len(block)) + long(len(records)) + records + SYNC
     path.write_bytes(data)
     return path
@@ -46,11 +47,26 @@ def test_a_file_with_a_gap_between_blocks_ends_behind_its_last_event(tmp_path: P
     assert history(tmp_path) == {"0": [(0, 23)]}
 
 
+def test_a_gap_in_the_last_block_hides_no_event_behind_it(tmp_path: Path) -> None:
+    """Or the event would be looked for in the hub, which may not have it any more."""
+    write(tmp_path, "0", 5, [[0, 1], [2, 4, 9]])
+    write(tmp_path, "0", 6, [[12, 13]])
+    write(tmp_path, "0", 7, [[14, 17]])
+    assert history(tmp_path) == {"0": [(0, 10), (12, 14), (14, 18)]}
+
+
+def test_a_file_that_begins_inside_the_gap_of_another_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, "0", 5, [[2, 4, 9]])
+    write(tmp_path, "0", 6, [[7, 8]])
+    with pytest.raises(IllegalCapture, match="both have event 7"):
+        history(tmp_path)
+
+
 def test_a_large_file_comes_in_pieces_of_whole_blocks(tmp_path: Path) -> None:
     path = write(tmp_path, "0", 5, [list(range(10 * at, 10 * at + 10)) for at in range(30)])
     whole, start = path.read_bytes(), len(header(SYNC))
     place, file = LocalPlace(str(path.parent)), HistoryFile(path.name, path.stat().st_size, "0", 0, 300)
-    for size in (150, 200, 1_000, 10**6):
+    for size in (400, 700, 1_000, 10**6):
         pieces = list(whole_blocks(place, file, start, size))
         assert b"".join(pieces) == whole[start:] and all(piece.endswith(SYNC) for piece in pieces)
         assert len(pieces) > 1 or size == 10**6

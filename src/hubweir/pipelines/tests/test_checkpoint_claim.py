@@ -29,6 +29,15 @@ def test_a_second_run_is_refused_while_the_first_goes_on_and_let_in_afterwards(t
         pass
 
 
+def test_a_second_run_by_another_way_to_the_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "c")
+    monkeypatch.chdir(tmp_path / "c")
+    for way in (tmp_path / "link", Path(".")):
+        with claimed(tmp_path / "c", MINE), pytest.raises(CheckpointInUse), claimed(way, MINE):
+            pass
+
+
 def test_a_run_that_was_killed_holds_nothing(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from hubweir.pipelines.checkpoint_claim import Claim, claimed\n"
@@ -86,4 +95,14 @@ def test_a_claim_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for text in ("", "[]", '{"pipeline": "to-lake"}', "{"):
         note.write_text(text)
         with pytest.raises(IllegalDescription, match="does not say whose checkpoint"), claimed(tmp_path / "c", MINE):
+            pass
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "hubweir").write_text("")
+    for checkpoint in (tmp_path / "file" / "c", tmp_path / "file", tmp_path / "whole"):
+        text = f"checkpoint {checkpoint} cannot be used: .*; give this pipeline a folder that it may write"
+        with pytest.raises(IllegalDescription, match=text), claimed(checkpoint, MINE):
             pass

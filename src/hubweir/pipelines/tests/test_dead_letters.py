@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("pyspark")
 
 from hubweir.kernels.contract import PROPERTIES_LIMIT
-from hubweir.namespace.descriptions import MESSAGE_SIZE_LIMIT_BYTES
 from hubweir.pipelines import dead_letters
 from hubweir.pipelines.dead_letters import path, write
 
@@ -23,7 +22,7 @@ def test_what_is_not_cut_or_left_out_leaves_room_for_what_a_dead_letter_is_given
     names = ("hub", "partition", "sequence-number", "reason", "body-size", "properties-size")
     most = sum(len(f"dead-letter-{name}") + dead_letters._PROPERTY_BYTES for name in names)
     most += 256 + 4 * dead_letters.REASON_CHARACTERS + 4 * 20 + 100
-    assert most < PROPERTIES_LIMIT - dead_letters._OWN_BYTES < MESSAGE_SIZE_LIMIT_BYTES - dead_letters._EVENT_BYTES
+    assert most < PROPERTIES_LIMIT - dead_letters._OWN_BYTES < dead_letters._ROOM_BYTES
 
 
 class Rows:

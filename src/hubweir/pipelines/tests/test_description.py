@@ -23,6 +23,15 @@ def test_defaults_are_filled_in() -> None:
     assert found.source == {"eventHub": "orders", "connectionString": TEXT, "maxEventsPerTrigger": "2000000"}
 
 
+def test_the_command_lines_authority_belongs_to_its_connection_string() -> None:
+    found = describe(LAKE, "a", connection_string=TEXT, ca_file="/ca.pem")
+    assert found.source["caFile"] == "/ca.pem"
+    own = {"eventHub": "orders", "connectionString": TEXT}
+    assert "caFile" not in describe({**LAKE, "source": own}, "a", connection_string=TEXT, ca_file="/ca.pem").source
+    own = {"eventHub": "orders", "eventhubs.caFile": "/own.pem"}
+    assert "caFile" not in describe({**LAKE, "source": own}, "a", connection_string=TEXT, ca_file="/ca.pem").source
+
+
 def test_secrets_are_not_shown() -> None:
     assert "secret" not in repr(describe(LAKE, "a.toml", connection_string=TEXT))
 

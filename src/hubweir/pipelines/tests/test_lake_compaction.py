@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hubweir.pipelines.folder_exchange import exchange
-from hubweir.pipelines.lake_compaction import compact, file_name, recover
+from hubweir.pipelines.lake_compaction import compact, file_name, recover, remove_left
 
 HOUR_ENDS_MS = 1_769_846_400_000  # 2026-01-31T08:00:00Z
-QUERY = "0f8fad5b-d9cb-469f-a165-70867728950e"
+QUERY, ANOTHER = "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 
 
 def table_of(folder: Path, batches: int) -> Path:
@@ -34,21 +34,21 @@ def numbers(folder: Path) -> list[int]:
 
 def test_files_of_batches_that_are_over_become_one_and_later_ones_stay(tmp_path: Path) -> None:
     hour = table_of(tmp_path, 4)
-    assert compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
     first = set(os.listdir(hour))
     assert len(first) == 2 and file_name(QUERY, 3, 0) in first
     assert numbers(tmp_path) == list(range(40))
-    assert compact(tmp_path, before_batch=4, now_ms=HOUR_ENDS_MS, after_ms=0) == 2
+    assert compact(tmp_path, query=QUERY, before_batch=4, now_ms=HOUR_ENDS_MS, after_ms=0) == 2
     # None of the names that a reader may know: it would find other rows behind one.
     assert len(os.listdir(hour)) == 1 and not first & set(os.listdir(hour)) and numbers(tmp_path) == list(range(40))
-    assert compact(tmp_path, before_batch=9, now_ms=HOUR_ENDS_MS, after_ms=0) == 0
+    assert compact(tmp_path, query=QUERY, before_batch=9, now_ms=HOUR_ENDS_MS, after_ms=0) == 0
 
 
 def test_an_hour_that_is_not_over_long_enough_stays(tmp_path: Path) -> None:
     hour = table_of(tmp_path, 3)
-    assert compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS + 59_999, after_ms=60_000) == 0
+    assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS + 59_999, after_ms=60_000) == 0
     assert len(list(hour.iterdir())) == 3
-    assert compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS + 60_000, after_ms=60_000) == 3
+    assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS + 60_000, after_ms=60_000) == 3
 
 
 class Killed(BaseException):
@@ -83,11 +83,11 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(
             patched.setattr(Path, "rename", step(Path.rename))
         patched.setattr("hubweir.pipelines.lake_compaction.shutil.rmtree", step(lambda path: None))
         with pytest.raises(Killed):
-            compact(tmp_path, before_batch=2, now_ms=HOUR_ENDS_MS, after_ms=0)
+            compact(tmp_path, query=QUERY, before_batch=2, now_ms=HOUR_ENDS_MS, after_ms=0)
     recover(tmp_path)
     assert numbers(tmp_path) == list(range(30))
     assert not list(tmp_path.glob("date=*/.hour*"))
-    compact(tmp_path, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0)
+    compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0)
     assert numbers(tmp_path) == list(range(30)) and len(list(tmp_path.glob("date=*/hour=*/*"))) == 1
 
 
@@ -108,7 +108,52 @@ def test_files_that_were_written_into_a_half_swapped_hour_stay(tmp_path: Path) -
 def test_files_with_other_columns_stay_as_they_are(tmp_path: Path) -> None:
     hour = table_of(tmp_path, 3)
     pq.write_table(pa.table({"n": [30], "more": ["x"]}), hour / file_name(QUERY, 3, 0))
-    assert compact(tmp_path, before_batch=9, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    assert compact(tmp_path, query=QUERY, before_batch=9, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
     assert sorted(len(pq.read_schema(path)) for path in hour.iterdir()) == [1, 2] and numbers(tmp_path) == list(
         range(31)
     )
+
+
+def test_files_of_another_query_stay_whatever_their_batch(tmp_path: Path) -> None:
+    """Its checkpoint says that the batch is not over: it is repeated, and its rows would be there twice."""
+    hour = table_of(tmp_path, 3)
+    unfinished = hour / file_name(ANOTHER, 1, 0)
+    pq.write_table(pa.table({"n": [30, 31]}), unfinished)
+    assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    assert unfinished.exists()
+    pq.write_table(pa.table({"n": [30, 31, 32]}), unfinished)  # the batch again
+    assert numbers(tmp_path) == list(range(33))
+    assert compact(tmp_path, query=ANOTHER, before_batch=2, now_ms=HOUR_ENDS_MS, after_ms=0) == 2
+    assert numbers(tmp_path) == list(range(33)) and len(list(hour.iterdir())) == 1
+
+
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_a_file_that_another_query_writes_while_files_are_joined_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool
+) -> None:
+    hour = table_of(tmp_path, 3)
+
+    def late(first: Path, second: Path) -> bool:
+        pq.write_table(pa.table({"n": [30, 31]}), hour / file_name(ANOTHER, 0, 0))
+        return exchange(first, second) if in_one_step else False
+
+    monkeypatch.setattr("hubweir.pipelines.lake_compaction.exchange", late)
+    assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    assert numbers(tmp_path) == list(range(32))
+
+
+def test_an_hour_of_one_file_is_not_read_again_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table_of(tmp_path, 3)
+    assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
+    monkeypatch.setattr(pq, "read_schema", None)
+    assert compact(tmp_path, query=QUERY, before_batch=4, now_ms=HOUR_ENDS_MS, after_ms=0) == 0
+
+
+def test_what_an_attempt_with_other_tasks_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    hour = table_of(tmp_path, 2)
+    names = [file_name(QUERY, 2, task) for task in range(3)]
+    for name in (*names, file_name(ANOTHER, 2, 2), file_name(QUERY, 12, 2)):
+        pq.write_table(pa.table({"n": [20]}), hour / name)
+    before = set(os.listdir(hour))
+    remove_left(tmp_path, QUERY, 2, {f"date=2026-01-31/hour=07/{name}" for name in names[:2]})
+    assert before - set(os.listdir(hour)) == {names[2]}

@@ -19,6 +19,7 @@ from hubweir.spark.errors import IllegalCapture
 
 TEXT = "Endpoint=sb://localhost;SharedAccessKeyName=r;SharedAccessKey=k;UseDevelopmentEmulator=true"
 SYNC = bytes(16)
+TIME = b"1/31/2026 12:00:00 PM"
 
 
 def job(folder: Path, **sink: str) -> Job:
@@ -35,7 +36,7 @@ def job(folder: Path, **sink: str) -> Job:
 def film(folder: Path, minute: int, numbers: list[int]) -> None:
     path = folder / f"captured/ns/o/0/2026/01/31/12/{minute:02}/00.avro"
     path.parent.mkdir(parents=True)
-    records = b"".join(long(number) + long(1) + b"9" + b"\0" * 4 for number in numbers)
+    records = b"".join(long(number) + long(1) + b"9" + long(len(TIME)) + TIME + b"\0" * 3 for number in numbers)
     block = long(len(numbers)) + long(len(records)) + records + SYNC if numbers else b""
     path.write_bytes(header(SYNC) + block)
 

@@ -28,7 +28,7 @@ org.apache.spark.Other: no
 
 def test_a_signal_is_remembered_and_the_handlers_come_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with stop_signals() as is_over:
+    with stop_signals([]) as is_over:
         assert not is_over()
         os.kill(os.getpid(), signal.SIGTERM)
         assert is_over()
@@ -146,13 +146,46 @@ def test_a_master_that_gives_no_session_is_a_failure_in_one_line(
 
     run, _ = one_run(tmp_path, monkeypatch, Query(None))
     monkeypatch.setattr(runner, "session", session)
+    told: list[str] = []
     for _ in range(2):
         with pytest.raises(
             PipelineFailed,
             match=r"^pipeline to-lake: Spark's master spark://h:1 gives no session, .*\\? All masters .* up.$",
         ):
-            runner.run(run._description, master="spark://h:1", once=True, tell=lambda line: None)
+            runner.run(run._description, master="spark://h:1", once=True, tell=told.append)
+    # What runs is said before Spark is waited for.
+    assert told[1:] == [f"to-lake: to-lake over event hub o, checkpoint {tmp_path}/c, by Spark of spark://h:1"]
     assert read_status(tmp_path / "c").state == FAILED
+
+
+@pytest.mark.parametrize("how", ["of ours", "of PySpark"])
+def test_a_signal_while_spark_starts_ends_the_run_before_its_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """PySpark puts a handler for Ctrl-C in place of ours while it makes its session."""
+    pytest.importorskip("pyspark")
+
+    class Session:
+        is_stopped = False
+
+        def stop(self) -> None:
+            self.is_stopped = True
+            raise ConnectionRefusedError("the JVM has got the signal, too")
+
+    made, before = Session(), signal.getsignal(signal.SIGINT)
+
+    def session(**_: Any) -> Session:
+        if how == "of PySpark":
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.kill(os.getpid(), signal.SIGINT)
+        return made
+
+    query = Query(None)
+    run, told = one_run(tmp_path, monkeypatch, query)
+    monkeypatch.setattr(runner, "session", session)
+    assert runner.run(run._description, master="local[2]", once=False, tell=told.append) == 0
+    assert read_status(tmp_path / "c").state == STOPPED and query.set == {} and len(told) == 1
+    assert made.is_stopped is (how == "of ours") and signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_second_run_leaves_the_status_of_the_first_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +197,7 @@ def test_a_second_run_leaves_the_status_of_the_first_alone(tmp_path: Path, monke
         with pytest.raises(CheckpointInUse):
             second.run(None, once=True)  # type: ignore[arg-type]
         with pytest.raises(CheckpointInUse):  # before Spark is asked for anything
-            runner.run(second._description, master="nonsense", once=True, tell=lambda line: None)
+            runner.run(second._description, master="nonsense", once=True, tell=pytest.fail)
     assert read_status(tmp_path / "c") == before
 
 

@@ -72,6 +72,16 @@ def test_partition_and_times_choose_files_and_then_rows(captured: Path, monkeypa
     assert [path.split("/")[2] for path in opened] == ["1", "1"]  # the third window is not opened
 
 
+def test_events_of_files_that_were_closed_late_are_found(captured: Path) -> None:
+    """The destination was away: the third window's file was closed a day late, and another one behind it."""
+    folder = captured / "ns" / "orders" / "1"
+    for name, late in (("2026/01/31/14/00/00", "2026/02/01/14/00/00"), ("2026/01/31/15/00/00", "2026/02/01/14/00/01")):
+        (folder / late).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.avro").rename(folder / f"{late}.avro")
+    found = read(captured, partition="1", since="2026-01-31T12:57:00Z", until="2026-01-31T14:06:00Z")
+    assert found == {"1": list(range(19, 42))}
+
+
 def test_large_file_is_read_in_parts(captured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captured_tasks.parts_of, "__defaults__", (400,))
     reader = CaptureReader(parse_capture_options({"path": str(captured)}), ("body",))

@@ -7,9 +7,9 @@ import pytest
 
 from hubweir.capture.avro import SCHEMA
 from hubweir.spark import captured_file
-from hubweir.spark.captured_file import EventTimes, read_blocks, read_header
+from hubweir.spark.captured_file import EventTimes, begins_before, read_blocks, read_header
 from hubweir.spark.errors import IllegalCapture
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 
 NOON_MS = 1_769_860_800_000
 
@@ -115,3 +115,20 @@ def test_what_is_no_captured_file_is_refused() -> None:
     deflated[-60:-20] = bytes(40)
     with pytest.raises(IllegalCapture, match="does not inflate"):
         rows(bytes(deflated))
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_the_first_event_tells_when_a_file_begins(codec: str) -> None:
+    data = written(100, codec=codec)
+    header = read_header(data, "a file")
+    assert begins_before(data, header, NOON_MS, "a file") is False
+    assert begins_before(data, header, NOON_MS + 1, "a file") is True
+    with pytest.raises(IllegalCapture, match="a file"):
+        begins_before(data[: header.size + 20], header, NOON_MS, "a file")
+
+
+def test_a_file_without_events_begins_nowhere() -> None:
+    data = written(0, records=[])
+    assert begins_before(data, read_header(data, "a file"), NOON_MS, "a file") is None
+    empty = data[: read_header(data, "a file").size]
+    assert begins_before(empty, read_header(empty, "a file"), NOON_MS, "a file") is None

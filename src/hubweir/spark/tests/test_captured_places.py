@@ -19,7 +19,7 @@ SECOND = 1_769_860_807  # 2026-01-31T12:00:07Z
 def test_name_tells_partition_and_second() -> None:
     name = "ns/orders/3/2026/01/31/12/00/07.avro"
     found = parse_name(name_pattern(DEFAULT_FORMAT), "/captured", name, 99)
-    assert found == CapturedName(name, 99, "3", SECOND)
+    assert found == CapturedName(name, 99, "3", SECOND, "/captured/ns/orders/3")
 
 
 def test_place_may_lie_inside_the_name() -> None:
@@ -31,6 +31,13 @@ def test_other_formats_are_read() -> None:
     text = "{EventHub}-{PartitionId}/{Year}{Month}{Day}T{Hour}{Minute}{Second}.{Namespace}"
     found = parse_name(name_pattern(text), "", "orders-3/20260131T120007.ns.avro", 1)
     assert (found.partition_id, found.second) == ("3", SECOND)
+
+
+def test_files_of_one_partition_are_a_series() -> None:
+    text = "{PartitionId}/{Year}{Month}{Day}T{Hour}{Minute}{Second}"
+    paths = ("a/3/20260131T120007", "a/3/20260131T120008", "a/4/20260131T120008", "b/3/20260131T120007")
+    series = [parse_name(name_pattern(text), "/captured", f"{path}.avro", 1).series for path in paths]
+    assert series[0] == series[1] and len(set(series)) == 3
 
 
 @pytest.mark.parametrize(

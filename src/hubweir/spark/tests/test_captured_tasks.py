@@ -12,35 +12,60 @@ def name(partition_id: str, second: int, size: int = 10) -> CapturedName:
     return CapturedName(f"{partition_id}/{second}.avro", size, partition_id, second)
 
 
+def never_asked(file: CapturedName, time_ms: int) -> bool:
+    raise AssertionError(f"{file} was looked into")
+
+
 def test_partitions_and_hours_are_told_by_names() -> None:
     names = [name(partition_id, hour * 3600) for hour in range(5, -1, -1) for partition_id in ("10", "2")]
-    everything = wanted_files(names, None, EventTimes())
+    everything = wanted_files(names, None, EventTimes(), never_asked)
     assert [(each.partition_id, each.second // 3600) for each in everything] == [
         *(("2", hour) for hour in range(6)),
         *(("10", hour) for hour in range(6)),
     ]
-    some = wanted_files(names, frozenset({"2"}), EventTimes(2 * HOUR_MS, 3 * HOUR_MS))
-    # What was closed at two may have an event of two; what was closed at four was opened at three, give or take.
-    assert [each.second // 3600 for each in some] == [2, 3, 4]
+    some = wanted_files(names, frozenset({"2"}), EventTimes(since_ms=2 * HOUR_MS), never_asked)
+    # What was closed at two may have an event of two.
+    assert [each.second // 3600 for each in some] == [2, 3, 4, 5]
+
+
+def test_files_of_two_hubs_in_one_folder_have_an_order_each() -> None:
+    """The first event of a file tells of those behind it, of its own hub only."""
+    names = [CapturedName(f"{hub}/{hour}", 10, "0", hour * 3600, hub) for hour in range(1, 9) for hub in ("a", "b")]
+    until_ms = 3 * HOUR_MS
+    # Hub b's capture was away for eight hours: all its files were closed late.
+    begin_ms = {"a": [hour * HOUR_MS for hour in range(9)], "b": [hour * HOUR_MS // 4 for hour in range(9)]}
+    found = wanted_files(
+        names, None, EventTimes(until_ms=until_ms), lambda file, ms: begin_ms[file.series][file.second // 3600 - 1] < ms
+    )
+    assert [each.path for each in found] == ["a/1", "a/2", "a/3", *(f"b/{hour}" for hour in range(1, 9))]
 
 
 @given(
-    st.lists(st.integers(1, 3 * 3600), min_size=1, max_size=20),
-    st.lists(st.integers(0, 899_999), min_size=1, max_size=20),
+    st.lists(st.tuples(st.integers(1, 3 * 3600), st.integers(0, 5)), min_size=1, max_size=20),
     st.integers(0, 10 * HOUR_MS),
     st.integers(0, 2 * HOUR_MS),
 )
-def test_no_file_with_a_wanted_event_is_left_out(gaps: list[int], ages: list[int], since: int, length: int) -> None:
-    """Windows of at most 15 minutes, closed at the second that names them; events anywhere inside."""
+def test_no_file_with_a_wanted_event_is_left_out(files: list[tuple[int, int]], since: int, length: int) -> None:
+    """files: seconds until the next is closed, and how many events it has, in order, however late it was closed."""
     times = EventTimes(since, since + length)
-    names, events, closed_s = [], [], 0
-    for place, gap in enumerate(gaps):
-        opened_s, closed_s = closed_s, closed_s + gap
+    closed_s, names = 0, []
+    events_ms: dict[int, list[int]] = {}
+    last_ms = 0
+    for gap, count in files:
+        closed_s += gap
         names.append(name("0", closed_s))
-        age_ms = min(ages[place % len(ages)], (closed_s - opened_s) * 1000)
-        events.append((closed_s, closed_s * 1000 - age_ms))
-    read = {each.second for each in wanted_files(names, None, times)}
-    assert {closed for closed, at_ms in events if times.since_ms <= at_ms < times.until_ms} <= read
+        events_ms[closed_s] = [last_ms + (closed_s * 1000 - last_ms) * place // 7 for place in range(1, count + 1)]
+        last_ms = max([last_ms, *events_ms[closed_s]])
+
+    def begins_before(file: CapturedName, time_ms: int) -> bool | None:
+        found = events_ms[file.second]
+        return found[0] < time_ms if found else None
+
+    read = {each.second for each in wanted_files(names, None, times, begins_before)}
+    wanted = {key for key, found in events_ms.items() if any(times.since_ms <= ms < times.until_ms for ms in found)}
+    assert wanted <= read
+    behind = {key for key, found in events_ms.items() if found and found[0] >= times.until_ms}
+    assert not behind & read
 
 
 @given(st.lists(st.integers(0, 500), max_size=20), st.integers(1, 200))

@@ -15,8 +15,9 @@ from hubweir.client.stored_run import StoredRun
 from hubweir.errors import RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.spark import event_range
 from hubweir.spark.errors import DataLoss
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.spark.event_range import RangeReader, read_ranges
-from hubweir.spark.event_schema import COLUMN_NAMES, arrow_schema
+from hubweir.spark.event_schema import arrow_schema
 from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions, parse_options
@@ -122,10 +123,37 @@ def test_sixth_reader_hears_what_to_do(new_hub: NewHub, options_of: OptionsOf, c
     client.sender().send([b"x"])
     for _ in range(5):
         client.receiver("0").open()
-    options = parse_options(options_of(hub), is_stream=False)
-    with pytest.raises(ServiceError, match="consumer group of its own") as refused:
+    options = replace(parse_options(options_of(hub), is_stream=False), receiver_timeout_s=0.1)
+    with pytest.raises(ServiceError, match="for 0.1 s: give each query a consumer group of its own") as refused:
         rows(options, EventRange("0", 0, 1))
     assert refused.value.condition is RESOURCE_LIMIT
+
+
+def test_sixth_reader_waits_until_another_is_done(
+    new_hub: NewHub, options_of: OptionsOf, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a task does whose partition is shared by more tasks than it has places."""
+    hub = new_hub()
+    client = client_of(hub)
+    client.sender().send([b"x"])
+    others = [client.receiver("0") for _ in range(5)]
+    for other in others:
+        other.open()
+
+    class Clock:
+        now_s = 0.0
+
+        def monotonic(self) -> float:
+            return self.now_s
+
+        def sleep(self, seconds: float) -> None:
+            self.now_s += 1.0  # so there are tries left until the service has heard that one is closed
+            if self.now_s == 5.0:
+                others[0].close()
+
+    monkeypatch.setattr(event_range, "time", Clock())
+    (row,) = rows(parse_options(options_of(hub), is_stream=False), EventRange("0", 0, 1))
+    assert row["body"] == b"x"
 
 
 def test_connection_that_breaks_in_the_middle_is_not_seen(

@@ -4,17 +4,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import _parse_datatype_string
 
 from hubweir.kernels.columns_contract import ALL_COLUMNS, COLUMN_BODY, COLUMN_SEQUENCE_NUMBER
-from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_schema import (
-    COLUMN_NAMES,
-    arrow_schema,
-    check_schema,
-    chosen_columns,
-    fresh_columns,
-    mask_of,
-    record_batch,
-    spark_schema,
-)
+from hubweir.spark.event_columns import COLUMN_NAMES, spark_schema
+from hubweir.spark.event_schema import arrow_schema, fresh_columns, mask_of, record_batch
 
 # As the JVM connector has them.
 JVM = (
@@ -61,23 +52,3 @@ def test_partition_is_the_same_in_every_row() -> None:
     made = record_batch(fresh_columns(), 3, ("partition",), "17")
     assert made.to_pydict() == {"partition": ["17"] * 3}
     assert made.schema == pa.schema([("partition", pa.string())])
-
-
-def test_schema_of_the_user_is_pruning() -> None:
-    assert check_schema([("sequenceNumber", "bigint"), ("body", "binary")]) == ("sequenceNumber", "body")
-    assert chosen_columns("Body, PARTITIONKEY") == ("body", "partitionKey")
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ([], "no column"),
-        ([("value", "binary")], "no column 'value'"),
-        ([("body", "string")], "body as string, and it is binary: cast"),
-        ([("Body", "binary")], "calls column 'body' 'Body'"),
-        ([("body", "binary"), ("body", "binary")], "twice"),
-    ],
-)
-def test_schema_that_events_do_not_have_is_refused(fields: list[tuple[str, str]], why: str) -> None:
-    with pytest.raises(IllegalOption, match=why):
-        check_schema(fields)

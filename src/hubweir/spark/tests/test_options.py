@@ -6,7 +6,7 @@ import pytest
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.spark import options as options_module
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_schema import COLUMN_NAMES
+from hubweir.spark.event_columns import COLUMN_NAMES
 from hubweir.spark.options import DEFAULT_PREFETCH, parse_options, parse_seconds
 
 KEY = "c2VjcmV0LXNlY3JldC1zZWNyZXQ="
@@ -70,6 +70,11 @@ def test_repr_shows_no_secret_and_a_task_gets_all_of_it() -> None:
         ({"startingOffsets": "earliest"}, "use startingPosition"),
         ({"subscribe": "orders"}, "use eventHub"),
         ({"kafka.bootstrap.servers": "x"}, "not Kafka's source"),
+        ({"maxRatesPerPartition": "{}"}, "use maxEventsPerTrigger"),
+        (
+            {"startingPositions": '{"{\\"ehName\\": \\"other\\", \\"partitionId\\": 0}": {"offset": "-1"}}'},
+            "is a partition of another event hub than 'orders'",
+        ),
         ({"format": "json"}, "with_json_value"),
         ({"useAadAuth": "true"}, "use a connection string"),
         ({"credential": "jobs.tokens"}, "credential is not taken here: a connection string carries the proof"),

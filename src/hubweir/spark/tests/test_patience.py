@@ -41,6 +41,45 @@ def test_a_step_is_tried_until_it_succeeds() -> None:
     assert Patience("it", 60.0).tried(step) == "done"
 
 
+class Clock:
+    """Of the module under test: waits take no time, others are said."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 1_000.0
+        monkeypatch.setattr(patience, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        pass
+
+
+def test_time_in_which_the_service_said_that_it_is_busy_is_not_time_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, patient = Clock(monkeypatch), Patience("it", 60.0)
+    busy, away = ServiceError(SERVER_BUSY, "too much"), ServiceError(CONNECTION_FORCED, "away")
+    for _ in range(10):
+        patient.rest(busy)
+        clock.now_s += 50.0
+        patient.rest(away)
+    clock.now_s += 11.0
+    with pytest.raises(ServiceError, match="it took nothing for 61 s"):
+        patient.rest(away)
+
+
+def test_trouble_long_after_a_step_that_was_tried_again_is_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, patient = Clock(monkeypatch), Patience("it", 60.0)
+    away = [ServiceError(CONNECTION_FORCED, "away")]
+
+    def step() -> None:
+        if away:
+            raise away.pop()
+
+    patient.tried(step)
+    clock.now_s += 3_600.0
+    patient.rest(ServiceError(CONNECTION_FORCED, "away again"))
+
+
 def test_a_busy_service_is_waited_for_and_told_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -46,6 +46,14 @@ def test_keys_of_the_jvm_connector_name_partitions() -> None:
     key = json.dumps({"ehName": "orders", "partitionId": 1})
     found = parse_positions("startingPositions", json.dumps({key: {"offset": "@latest"}}), EARLIEST)
     assert (found.of("0"), found.of("1")) == (EARLIEST, LATEST)
+    assert parse_positions("startingPositions", json.dumps({key: "latest"}), EARLIEST, hub="Orders").of("1") == LATEST
+
+
+def test_a_key_of_the_jvm_connector_for_another_hub_is_refused() -> None:
+    """The connector left such positions out, and began somewhere else than was asked."""
+    text = json.dumps({json.dumps({"ehName": "bills", "partitionId": 1}): {"seqNo": 7}})
+    with pytest.raises(IllegalOption, match="^startingPositions: .*bills.* of another event hub than 'orders'"):
+        parse_positions("startingPositions", text, EARLIEST, hub="orders")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
+from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.spark import event_range, hub_bounds
+from hubweir.spark import event_range, hub_bounds, hub_connection
 from hubweir.spark.errors import DataLoss, IllegalOffset
 from hubweir.spark.hub_connection import close_clients
 from hubweir.spark.options import parse_options
@@ -163,6 +164,47 @@ def test_gap_that_an_unclean_stop_left_in_a_relaxed_hub_is_crossed_in_one_small_
                 taken += rows
             offset = end
         assert taken[:5] == list(range(5)) and len(taken) == 10 and taken[5] >= 2**25
+        close_clients()
+
+
+def test_a_query_waits_for_a_service_that_is_away_between_two_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As long as the operationTimeout says; not where nobody has answered yet, and not with AvailableNow, which would
+    end with events unread.
+    """
+    monkeypatch.setattr(hub_connection, "_RETRY", RetryPolicy(attempts=1))
+    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
+        text = server.connection_string()
+
+        async def create() -> None:
+            connection = await Connection.open(ConnectionString.parse(text))
+            await Management(connection).create_hub(
+                "orders", partition_count=1, retention_ms=3_600_000, durability="durable"
+            )
+            await connection.close()
+
+        def reader(**more: str) -> EventHubStreamReader:
+            given = {"connectionString": text, "eventHub": "orders", **more}
+            return EventHubStreamReader(parse_options(given, is_stream=True), ("partition", "sequenceNumber"))
+
+        asyncio.run(create())
+        patient, hasty, ending = reader(), reader(operationTimeout="1ms"), reader()
+        start = patient.initialOffset()
+        assert patient.latestOffset(start, ALL) == start == hasty.latestOffset(start, ALL)
+        ending.prepareForTriggerAvailableNow()
+        server.kill9()
+        assert [patient.latestOffset(start, ALL) for _ in range(3)] == [start] * 3
+        assert [record.getMessage()[:40] for record in caplog.records] == ["event hub 'orders' does not answer; the "]
+        for one in (ending, reader()):
+            with pytest.raises(ServiceError, match="cannot reach"):
+                one.latestOffset(start, ALL)
+        with pytest.raises(ServiceError, match="cannot reach"):
+            [hasty.latestOffset(start, ALL) for _ in range(2)]
+        server.start()
+        with BlockingEventHubClient.from_connection_string(text, "orders") as client:
+            client.sender().send([b"x"] * 5)
+        assert read(patient, start, patient.latestOffset(start, ALL)) == [("0", number) for number in range(5)]
         close_clients()
 
 

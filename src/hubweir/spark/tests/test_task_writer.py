@@ -203,6 +203,26 @@ def test_where_no_numbers_are_to_be_had_that_is_said_once_or_is_an_error(
     assert stored(client) == [[0, 2, 0, 2], [1, 3, 1, 3]]
 
 
+def test_a_repeat_does_not_go_on_without_numbers_where_some_were_given(
+    client: BlockingEventHubClient, options: WriteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert write_rows(options, COLUMNS, WORK, [rows([1, 2], partition="0")]) == Written(2, 0)
+    real = client.numbered_sender
+
+    def half_full(partition_id: str, **more: Any) -> BlockingNumberedSender:
+        if partition_id == "1":
+            raise ServiceError(RESOURCE_LIMIT, "partition 1 is full of producers")
+        return real(partition_id, **more)
+
+    monkeypatch.setattr(client, "numbered_sender", half_full)
+    again = pa.concat_batches([rows([1, 2], partition="0"), rows([3], partition="1")])
+    writer = TaskWriter(options, COLUMNS, replace(WORK, attempt=1), client)
+    with pytest.raises(NotExactlyOnce, match="task 0 is repeated, .* partition 1 is full"):
+        writer.put(again)
+    writer.close()
+    assert stored(client) == [[1, 2], []]
+
+
 def test_a_busy_service_is_waited_for_and_nothing_is_stored_twice() -> None:
     with running_namespace(throughput_units=1) as namespace:
         namespace.create_event_hub("busy", partition_count=2)

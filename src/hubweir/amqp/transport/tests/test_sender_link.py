@@ -14,7 +14,8 @@ from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Tran
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
 from hubweir.kernels import ingest
 from hubweir.kernels.contract import STORED_FORMAT
-from hubweir.messaging_store.record import begin_batch, complete_run, seal_batch
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
 from hubweir.testing.frames import BEGIN, RECEIVE_LINK, frame, written
 from hubweir.testing.served import served, take

@@ -16,7 +16,7 @@ from hubweir.amqp.messaging.annotations import (
     RESUMING_PRODUCER,
 )
 from hubweir.amqp.messaging.message import Message, encode_message
-from hubweir.amqp.types.values import Int, Long, Short
+from hubweir.amqp.types.values import Int, Long, Short, ULong
 from hubweir.broker.commands import AppendNumbered, OpenProducer, Refusal
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION
 from hubweir.gateway.amqp.tests.world import Peer, World, event
@@ -98,6 +98,20 @@ def test_gaps_and_overlaps_are_rejected_and_the_link_goes_on(peer: Peer) -> None
     assert send(peer, link, 2, 2)[2:] == [OUT_OF_ORDER]
     assert send(peer, link, 3)[3:] == ["accepted"]
     assert stored(peer) == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 2**64 - 1])
+def test_a_number_that_no_event_can_have_is_rejected_and_the_link_goes_on(peer: Peer, number: int) -> None:
+    """Of a delivery that makes several stored batches, each with a number of its own."""
+    link = producer(peer)
+    envelope = encode_message(Message(message_annotations={PRODUCER_SEQUENCE_NUMBER: ULong(number)}))
+    for _ in range(3):
+        inner = event(bytes(60_000))
+        envelope += b"\x00\x53\x75\xb0" + len(inner).to_bytes(4, "big") + inner
+    link.send(envelope, message_format=BATCH_FORMAT, settled=False)
+    peer.run(100)
+    assert [outcome for _, _, outcome in peer.outcomes(link)] == ["com.microsoft:argument-error"]
+    assert send(peer, link, 1)[1:] == ["accepted"]
 
 
 def test_what_follows_a_refused_transfer_is_out_of_order(world: World, peer: Peer) -> None:

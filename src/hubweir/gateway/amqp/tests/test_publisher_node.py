@@ -133,6 +133,19 @@ def test_a_batch_is_many_events_and_one_disposition(world: World, peer: Peer) ->
     assert counts(world) == [0, 100, 0, 0]
 
 
+def test_deliveries_that_settle_unlike_go_out_in_the_run_that_they_fill() -> None:
+    """The limit of a run is reached by what one read brought, some of it settled by its sender and some not."""
+    world = World(settings=GatewaySettings(run_limit_bytes=1_000))
+    peer = world.trusted_peer()
+    link = peer.sender("hub/Partitions/0")
+    for settled in (True, False, True, False):
+        link.send(event(bytes(500)), settled=settled)
+    peer.run()
+    assert counts(world)[0] == 4
+    assert [entry[2] for entry in peer.outcomes(link)] == ["accepted", "accepted"]
+    assert len(world.gate.sent(AppendEvents)) == 1
+
+
 def test_presettled_deliveries_are_stored_and_get_no_disposition(world: World, peer: Peer) -> None:
     link = peer.sender("hub/Partitions/0")
     link.send(event(b"quiet"), settled=True)

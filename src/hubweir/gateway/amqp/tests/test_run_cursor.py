@@ -12,7 +12,9 @@ from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.kernels import scan_records
 from hubweir.kernels.contract import R_MESSAGE, RECORD_WIDTH
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
-from hubweir.messaging_store.record import CONTROL_IDLE_MARK, begin_batch, complete_run, pack_control, seal_batch
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
+from hubweir.messaging_store.record import begin_batch, seal_batch
 
 FIRST = 40
 

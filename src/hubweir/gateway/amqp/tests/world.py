@@ -163,8 +163,8 @@ class Peer:
         self.server, self.host = world.connections.new("a test")
         self.reading_paused = False
         self.transport_full = False
-        self.is_cut = False
-        self._due = False
+        self.unwritten_bytes = 0  # what the transport says that it holds
+        self.is_cut = self._due = False
         self._kept: list[bytes] = []
         self._session: Any = None
         self._names = 0

@@ -1,0 +1,79 @@
+"""The snapshots of one log: when its owner's state is saved, and how far the log may be trimmed for it.
+
+A snapshot covers what was visible when it was asked for, and is written only when all of that is synced. Control
+batches take no index, so some may stand behind what a snapshot of the same index saw: such a snapshot counts as one
+index less, for trimming would take them away.
+
+After a crash: see snapshot.py; a snapshot that was being saved is there whole, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hubweir.env import Result
+from hubweir.errors import LogOffline
+from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.log_state import LogState
+from hubweir.messaging_store.snapshot import Snapshot, load, save
+
+
+class LogSnapshots:
+    """when_synced: as of GroupCommit. found: the snapshots that the start found, newest first."""
+
+    def __init__(
+        self, state: LogState, when_synced: Callable[[Callable[[bool], None]], None], found: Sequence[Snapshot]
+    ) -> None:
+        self._state = state
+        self._when_synced = when_synced
+        self._covered = [snapshot.index - 1 for snapshot in found]  # control batches may have come behind them
+        self._controls = 0  # appended by this process
+        self._saving = False
+
+    def control_appended(self) -> None:
+        """A control batch stands at the next index, which no snapshot before it covers any more."""
+        self._covered = [min(index, self._state.appended.index - 1) for index in self._covered]
+        self._controls += 1
+
+    def trim_limit(self) -> int | None:
+        """How far trimming may go: to the older of two snapshots; nowhere with only one; None: anywhere, with none."""
+        if not self._covered:
+            return None
+        return min(self._covered) if len(self._covered) > 1 else 0
+
+    def take(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
+        """See Log.save_snapshot."""
+        log = self._state
+        snapshot = Snapshot(log.visible.index, state)
+        if self._saving or log.closing:
+            log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
+            return
+        self._saving = True
+        controls = self._controls
+
+        def saved(result: Result[None]) -> None:
+            self._saving = False
+            try:
+                result.value()
+            except OSError as error:
+                on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
+            else:
+                self._covered = [snapshot.index - (controls != self._controls), *self._covered][:2]
+                on_done(None)
+
+        def synced(durable: bool) -> None:
+            if durable:
+                log.steps.away(lambda: save(log.env.files, log.folder, snapshot), saved)
+            else:
+                self._saving = False
+                on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))
+
+        self._when_synced(synced)
+
+    def newest(self) -> tuple[int, bytes] | None:
+        """See Log.load_snapshot."""
+        for snapshot in load(self._state.env.files, self._state.folder):
+            if snapshot.index <= self._state.visible.index:
+                return snapshot.index, snapshot.state
+            self._state.alarm(f"log {self._state.log_id}: a snapshot covers records that the log does not have")
+        return None

@@ -1,0 +1,85 @@
+"""completion.py: the owner's half of each header, in order; broken runs are refused before they are stored."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from hubweir.errors import KernelRefusal
+from hubweir.kernels import crc32c
+from hubweir.kernels.stored_batch import AT_HEADER_CRC, CRC_SEED, KIND_CONTROL
+from hubweir.messaging_store.completion import end_of_batch
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_skipped
+from hubweir.messaging_store.record import begin_batch, headers_of, read_header, seal_batch
+from hubweir.messaging_store.tests.batches import complete, event, sealed
+
+
+def test_a_completed_batch_says_where_and_when_and_by_which_writer() -> None:
+    run = sealed(b"one", b"three", name=b"key")
+    end = complete(run)
+    header = read_header(run, 0)
+    assert (header.first_index, header.first_offset, header.enqueued_time_ms) == (10, 1000, 5)
+    assert (header.nonce, header.durable_upto, header.writer_epoch) == (7, 9, 3)
+    assert (end.next_index, end.next_offset, end.last_record_offset) == (12, 1072, 1035)
+    assert end_of_batch(run, header) == (12, 1072)
+
+
+def test_the_made_half_stays_as_it_was_sealed() -> None:
+    run = sealed(b"one", b"two", name=b"key")
+    before = read_header(run)
+    complete(run)
+    after = read_header(run)
+    assert (after.kind, after.flags, after.length, after.count) == (
+        before.kind, before.flags, before.length, before.count,
+    )  # fmt: skip
+    assert after.payload_crc == before.payload_crc
+
+
+def test_the_header_checksum_covers_both_halves() -> None:
+    run = sealed(b"payload", name=b"k")
+    complete(run)
+    assert struct.unpack_from(">I", run, AT_HEADER_CRC)[0] == crc32c(bytes(run[:AT_HEADER_CRC]), CRC_SEED)
+
+
+def test_batches_of_a_run_follow_each_other_without_a_gap() -> None:
+    run = sealed(b"a", b"b") + pack_control(CONTROL_IDLE_MARK, b"\x00") + sealed(b"c")
+    end = complete(run)
+    first, mark, second = headers_of(run)
+    assert (mark.kind, mark.first_index, mark.first_offset) == (KIND_CONTROL, 12, 1066)
+    assert (second.first_index, second.first_offset) == (12, 1066)
+    assert end_of_batch(run, mark) == (12, 1066) and end_of_batch(run, first) == (12, 1066)
+    assert (end.next_index, end.last_record_offset) == (13, 1066)
+
+
+def test_the_batch_behind_skipped_numbers_goes_on_from_them() -> None:
+    run = pack_skipped(500, 9000) + sealed(b"x")
+    end = complete(run)
+    skip, batch = headers_of(run)
+    assert (skip.first_index, end_of_batch(run, skip)) == (10, (500, 9000))
+    assert (batch.first_index, batch.first_offset, end.next_index) == (500, 9000, 501)
+
+
+def test_a_run_of_control_batches_has_no_last_record() -> None:
+    assert complete(pack_control(CONTROL_IDLE_MARK, b"\x00")).last_record_offset is None
+
+
+@pytest.mark.parametrize("cut", range(1, len(sealed(b"abc", name=b"k"))))
+def test_a_run_that_is_cut_anywhere_is_refused(cut: int) -> None:
+    with pytest.raises(KernelRefusal):
+        complete(sealed(b"abc", name=b"k")[:cut])
+
+
+def test_a_run_that_ends_inside_a_chain_is_refused() -> None:
+    with pytest.raises(KernelRefusal, match="chain"):
+        complete(sealed(b"a", continues=True))
+    complete(sealed(b"a", continues=True) + sealed(b"b"))
+
+
+def test_a_count_that_the_records_do_not_have_is_refused() -> None:
+    run = bytearray()
+    start = begin_batch(run)
+    run += event(b"only one")
+    seal_batch(run, start, count=2)
+    with pytest.raises(KernelRefusal):
+        complete(run)

@@ -1,0 +1,50 @@
+"""control_batch.py: what a control batch says comes back, and only skipped numbers move the log's next ones."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from hubweir.kernels.stored_batch import KIND_CONTROL
+from hubweir.messaging_store.completion import end_of_batch
+from hubweir.messaging_store.control_batch import (
+    CONTROL_EPOCH,
+    CONTROL_EXPIRED_PRODUCERS,
+    CONTROL_IDLE_MARK,
+    CONTROL_PRODUCER_FENCE,
+    CONTROL_SKIPPED,
+    control_of,
+    pack_control,
+    pack_skipped,
+)
+from hubweir.messaging_store.record import headers_of, read_header
+from hubweir.messaging_store.tests.batches import complete, sealed
+
+NOTES = [CONTROL_IDLE_MARK, CONTROL_EPOCH, CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE]
+
+
+@pytest.mark.parametrize("control", NOTES)
+@pytest.mark.parametrize("body", [b"", b"\x00", struct.pack(">QQ", 500, 9000)])
+def test_a_note_comes_back_and_moves_no_number(control: int, body: bytes) -> None:
+    run = pack_control(control, body)
+    complete(run)
+    header = read_header(run)
+    assert (header.kind, header.count, header.record_bytes) == (KIND_CONTROL, 0, 0)
+    assert control_of(run, header) == (control, body)
+    assert end_of_batch(run, header) == (10, 1000)
+
+
+def test_a_note_is_found_behind_other_batches() -> None:
+    run = sealed(b"x") + pack_control(CONTROL_EPOCH, b"\x00\x00\x00\x07") + sealed(b"y")
+    complete(run)
+    _, note, _ = headers_of(run)
+    assert control_of(run, note) == (CONTROL_EPOCH, b"\x00\x00\x00\x07")
+
+
+def test_skipped_numbers_move_the_next_index_and_offset() -> None:
+    run = pack_skipped(500, 9000)
+    end = complete(run)
+    skip = read_header(run)
+    assert control_of(run, skip) == (CONTROL_SKIPPED, struct.pack(">QQ", 500, 9000))
+    assert end_of_batch(run, skip) == (end.next_index, end.next_offset) == (500, 9000)
