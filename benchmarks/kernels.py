@@ -104,6 +104,10 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
         frames.clear()
         kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
 
+    def deliver_batches() -> None:
+        frames.clear()
+        kernels.deliver_batches(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, big, frames)
+
     # The same events one by one, as a sender of single events has them: where each goes.
     single_data = one * count
     singles = array("q", [number for at in range(count) for number in (at, at * len(one), len(one), 0, 0)])
@@ -119,6 +123,7 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
         ("find + group", route, single_data),
         ("crc32c", lambda: kernels.crc32c(records, CRC_SEED), records),
         ("deliver", deliver, wire),
+        ("deliver_batches", deliver_batches, run),
         ("scan_frames", lambda: kernels.scan_frames(wire, 0, len(wire), 65536, table), wire),
         ("scan_batches", lambda: kernels.scan_batches(run, 0, len(run), 7, batches), run),
     ]
@@ -167,6 +172,8 @@ def measure_columns(twin: str) -> None:
     def empty() -> list[bytearray]:
         return [bytearray() for _ in range(COLUMN_BUFFERS)]
 
+    batches = array("q", bytes(8 * BATCH_WIDTH))
+    kernels.scan_batches(run, 0, len(run), 0, batches)
     columns = empty()
     kernels.event_columns(wire, deliveries, 0, count, 0, -1, ALL_COLUMNS, 0, columns)
     made = b"".join(columns)
@@ -201,6 +208,11 @@ def measure_columns(twin: str) -> None:
             "  body and number",
             lambda: kernels.event_columns(wire, deliveries, 0, count, 0, -1, few, 0, empty()),
             bytes(columns[BODY_BYTES]),
+        ),
+        (
+            "stored_columns",
+            lambda: kernels.stored_columns(run, batches, 0, count, 0, -1, ALL_COLUMNS, 0, empty()),
+            made,
         ),
         ("event_batches", into_new(kernels.event_batches, *rows, None, 0, count, big, b""), bytes(sent)),
         ("rows_digest", lambda: kernels.rows_digest(0, *rows, None, 0, count), rows[0][2]),

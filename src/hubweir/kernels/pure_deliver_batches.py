@@ -111,6 +111,8 @@ def _fitting(data: memoryview, batch: Batch, at: int, ordinal: int, room: int, m
         if end - begun > room:
             break
         at, ordinal = end, ordinal + 1
+    if ordinal == batch.count and at != batch.end:
+        raise KernelRefusal(f"the records of the batch at {batch.position} end before it")
     return at, ordinal
 
 

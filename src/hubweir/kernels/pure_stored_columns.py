@@ -74,7 +74,7 @@ def stored_columns(
             if batch.kind != KIND_EVENTS or abs(batch.enqueued_time) > MOST_TIME_MS:
                 raise Malformed
             at = batch.records
-            for ordinal in range(min(count, last_row - base)):
+            for ordinal in range(min(count, last_row - base) if row < base + count else 0):
                 end = record_end(view, at, batch)
                 if base + ordinal == row:
                     number = signed(batch.first_index + ordinal)

@@ -11,7 +11,7 @@ from hubweir.kernels.bodies cimport BODY_NONE, body_kind, put_body
 from hubweir.kernels.bytes cimport NOWHERE
 from hubweir.kernels.columns cimport Columns, end_map, end_text, has, has_room, put_number
 from hubweir.kernels.columns_contract cimport *
-from hubweir.kernels.contract cimport BATCH_WIDTH, B_POSITION
+from hubweir.kernels.contract cimport BATCH_WIDTH, B_COUNT, B_POSITION
 from hubweir.kernels.decimals cimport write_unsigned
 from hubweir.kernels.entries cimport Entry, next_entry, open_entries
 from hubweir.kernels.event_columns cimport (
@@ -198,6 +198,7 @@ cdef inline int stored_rows(
             return COLUMNS_MALFORMED
         if batch.kind != KIND_EVENTS or not is_time(<int64_t>batch.enqueued_time):
             return COLUMNS_MALFORMED
+        batch.count = batches[place * BATCH_WIDTH + B_COUNT]
         if row[0] < base + batch.count:
             status = batch_columns(data, &batch, row, base, last, &expected, until, columns, span, roomy)
             if status != COLUMNS_OK:

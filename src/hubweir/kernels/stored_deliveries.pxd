@@ -45,6 +45,8 @@ cdef inline int64_t fitting(
         at[0] = stop
         ordinal[0] += 1
         most -= 1
+    if ordinal[0] == batch.count and at[0] != batch.end:
+        return NOWHERE  # put_load takes the records of a batch that it takes to its end up to there
     return at[0] - begun
 
 

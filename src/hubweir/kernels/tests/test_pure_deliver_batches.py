@@ -214,7 +214,10 @@ def test_a_damaged_run_is_refused_and_leaves_nothing(kernels: SimpleNamespace) -
     out = bytearray(b"before")
     cut = bytearray(run)
     cut[HEADER_SIZE : HEADER_SIZE + 4] = (2**31).to_bytes(4)
-    for damaged in (run[:-1], bytes(cut)):
+    # More bytes than records: nothing may be taken for a whole batch that was not counted as one.
+    records = records_of(*[legal.data_section(bytes(10))] * 3)
+    long = legal.stored_batch(records + bytes(9_000), 3) + legal.stored_batch(records, 3, first_index=10)
+    for damaged in (run[:-1], bytes(cut), long):
         with pytest.raises(KernelRefusal):
             kernels.deliver_batches(damaged, 0, 0, 0, 1, 3, 9, True, 600, MANY, MANY, MANY, MANY, out)
         assert out == b"before"

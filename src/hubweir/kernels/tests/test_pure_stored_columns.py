@@ -163,3 +163,16 @@ def test_a_body_that_is_not_where_the_record_says_is_looked_for(column_kernels: 
     mask = 1 << COLUMN_BODY
     assert column_kernels.stored_columns(damaged, table_of(run), 0, 1, -1, -1, mask, 0, columns)[0] == 1
     assert column_texts(columns, names.BODY_OFFSETS) == [b"body"]
+
+
+def test_batches_in_front_of_the_rows_asked_for_are_not_walked(column_kernels: SimpleNamespace) -> None:
+    body = legal.data_section(b"x")
+    run = stored(body, body) + stored(body, index=9)
+    batches, columns, mask = table_of(run), rich.empty_columns(), 1 << COLUMN_SEQUENCE_NUMBER
+    damaged = run[:HEADER_SIZE] + (2**31).to_bytes(4) + run[HEADER_SIZE + 4 :]
+    assert column_kernels.stored_columns(damaged, batches, 1, 3, -1, -1, mask, 0, columns)[::4] == (
+        1,
+        COLUMNS_MALFORMED,
+    )
+    answer = column_kernels.stored_columns(damaged, batches, 2, 3, -1, -1, mask, 0, columns)
+    assert answer == (3, 9, 9, -1, COLUMNS_OK)
