@@ -61,9 +61,9 @@ class Receiver(LinkUser):
         self._runs: deque[EventRun] = deque()
         self._came = asyncio.Event()
         self._is_batched = False
-        desires = stored_batches and credit >= EVENTS_A_DELIVERY
+        self._desires_batches = stored_batches and credit >= EVENTS_A_DELIVERY
         properties: dict[Symbol, object] = {} if epoch is None else {EPOCH: Long(epoch)}
-        if desires and limit is not None:
+        if self._desires_batches and limit is not None:
             properties[EVENT_LIMIT] = Long(limit)
         name = connection.name_link("receiver")
         selector = Described(SELECTOR_FILTER, selector_of(position))
@@ -73,7 +73,7 @@ class Receiver(LinkUser):
             target=Target(address=name),
             snd_settle_mode=_SETTLED,
             properties=properties or None,
-            desired_capabilities=(STORED_BATCHES,) if desires else None,
+            desired_capabilities=(STORED_BATCHES,) if self._desires_batches else None,
         )
         connection.register(self._link, self)
 
@@ -141,7 +141,7 @@ class Receiver(LinkUser):
     def on_attached(self, event: LinkAttached) -> None:
         super().on_attached(event)
         offered = None if self._link.attach is None else self._link.attach.offered_capabilities
-        if STORED_BATCHES in (offered or ()):
+        if self._desires_batches and STORED_BATCHES in (offered or ()):
             self._is_batched = True
             # The service knows the limit, and a delivery is not an event.
             self._credit, self._ungranted = max(1, self._credit // EVENTS_A_DELIVERY), None

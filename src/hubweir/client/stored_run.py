@@ -10,12 +10,15 @@ from array import array
 
 from hubweir.client.event_run import EventRun
 from hubweir.errors import DECODE_ERROR, KernelRefusal, ServiceError
+from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS
 from hubweir.kernels import collect_deliveries, deliver, scan_batches, scan_frames, stored_columns
 from hubweir.kernels.contract import (
     B_COUNT,
     B_FIRST_INDEX,
     B_KIND,
     B_LENGTH,
+    B_POSITION,
+    B_RECORDS,
     BATCH_WIDTH,
     BATCHES_OK,
     D_FORMAT,
@@ -26,9 +29,13 @@ from hubweir.kernels.contract import (
     STORED_FORMAT,
 )
 from hubweir.kernels.stored_batch import HEADER_SIZE, KIND_EVENTS, RECORD_HEADER_SIZE
+from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 
 # No event needs more than one frame: these are never sent.
 _FRAME_BYTES = 2**31 - 1
+# Of a partition key or a publisher, in UTF-8.
+_MOST_NAME_BYTES = 4 * max(KEY_LIMIT_CHARACTERS, PUBLISHER_NAME_LIMIT)
+_LAST_NUMBER = 2**63 - 1
 # For one scan at a time: the kernel fills it and nothing keeps it.
 _TABLE_ROWS = 16
 
@@ -111,6 +118,11 @@ def _batches_of(data: bytes, rows: array[int], count: int) -> array[int]:
         most = (batches[at + B_LENGTH] - HEADER_SIZE) // RECORD_HEADER_SIZE
         if batches[at + B_KIND] != KIND_EVENTS or not 0 < batches[at + B_COUNT] <= most:
             raise _unsound("one does not hold as many events as it says")
+        if not 0 <= batches[at + B_FIRST_INDEX] <= _LAST_NUMBER - batches[at + B_COUNT]:
+            raise _unsound("the numbers of one go beyond 63 bits")
+        # Each of its events is given the name, so a long one would become terabytes.
+        if batches[at + B_RECORDS] - batches[at + B_POSITION] - HEADER_SIZE > _MOST_NAME_BYTES:
+            raise _unsound("the name of one is longer than a partition key may be, or it names a producer")
     return batches
 
 

@@ -22,7 +22,7 @@ from hubweir.gateway.held_runs import HeldRuns
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
 
-# What turns may produce beyond their least, all connections together: eighty that catch up at full speed.
+# What turns may produce beyond their least, all connections together: seventeen that catch up at full speed.
 LARGE_TURNS_BYTES = 16 * 1024 * 1024
 # Of rules that hold for a whole namespace.
 _EVERYWHERE = Scope("", ())

@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from hubweir.kernels.arrow cimport Maps, Texts, Value, value_of
 from hubweir.kernels.buffers cimport borrow_table, check_rows, refusal
 from hubweir.kernels.bytes cimport NOWHERE
-from hubweir.kernels.columns cimport Columns, close_columns, has_room, open_columns
+from hubweir.kernels.columns cimport Columns, close_columns, open_columns
 from hubweir.kernels.columns_contract cimport *
 from hubweir.kernels.contract cimport BATCH_WIDTH, B_COUNT, B_LENGTH, D_LENGTH, D_START, DELIVERY_WIDTH
 from hubweir.kernels.event_columns cimport columns_of
@@ -183,7 +183,6 @@ def stored_columns(
     try:
         status = stored_rows(
             <const uint8_t*>view.buf, view.len, numbers, count, &row, last_row, expected, until, &opened, span,
-            has_room(&opened, 2 * size, last_row - first_row),
         )
     finally:
         close_columns(&opened)

@@ -73,6 +73,8 @@ def deliver_batches(
     except KernelRefusal:
         del out[begun:]
         raise
+    if batch_at >= len(view):
+        return events, deliveries, frames, len(view), 0, 0
     return events, deliveries, frames, batch_at, record_at if ordinal else 0, ordinal
 
 

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from hubweir.kernels.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.bodies cimport BODY_NONE, body_kind, put_body
 from hubweir.kernels.bytes cimport NOWHERE
-from hubweir.kernels.columns cimport Columns, end_map, end_text, has, has_room, put_number
+from hubweir.kernels.columns cimport MOST_NAMES, Columns, end_map, end_text, has, has_room, put_number
 from hubweir.kernels.columns_contract cimport *
 from hubweir.kernels.contract cimport BATCH_WIDTH, B_COUNT, B_POSITION
 from hubweir.kernels.decimals cimport write_unsigned
@@ -185,12 +185,13 @@ cdef inline int batch_columns(
 
 cdef inline int stored_rows(
     const uint8_t* data, int64_t size, const int64_t* batches, int64_t count, int64_t* row, int64_t last,
-    int64_t expected, int64_t until, Columns* columns, int64_t* span, bint roomy
+    int64_t expected, int64_t until, Columns* columns, int64_t* span
 ) noexcept nogil:
     """Append the events row[0] to last of the batches; span: first, last, gap, whether there is one. A status."""
     cdef Batch batch
-    cdef int64_t place, base = 0
+    cdef int64_t place, rows, base = 0
     cdef int status
+    cdef bint roomy
     for place in range(count):
         if row[0] >= last:
             break
@@ -200,6 +201,11 @@ cdef inline int stored_rows(
             return COLUMNS_MALFORMED
         batch.count = batches[place * BATCH_WIDTH + B_COUNT]
         if row[0] < base + batch.count:
+            # Of the whole batch at once, its name once a row: then no row has to be asked about.
+            rows = min(base + batch.count, last) - row[0]
+            roomy = rows <= MOST_COLUMN_BYTES // MOST_NAMES and has_room(
+                columns, batch.end - batch.records + rows * batch.name_length, rows
+            )
             status = batch_columns(data, &batch, row, base, last, &expected, until, columns, span, roomy)
             if status != COLUMNS_OK:
                 return status

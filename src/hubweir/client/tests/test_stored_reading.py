@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from hubweir.amqp.messaging.annotations import STORED_BATCHES
 from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.client.connection import Connection
 from hubweir.client.event_hub_client import EventHubClient
@@ -81,6 +82,31 @@ def test_a_service_without_them_sends_single_events(
             runs = await read(client, position=1_001, limit=777)
             assert not any(isinstance(run, StoredRun) for run in runs)
             assert numbers(runs) == list(range(1_001, 1_778))
+
+    run_on("asyncio", scenario())
+
+
+def test_an_offer_that_was_not_asked_for_changes_nothing(
+    namespace: RunningNamespace, new_hub: NewHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer may list whatever it can; the events of a plain link stay single, and its limit holds."""
+    hub, single = new_hub(), outgoing_events.SingleEvents
+
+    def offering(*arguments: object) -> outgoing_events.SingleEvents:
+        outgoing = single(*arguments)  # type: ignore[arg-type]
+        outgoing.offered = (STORED_BATCHES,)
+        return outgoing
+
+    monkeypatch.setattr(outgoing_events, "SingleEvents", offering)
+
+    async def scenario() -> None:
+        async with client_of(namespace, hub) as client:
+            await fill(client, 400)
+            receiver = client.receiver("0", limit=300, credit=EVENTS_A_DELIVERY)
+            runs = await receiver.receive_runs(300, max_wait_s=5)
+            assert numbers(runs) == list(range(300))
+            assert not any(isinstance(run, StoredRun) for run in runs)
+            await receiver.close()
 
     run_on("asyncio", scenario())
 

@@ -13,7 +13,7 @@ from hubweir.errors import DECODE_ERROR, ServiceError
 from hubweir.kernels import collect_deliveries, deliver, deliver_batches, ingest, scan_frames
 from hubweir.kernels.columns_contract import ALL_COLUMNS, COLUMN_BUFFERS, COLUMNS_OK
 from hubweir.kernels.contract import D_FORMAT, D_LENGTH, D_START, DELIVERY_WIDTH, FRAME_WIDTH
-from hubweir.kernels.stored_batch import AT_COUNT, AT_KIND, AT_PAYLOAD_CRC, AT_VERSION, HEADER_SIZE
+from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_KIND, AT_PAYLOAD_CRC, AT_VERSION, HEADER_SIZE
 from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 
@@ -116,6 +116,33 @@ def test_a_delivery_that_is_cut_off_empty_or_of_another_format_makes_no_run() ->
         rows[column] = value
         with pytest.raises(ServiceError, match="not sound"):
             StoredRun(data, rows, 1)
+
+
+def test_a_name_that_would_be_repeated_for_every_event_is_no_longer_than_a_key() -> None:
+    """Or a delivery of megabytes became terabytes when its events are looked at."""
+    for name, is_sound in ((b"k" * 512, True), (b"k" * 513, False)):
+        batch = bytearray()
+        start = begin_batch(batch, name=name)
+        ingest(b"\x00\x53\x75\xa0\x00", array("q", (0, 0, 5, 0, 0)), 0, 1, 0, None, batch, 1 << 20)
+        seal_batch(batch, start, count=1)
+        rows = array("q", (0, 0, len(batch), 1, 0x68576201))
+        if is_sound:
+            assert StoredRun(bytes(batch), rows, 1).partition_keys() == [name.decode()]
+        else:
+            with pytest.raises(ServiceError, match="longer than a partition key"):
+                StoredRun(bytes(batch), rows, 1)
+
+
+def test_numbers_beyond_63_bits_make_no_run() -> None:
+    for first, is_sound in ((2**63 - 5, True), (2**63 - 4, False), (2**64 - 1, False)):
+        run = bytearray(a_run(4))
+        run[AT_FIRST_INDEX : AT_FIRST_INDEX + 8] = first.to_bytes(8)
+        rows = array("q", (0, 0, len(run), 1, 0x68576201))
+        if is_sound:
+            assert StoredRun(bytes(run), rows, 1).sequence_numbers()[-1] == 2**63 - 2
+        else:
+            with pytest.raises(ServiceError, match="beyond 63 bits"):
+                StoredRun(bytes(run), rows, 1)
 
 
 def test_records_that_are_none_are_told_when_events_are_wanted() -> None:

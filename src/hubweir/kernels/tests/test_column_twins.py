@@ -66,7 +66,7 @@ def run_of_batches(rng: Random) -> bytes:
             message = rng.choice([rich.message, legal.random_message])(rng)
             count += pure.ingest(message, legal.delivery_row(message, 0, 0), 0, 1, 0, None, records, 10**7)[2]
         run += legal.stored_batch(
-            bytes(records), count, name=rng.choice([b"", b"key of all", b"bad \xff", b"n" * 200]),
+            bytes(records), count, name=rng.choice([b"", b"key of all", b"bad \xff", b"n" * 200, b"n" * 4000]),
             flags=rng.choice([0, 2, 4, 6]), checked=False, first_index=rng.choice([0, 12, 2**40, 2**63 - 2, 2**64 - 1]),
             first_offset=rng.choice([0, 9, 2**63, 2**64 - 5]), time=rng.choice([*rich.TIMES, 2**62]),
         )  # fmt: skip

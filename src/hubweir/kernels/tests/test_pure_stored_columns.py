@@ -97,6 +97,15 @@ def test_a_key_without_a_name_block_is_the_senders(column_kernels: SimpleNamespa
     assert columns[names.PARTITION_KEY_VALIDITY] == bytes([0b001])
 
 
+def test_the_name_of_a_batch_counts_once_for_each_of_its_rows(column_kernels: SimpleNamespace) -> None:
+    """It stands in the batch once: counted so, its columns outgrew what an offset of 32 bits can tell."""
+    run = stored(*[legal.data_section(b"")] * 1000, name=b"n" * 20_000, flags=FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER)
+    columns = rich.empty_columns()
+    answer = column_kernels.stored_columns(run, table_of(run), 0, 1000, -1, -1, ALL_COLUMNS, 0, columns, 6_000_000)
+    assert 200 < answer[0] < 300 and answer[-1] == COLUMNS_FULL
+    assert len(columns[names.PARTITION_KEY_BYTES]) == 20_000 * answer[0] <= 6_000_000
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_the_columns_are_those_of_single_deliveries(column_kernels: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
