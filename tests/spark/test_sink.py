@@ -110,10 +110,10 @@ def test_a_row_over_the_limit_is_named_with_the_limit(spark: SparkSession, hub: 
 def test_a_busy_service_is_waited_for_until_all_is_stored_once(spark: SparkSession, new_hub: NewHub) -> None:
     with running_namespace(throughput_units=1) as slow:
         target = new_hub("slow", 2, slow)
-        rows = spark.range(2_500).selectExpr("string(id) AS body", "string(id % 2) AS partition")
+        rows = spark.range(1_500).selectExpr("string(id) AS body", "string(id % 2) AS partition")
         write(rows.coalesce(1), target, exactlyOnce="require")
         assert refusals(slow) > 0
-        assert [int(row.body) for row in read(spark, target)] == [*range(0, 2_500, 2), *range(1, 2_500, 2)]
+        assert [int(row.body) for row in read(spark, target)] == [*range(0, 1_500, 2), *range(1, 1_500, 2)]
 
 
 def refusals(namespace: RunningNamespace) -> int:
