@@ -13,10 +13,9 @@ from pathlib import Path
 import pyspark
 
 
-def quick_workers(folder: Path) -> dict[str, str]:
-    """Variables for the JVM, which its workers inherit; folder: for bytecode and a Spark home, as long as it runs.
-
-    The home is the installed PySpark's, all but the folder that has the zip.
+def quick_workers(folder: Path, bytecode: Path) -> dict[str, str]:
+    """Variables for the JVM, which its workers inherit. folder: for a Spark home, which is the installed PySpark's, all
+    but the folder that has the zip. bytecode: where Python keeps it when it may not stand beside the sources.
     """
     home = folder / "home"
     home.mkdir()
@@ -26,5 +25,4 @@ def quick_workers(folder: Path) -> dict[str, str]:
     if not sys.dont_write_bytecode:
         return {"SPARK_HOME": str(home)}
     # An empty text is as good as no variable.
-    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
-    return {"SPARK_HOME": str(home), **bytecode}
+    return {"SPARK_HOME": str(home), "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(bytecode)}

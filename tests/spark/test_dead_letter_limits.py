@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from hubweir.client.event_batch import EventBatch
 from hubweir.testing.running_namespace import running_namespace
 from tests.spark.live_hub import Hub
@@ -75,6 +77,7 @@ def test_an_event_that_cannot_be_written_as_it_is_goes_to_the_dead_letters(
     assert {row.properties.get("dead-letter-properties-size") for row in letters} > {None}
 
 
+@pytest.mark.slow
 def test_hubs_of_a_lower_tier_take_what_they_can_and_dead_letters_are_cut_for_theirs(
     spark: SparkSession, hub: Hub, tmp_path: Path
 ) -> None:
