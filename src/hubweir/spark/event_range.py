@@ -3,8 +3,9 @@
 The link is asked for exactly as many events as the range has, so nothing is read that is thrown away. Every event's
 sequence number is held against the one before it, and the last against the range's end: what is missing is data loss,
 which `failOnDataLoss` decides about. A connection that breaks is made again under a fresh link name, behind the last
-event that was taken. By default no owner level is claimed, so two queries on one DataFrame do not end each other's
-links; five readers of one partition and consumer group is the service's limit then, and one more waits for a place.
+event that was taken; a service that is away, such as for a restart, is waited for. By default no owner level is
+claimed, so two queries on one DataFrame do not end each other's links; five readers of one partition and consumer group
+is the service's limit then, and one more waits for a place.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import logging
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +25,7 @@ from hubweir.client.loop_thread import wait
 from hubweir.errors import ARGUMENT_ERROR, RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.kernels.columns_contract import COLUMNS_FULL, COLUMNS_MALFORMED, COLUMNS_UNTIL
+from hubweir.spark.absence import Absence
 from hubweir.spark.errors import DataLoss
 from hubweir.spark.event_schema import fresh_columns, mask_of, record_batch
 from hubweir.spark.hub_connection import client_of
@@ -31,15 +34,17 @@ from hubweir.spark.options import ReadOptions
 from hubweir.spark.ranges_together import read_together
 from hubweir.spark.worker_process import freeze_garbage, keep_freed_memory
 
+T = TypeVar("T")
+
 logger = logging.getLogger(__name__)
 
 # Smaller ones cost calls, larger ones memory without gain: 4 MB at 400 bytes an event.
 ROWS_A_BATCH = 10_000
 # How long a link may be silent before the partition is asked whether the events are still there.
 _SILENCE_S = 2.0
-# How long to wait before asking again for a place among a partition's readers: tasks of one query that share a
-# partition by minPartitions may be more than it has places, and each gives its own back when it is done.
-_PLACE_S = 0.25
+# How long to wait before asking a service again that is away, or for a place among a partition's readers: tasks of one
+# query that share a partition by minPartitions may be more than it has places, and each gives its own back in the end.
+_AGAIN_S = 0.25
 
 
 def read_ranges(
@@ -74,6 +79,7 @@ class RangeReader:
         self._heard_s = 0.0  # when the service last gave something, or refused a place
         self._receiver: BlockingReceiver | None = None
         self._first: Future[list[EventRun]] | None = None  # what begin asked for
+        self._absence = Absence(options.event_hub, options.operation_timeout_s)
 
     def __len__(self) -> int:
         """How many events the range has."""
@@ -95,8 +101,8 @@ class RangeReader:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Record batches of ROWS_A_BATCH events or a little more. DataLoss when events are missing and that matters;
-        ServiceError when the service does not answer, or has no place for one more reader all the time of
-        receiverTimeout.
+        ServiceError when the service is away for longer than operationTimeout, or has no place for one more reader all
+        the time of receiverTimeout.
 
         May be closed early: the link is given back.
         """
@@ -132,9 +138,8 @@ class RangeReader:
         """The next runs. Waits for a place, when all readers that the partition may have are there already."""
         refused_s: float | None = None
         while True:
-            begun, self._first = self._first or self._begun(receiver), None
             try:
-                found = wait(begun)
+                found = self._asked(lambda: self._next_runs(receiver))
             except ServiceError as error:
                 if error.condition is ARGUMENT_ERROR and self._is_gone(0.0):
                     return []
@@ -144,10 +149,31 @@ class RangeReader:
                 refused_s = now_s if refused_s is None else refused_s
                 if now_s - refused_s >= self._options.receiver_timeout_s:
                     raise self._without_place(error) from error
-                time.sleep(_PLACE_S)
+                time.sleep(_AGAIN_S)
                 self._heard_s = time.monotonic()  # the service did answer
             else:
                 return found
+
+    def _next_runs(self, receiver: BlockingReceiver) -> list[EventRun]:
+        begun, self._first = self._first or self._begun(receiver), None
+        return wait(begun)
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        """The service's answer; while it is away, it is asked again for the operationTimeout. ServiceError when it is
+        away for longer, or refuses.
+        """
+        while True:
+            asked_s = time.monotonic()
+            try:
+                answer = ask()
+            except ServiceError as error:
+                if not self._absence.may_go_on(error, asked_s):
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                if self._absence.ended():
+                    self._heard_s = time.monotonic()  # it was not silent, it was away
+                return answer
 
     def _without_place(self, error: ServiceError) -> ServiceError:
         options = self._options
@@ -211,7 +237,7 @@ class RangeReader:
     def _is_gone(self, silent_s: float) -> bool:
         """The link is silent: whether the rest of the range will never come. ServiceError TIMED_OUT when it should."""
         options, wanted = self._options, self._wanted
-        state = self._client.partition(wanted.partition_id)
+        state = self._asked(lambda: self._client.partition(wanted.partition_id))
         high, low = state.last_sequence_number + 1, max(0, state.begin_sequence_number)
         if high < wanted.end or low >= wanted.end:
             why = "the event hub was made anew" if high < wanted.end else f"the oldest one now is {low}"

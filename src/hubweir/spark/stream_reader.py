@@ -8,7 +8,6 @@ ranges and the same tasks.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Sequence
 
@@ -23,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from hubweir.errors import ServiceError
+from hubweir.spark.absence import Absence
 from hubweir.spark.errors import IllegalOffset
 from hubweir.spark.event_range import read_ranges, report_loss
 from hubweir.spark.hub_bounds import HubBounds
@@ -32,8 +32,6 @@ from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
 from hubweir.spark.range_tasks import tasks_of
 from hubweir.spark.worker_process import end_quietly
-
-logger = logging.getLogger(__name__)
 
 # A relaxed hub skips twice this many numbers behind an unclean stop. A partition that has so much waiting may be before
 # such a gap, which small batches would take hours to cross; it is worth asking for its first event.
@@ -51,7 +49,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._seen: dict[str, int] | None = None  # what the hub had when it was last asked
         self._target: dict[str, int] | None = None  # of AvailableNow: where the query ends
         self._batch_at_s = time.monotonic()
-        self._away_since_s: float | None = None  # when the hub first did not answer
+        self._absence = Absence(options.event_hub, options.operation_timeout_s)
 
     def initialOffset(self) -> Offset:
         """Where a query without a checkpoint starts: resolved once, although Spark asks twice."""
@@ -79,23 +77,14 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if not self._may_wait(error, asked_s):
                 raise
             return start
-        self._away_since_s = None
+        self._absence.ended()
         return end
 
     def _may_wait(self, error: ServiceError, asked_s: float) -> bool:
         """Whether the hub may be asked again with the next trigger. Not when it was never there, which is a mistake in
         the options as a rule; and not with AvailableNow, which would take it for the end.
         """
-        if not error.condition.retriable or self._seen is None or self._target is not None:
-            return False
-        limit_s = self._options.operation_timeout_s
-        if self._away_since_s is None:
-            self._away_since_s = asked_s
-            logger.warning(
-                "event hub '%s' does not answer; the query asks it again for %.0f s, the operationTimeout: %s",
-                self._options.event_hub, limit_s, error.text,
-            )  # fmt: skip
-        return time.monotonic() - self._away_since_s < limit_s
+        return self._seen is not None and self._target is None and self._absence.may_go_on(error, asked_s)
 
     def _next_end(self, start: Offset, limit: ReadLimit) -> Offset:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
