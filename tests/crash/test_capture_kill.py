@@ -35,6 +35,8 @@ POINTS = (
     "capture.after_mark",
 )  # fmt: skip
 WAIT_S = 30.0
+# Between two batches of a partition, 240 KB each: several files a second, and no disk full of them by --all.
+PACE_S = 0.005
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]
 
@@ -84,6 +86,7 @@ class CaptureLoad:
                     )  # fmt: skip
                     if any(each.exception() is not None for each in done):
                         break
+                await asyncio.sleep(PACE_S)
             await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), WAIT_S)
 
         await asyncio.gather(*(write_to(partition) for partition in range(PARTITIONS)), return_exceptions=True)
