@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +17,7 @@ from tests.workers.notices import notice
 if TYPE_CHECKING:
     from hubweir.client.blocking import BlockingEventHubClient
     from hubweir.testing.running_namespace import RunningNamespace
+    from hubweir.testing.server_process import ServerProcess
 
 MISSING = [name for name in ("pyarrow", "pyspark") if importlib.util.find_spec(name) is None]
 collect_ignore_glob: list[str] = ["test_*.py"] if MISSING else []
@@ -75,3 +79,29 @@ def closed_clients() -> Iterator[None]:
         from hubweir.spark.hub_connection import close_clients
 
         close_clients()
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+    """start_server("relaxed") is a service to be killed, in a process of its own, with an event hub `orders`."""
+    from hubweir.client.connection import Connection
+    from hubweir.client.management import Management
+    from hubweir.namespace.connection_string import ConnectionString
+    from hubweir.testing.server_process import ServerProcess
+
+    async def create(text: str, durability: str) -> None:
+        connection = await Connection.open(ConnectionString.parse(text))
+        await Management(connection).create_hub(
+            "orders", partition_count=1, retention_ms=3_600_000, durability=durability
+        )
+        await connection.close()
+
+    with ExitStack() as stack:
+
+        def start(durability: str = "durable") -> ServerProcess:
+            source = str(Path(__file__).parents[3])
+            server = stack.enter_context(ServerProcess(tmp_path / "data", environment={"PYTHONPATH": source}))
+            asyncio.run(create(server.connection_string(), durability))
+            return server
+
+        yield start

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.connection import Connection
-from hubweir.client.management import Management
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
-from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark import absence, event_range, hub_connection
 from hubweir.spark.absence import Absence
 from hubweir.spark.event_range import RangeReader
@@ -22,7 +18,7 @@ from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import parse_options
 from hubweir.testing.server_process import ServerProcess
 
-SOURCE = str(Path(__file__).parents[3])
+StartServer = Callable[..., ServerProcess]
 COUNT = 30_000
 AWAY = ServiceError(STORE_OFFLINE, "nobody is there")
 
@@ -46,31 +42,30 @@ def test_only_what_may_pass_is_waited_for_and_only_so_long(
 
 @pytest.mark.parametrize("killed_behind", [0, 1], ids=["before the first event", "in mid-range"])
 def test_a_task_reads_on_when_the_service_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_behind: int
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch, killed_behind: int
 ) -> None:
     """Killed, and started again by who reads the warning: no event is missing, none comes twice."""
     monkeypatch.setattr(hub_connection, "_RETRY", RetryPolicy(attempts=1))
     monkeypatch.setattr(event_range, "freeze_garbage", lambda: None)
-    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
-        text = server.connection_string()
-        asyncio.run(create_hub(text))
-        with BlockingEventHubClient.from_connection_string(text, "orders") as client:
-            client.sender().send([b"%d" % number for number in range(COUNT)])
-        given = {"connectionString": text, "eventHub": "orders", "prefetchCount": "1000"}
-        options = parse_options(given, is_stream=True)
-        reader = RangeReader(options, client_of(options), EventRange("0", 0, COUNT), ("sequenceNumber",))
-        batches = reader.read()
-        found = [next(batches) for _ in range(killed_behind)]
-        server.kill9()
-        operator = Operator(server)
-        logging.getLogger(absence.__name__).addHandler(operator)
-        try:
-            found += batches
-        finally:
-            logging.getLogger(absence.__name__).removeHandler(operator)
-            close_clients()
-        assert operator.starts == 1
-        assert [number for batch in found for number in batch.column(0).to_pylist()] == list(range(COUNT))
+    server = start_server()
+    text = server.connection_string()
+    with BlockingEventHubClient.from_connection_string(text, "orders") as client:
+        client.sender().send([b"%d" % number for number in range(COUNT)])
+    given = {"connectionString": text, "eventHub": "orders", "prefetchCount": "1000"}
+    options = parse_options(given, is_stream=True)
+    reader = RangeReader(options, client_of(options), EventRange("0", 0, COUNT), ("sequenceNumber",))
+    batches = reader.read()
+    found = [next(batches) for _ in range(killed_behind)]
+    server.kill9()
+    operator = Operator(server)
+    logging.getLogger(absence.__name__).addHandler(operator)
+    try:
+        found += batches
+    finally:
+        logging.getLogger(absence.__name__).removeHandler(operator)
+        close_clients()
+    assert operator.starts == 1
+    assert [number for batch in found for number in batch.column(0).to_pylist()] == list(range(COUNT))
 
 
 class Operator(logging.Handler):
@@ -84,9 +79,3 @@ class Operator(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.starts += 1
         self._server.start()
-
-
-async def create_hub(text: str) -> None:
-    connection = await Connection.open(ConnectionString.parse(text))
-    await Management(connection).create_hub("orders", partition_count=1, retention_ms=3_600_000, durability="durable")
-    await connection.close()

@@ -1,8 +1,6 @@
-import asyncio
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,11 +8,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.connection import Connection
-from hubweir.client.management import Management
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
-from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark import event_range, hub_bounds, hub_connection
 from hubweir.spark.errors import DataLoss, IllegalOffset
 from hubweir.spark.hub_connection import close_clients
@@ -26,8 +21,8 @@ from hubweir.testing.server_process import ServerProcess
 NewHub = Callable[..., str]
 OptionsOf = Callable[..., dict[str, str]]
 ClientOf = Callable[[str], BlockingEventHubClient]
+StartServer = Callable[..., ServerProcess]
 ALL = ReadAllAvailable()
-SOURCE = str(Path(__file__).parents[3])
 
 
 @pytest.fixture(autouse=True)
@@ -128,85 +123,71 @@ def test_limit_holds_and_is_the_option(new_hub: NewHub, reader_of: ReaderOf, cli
     assert taken == [50, 50, 0]
 
 
-def test_gap_that_an_unclean_stop_left_in_a_relaxed_hub_is_crossed_in_one_small_batch(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
-        text = server.connection_string()
+def test_gap_that_an_unclean_stop_left_in_a_relaxed_hub_is_crossed_in_one_small_batch(
+    start_server: StartServer,
+) -> None:
+    server = start_server("relaxed")
+    text = server.connection_string()
 
-        async def create() -> None:
-            connection = await Connection.open(ConnectionString.parse(text))
-            await Management(connection).create_hub(
-                "relaxed", partition_count=1, retention_ms=3_600_000, durability="relaxed"
-            )
-            await connection.close()
+    def send() -> None:
+        with BlockingEventHubClient.from_connection_string(text, "orders") as client:
+            client.sender().send([b"x"] * 5)
 
-        def send() -> None:
-            with BlockingEventHubClient.from_connection_string(text, "relaxed") as client:
-                client.sender().send([b"x"] * 5)
-
-        asyncio.run(create())
-        send()
-        server.kill9()
-        server.start()
-        send()
-        given = {"connectionString": text, "eventHub": "relaxed", "startingPosition": "earliest"}
-        strict = EventHubStreamReader(parse_options(given, is_stream=True), ("partition", "sequenceNumber"))
-        with pytest.raises(DataLoss, match="sequence numbers 5 to 8"):
-            read(strict, {"0": 0}, strict.latestOffset({"0": 0}, ReadMaxRows(9)))
-        lenient = EventHubStreamReader(
-            parse_options({**given, "failOnDataLoss": "false"}, is_stream=True), ("partition", "sequenceNumber")
-        )
-        offset, taken = lenient.initialOffset(), list[int]()
-        for _ in range(5):
-            end = lenient.latestOffset(offset, ReadMaxRows(3))
-            if end is not offset:
-                rows = [number for _, number in read(lenient, offset, end)]
-                assert len(rows) <= 3
-                taken += rows
-            offset = end
-        assert taken[:5] == list(range(5)) and len(taken) == 10 and taken[5] >= 2**25
-        close_clients()
+    send()
+    server.kill9()
+    server.start()
+    send()
+    given = {"connectionString": text, "eventHub": "orders", "startingPosition": "earliest"}
+    strict = EventHubStreamReader(parse_options(given, is_stream=True), ("partition", "sequenceNumber"))
+    with pytest.raises(DataLoss, match="sequence numbers 5 to 8"):
+        read(strict, {"0": 0}, strict.latestOffset({"0": 0}, ReadMaxRows(9)))
+    lenient = EventHubStreamReader(
+        parse_options({**given, "failOnDataLoss": "false"}, is_stream=True), ("partition", "sequenceNumber")
+    )
+    offset, taken = lenient.initialOffset(), list[int]()
+    for _ in range(5):
+        end = lenient.latestOffset(offset, ReadMaxRows(3))
+        if end is not offset:
+            rows = [number for _, number in read(lenient, offset, end)]
+            assert len(rows) <= 3
+            taken += rows
+        offset = end
+    assert taken[:5] == list(range(5)) and len(taken) == 10 and taken[5] >= 2**25
+    close_clients()
 
 
 def test_a_query_waits_for_a_service_that_is_away_between_two_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As long as the operationTimeout says; not where nobody has answered yet, and not with AvailableNow, which would
     end with events unread.
     """
     monkeypatch.setattr(hub_connection, "_RETRY", RetryPolicy(attempts=1))
-    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
-        text = server.connection_string()
+    server = start_server()
+    text = server.connection_string()
 
-        async def create() -> None:
-            connection = await Connection.open(ConnectionString.parse(text))
-            await Management(connection).create_hub(
-                "orders", partition_count=1, retention_ms=3_600_000, durability="durable"
-            )
-            await connection.close()
+    def reader(**more: str) -> EventHubStreamReader:
+        given = {"connectionString": text, "eventHub": "orders", **more}
+        return EventHubStreamReader(parse_options(given, is_stream=True), ("partition", "sequenceNumber"))
 
-        def reader(**more: str) -> EventHubStreamReader:
-            given = {"connectionString": text, "eventHub": "orders", **more}
-            return EventHubStreamReader(parse_options(given, is_stream=True), ("partition", "sequenceNumber"))
-
-        asyncio.run(create())
-        patient, hasty, ending = reader(), reader(operationTimeout="1ms"), reader()
-        start = patient.initialOffset()
-        assert patient.latestOffset(start, ALL) == start == hasty.latestOffset(start, ALL)
-        ending.prepareForTriggerAvailableNow()
-        server.kill9()
-        assert [patient.latestOffset(start, ALL) for _ in range(3)] == [start] * 3
-        assert [record.getMessage()[:34] for record in caplog.records] == ["event hub 'orders' does not answer"]
-        for one in (ending, reader()):
-            with pytest.raises(ServiceError, match="cannot reach"):
-                one.latestOffset(start, ALL)
+    patient, hasty, ending = reader(), reader(operationTimeout="1ms"), reader()
+    start = patient.initialOffset()
+    assert patient.latestOffset(start, ALL) == start == hasty.latestOffset(start, ALL)
+    ending.prepareForTriggerAvailableNow()
+    server.kill9()
+    assert [patient.latestOffset(start, ALL) for _ in range(3)] == [start] * 3
+    assert [record.getMessage()[:34] for record in caplog.records] == ["event hub 'orders' does not answer"]
+    for one in (ending, reader()):
         with pytest.raises(ServiceError, match="cannot reach"):
-            for _ in range(10_000):  # a millisecond's worth
-                hasty.latestOffset(start, ALL)
-        server.start()
-        with BlockingEventHubClient.from_connection_string(text, "orders") as client:
-            client.sender().send([b"x"] * 5)
-        assert read(patient, start, patient.latestOffset(start, ALL)) == [("0", number) for number in range(5)]
-        close_clients()
+            one.latestOffset(start, ALL)
+    with pytest.raises(ServiceError, match="cannot reach"):
+        for _ in range(10_000):  # a millisecond's worth
+            hasty.latestOffset(start, ALL)
+    server.start()
+    with BlockingEventHubClient.from_connection_string(text, "orders") as client:
+        client.sender().send([b"x"] * 5)
+    assert read(patient, start, patient.latestOffset(start, ALL)) == [("0", number) for number in range(5)]
+    close_clients()
 
 
 def test_too_few_events_wait_but_not_for_ever(new_hub: NewHub, reader_of: ReaderOf, client_of: ClientOf) -> None:
