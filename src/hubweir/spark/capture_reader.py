@@ -10,8 +10,8 @@
 | `store.…` | settings of the blob store, by obstore's names, such as `store.account_name`, `store.account_key` |
 
 Times are held against file names first, then against the first rows of some files, where names do not tell, then
-against the rows of the files that are left. They are options and no
-filters of a query for the reason told in batch_reader.py; so a plain `where` works too, and reads every file.
+against the rows of the files that are left. They are options and no filters of a query for the reason told in
+batch_reader.py; so a plain `where` works too, and reads every file.
 """
 
 from __future__ import annotations
