@@ -1,7 +1,7 @@
 """Builds the compiled kernels when it can; the package works without them.
 
 Everything else about the package stands in pyproject.toml. Each kernel has a twin in plain Python
-(hubweir/kernels/pure.py), so every missing thing here costs speed only: no Cython or no kernel source means
+(hubweir/kernels/twins.py), so every missing thing here costs speed only: no Cython or no kernel source means
 no extension modules, and a compiler that is missing or fails skips the module (optional). Mistakes in the
 .pyx files themselves are not forgiven.
 """
@@ -18,7 +18,7 @@ OPTIMISE = ["/O2"] if sys.platform == "win32" else ["-O3"]
 
 def kernel_modules() -> list[Extension]:
     """Return the extension modules whose source is here, translated to C under build/."""
-    sources = sorted(path.relative_to(ROOT) for path in ROOT.glob("src/hubweir/kernels/_*.pyx"))
+    sources = sorted(path.relative_to(ROOT) for path in ROOT.glob("src/hubweir/kernels/*/_*.pyx"))
     if not sources:
         return []
     try:
@@ -27,7 +27,10 @@ def kernel_modules() -> list[Extension]:
         print("hubweir: Cython is not installed; the kernels run as plain Python", file=sys.stderr)
         return []
     modules: list[Extension] = cythonize(
-        [Extension(f"hubweir.kernels.{path.stem}", [path.as_posix()], extra_compile_args=OPTIMISE) for path in sources],
+        [
+            Extension(f"hubweir.kernels.{path.parent.name}.{path.stem}", [path.as_posix()], extra_compile_args=OPTIMISE)
+            for path in sources
+        ],
         build_dir="build",
         include_path=["src"],
         compiler_directives={"language_level": "3"},

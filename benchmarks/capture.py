@@ -21,7 +21,9 @@ from typing import Any
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.broker.broker import Broker
 from hubweir.broker.capture_places import CapturePlaces
-from hubweir.broker.commands import AppendEvents, AskCaptureState, Command, CreatePartition
+from hubweir.broker.commands.capture import AskCaptureState
+from hubweir.broker.commands.command import Command
+from hubweir.broker.commands.partition import AppendEvents, CreatePartition
 from hubweir.counters import Counters
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.event_hub.open_run import OpenRun
@@ -106,7 +108,7 @@ async def store(bench: Bench, log_id: str, batch: bytes, seconds: float, rate: f
         if rate and stored > rate * passed:
             await asyncio.sleep(stored / rate - passed)
             continue
-        await asyncio.gather(*(bench.ask(AppendEvents(log_id, 0, bytearray(batch))) for _ in range(IN_FLIGHT)))
+        await asyncio.gather(*(bench.ask(AppendEvents(log_id, bytearray(batch))) for _ in range(IN_FLIGHT)))
         stored += IN_FLIGHT * BATCH_EVENTS
     return stored
 

@@ -11,10 +11,10 @@ import sys
 import time
 from array import array
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
-from hubweir.kernels import pure, pure_columns
+from hubweir import kernels
+from hubweir.kernels import twins, which
 from hubweir.kernels.columns_contract import (
     ALL_COLUMNS,
     BODY_BYTES,
@@ -33,14 +33,10 @@ from hubweir.kernels.columns_contract import (
 from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH, KEY_WIDTH
 from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE, HEADER_STRUCT, KIND_EVENTS, MAGIC, VERSION
 
-try:
-    from hubweir.kernels import _amqp, _capture, _columns, _keys, _record
-
-    _COMPILED = SimpleNamespace(**{**vars(_record), **vars(_amqp), **vars(_keys), **vars(_columns), **vars(_capture)})
-    TWINS: dict[str, Any] = {"compiled": _COMPILED}
-except ImportError:
-    TWINS = {}
-TWINS["pure"] = SimpleNamespace(**{**vars(pure), **vars(pure_columns)})
+TWINS: dict[str, Any] = {}
+if which() == "compiled":
+    TWINS["compiled"] = kernels
+TWINS["pure"] = twins
 
 KEY = b"\x00\x53\x72\xc1\x1b\x02\xa3\x13x-opt-partition-key\xa1\x03pk1"
 ROUNDS = 9

@@ -36,7 +36,7 @@ INSTALLERS = {
     "PIP_USER": "0",
     "PIP_REQUIRE_VIRTUALENV": "0",
 }
-KERNEL_SOURCES = ("setup.py", "src/hubweir/kernels/*.pyx", "src/hubweir/kernels/*.pxd")
+KERNEL_SOURCES = ("setup.py", "src/hubweir/kernels/**/*.pyx", "src/hubweir/kernels/**/*.pxd")
 COMPILED = "compiled"
 SEE_LOG = "see .hubweir/log"
 NO_PIP = """this Python ({python}) has neither pip nor ensurepip, so nothing can be installed with it.
@@ -95,7 +95,7 @@ class Environment:
 
     def extension_modules(self) -> list[Path]:
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
-        return list((self.root / "src" / "hubweir" / "kernels").glob(f"_*{suffix}"))
+        return list((self.root / "src" / "hubweir" / "kernels").glob(f"**/_*{suffix}"))
 
     def digest(self, *patterns: str) -> str:
         found = sorted(path for pattern in patterns for path in self.root.glob(pattern))
@@ -218,7 +218,7 @@ class Environment:
     def build_kernels(self) -> None:
         """Compile the kernels into src/, or leave the plain-Python twins alone on the path and remember why."""
         key = self.kernel_key()
-        sources = sorted(path.stem for path in (self.root / "src" / "hubweir" / "kernels").glob("*.pyx"))
+        sources = sorted(path.stem for path in (self.root / "src" / "hubweir" / "kernels").glob("**/*.pyx"))
         outcome = "not compiled: their sources are not here"
         for path in self.extension_modules():  # compiled from other sources: worse than none
             path.unlink(missing_ok=True)

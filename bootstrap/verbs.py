@@ -17,7 +17,7 @@ NEED_SPARK = ("spark",)
 WORKERS_A_CORE = 2
 MOST_WORKERS = 8  # each collects all tests anew
 SLOWEST_SHOWN = 10
-VERBS = ("demo", "test", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data")
+VERBS = ("demo", "test", "mutants", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data")
 
 
 class Wrong(Exception):
@@ -48,6 +48,8 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         folder = present(env, "tests/conformance", "its tests")
         env.ensure(TEST)
         return finish(env, ["-m", "pytest", *in_workers(rest), folder, "--write-table", *rest])
+    if verb == "mutants":
+        return mutants(rest, env)
     if verb == "campaign":
         return campaign(rest, env)
     if verb == "bench":
@@ -156,6 +158,15 @@ def without_workers(rest: Sequence[str]) -> list[str]:
     """Return the arguments but for -n NUMBER or -nNUMBER."""
     values = {place + 1 for place, argument in enumerate(rest) if argument == "-n"}
     return [each for place, each in enumerate(rest) if not each.startswith("-n") and place not in values]
+
+
+def mutants(rest: list[str], env: Environment) -> int:
+    """Plant defects in copies of the checkout and count those that its tests find."""
+    present(env, "tests/mutants/hunt.py", "the hunt for planted defects")
+    env.ensure(TEST)
+    tell_kernels(env)
+    os.chdir(env.root)
+    return finish(env, ["-m", "tests.mutants.hunt", *rest])
 
 
 def campaign(rest: list[str], env: Environment) -> int:

@@ -17,10 +17,10 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from hubweir.spark.data_source import EventHubsDataSource, columns_of
-from hubweir.spark.event_range import read_ranges
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import ReadOptions, parse_options
 from hubweir.spark.range_partition import RangePartition
+from hubweir.spark.range_reader import read_ranges
 from hubweir.spark.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 

@@ -1,7 +1,7 @@
 """The folder in which a service keeps everything, from its top: what stands where, and its version.
 
     LOCK                held (flock) while a service runs on the folder
-    FORMAT              "hubweir data 1": a start refuses any other, with nothing touched
+    FORMAT              "hubweir data 2": a start refuses any other, with nothing touched
     catalog/            the messaging store of the catalogs, a log for each namespace (messaging_store/layout.py)
     store-N/            the messaging stores of the partitions; N is what a Placement says
     tls/                the development certificates
@@ -12,11 +12,17 @@ After a crash: FORMAT is there whole, or the folder is as fresh as before.
 
 from __future__ import annotations
 
-from hubweir.env import Files
-from hubweir.errors import NewerFormat
+import re
+
+from hubweir.env import Files, FolderLock
+from hubweir.errors import CatalogLost, NewerFormat, OldFormat
+from hubweir.messaging_store.newest_segment import log_ids_in
 from hubweir.messaging_store.whole_file import read_whole, write_whole
 
-FORMAT_NAME, FORMAT_TEXT = "FORMAT", b"hubweir data 1\n"
+# 1 had catalogs of event hubs alone, and logs that knew producers.
+FORMAT_NAME, FORMAT_VERSION = "FORMAT", 2
+FORMAT_TEXT = b"hubweir data %d\n" % FORMAT_VERSION
+_FORMAT = re.compile(rb"hubweir data ([0-9]{1,9})\n")
 CATALOG_FOLDER, STORE_PREFIX, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-", "tls", "capture"
 
 
@@ -25,16 +31,53 @@ def store_folder(store_index: int) -> str:
     return f"{STORE_PREFIX}{store_index}"
 
 
-def check_data_format(files: Files) -> None:
-    """Mark a fresh data folder with its format; NewerFormat, and nothing touched, when it has another one. Blocking."""
+def check_data_format(files: Files, folder: str) -> None:
+    """OldFormat or NewerFormat when the data folder has another format than this version's; nothing is written.
+
+    folder: how texts name it. Called before the folder is locked, so that not even LOCK is touched. Blocking.
+    """
     found = read_whole(files, FORMAT_NAME)
-    if found is None:
-        write_whole(files, "", FORMAT_NAME, FORMAT_TEXT)
-    elif found != FORMAT_TEXT:
-        raise NewerFormat(
-            f"the data folder says {_printable(found)!r}, and this version reads {_printable(FORMAT_TEXT)!r}: "
-            "nothing was changed; "
-            "use the version that wrote it, or another --data folder"
+    if found is None or found == FORMAT_TEXT:
+        return
+    number = _FORMAT.fullmatch(found)
+    other = OldFormat if number is not None and int(number[1]) < FORMAT_VERSION else NewerFormat
+    raise other(
+        f"the data folder {folder} says {_printable(found)!r}, and this version reads {_printable(FORMAT_TEXT)!r}: "
+        "nothing was changed; use the version that wrote it, or another --data folder"
+    )
+
+
+def own_data_folder(files: Files, folder: str) -> FolderLock:
+    """Lock the folder for a start, and mark it with its format when it is fresh. Blocking.
+
+    Raises as check_data_format and check_catalogs do, and StoreLocked; then the lock is free.
+    """
+    check_data_format(files, folder)
+    lock = files.lock_folder("")
+    try:
+        if read_whole(files, FORMAT_NAME) is None:
+            write_whole(files, "", FORMAT_NAME, FORMAT_TEXT)
+        check_catalogs(files)
+    except BaseException:
+        lock.release()
+        raise
+    return lock
+
+
+def stored_logs(files: Files) -> list[str]:
+    """The ids of all logs of partitions that are in the folder, or were and are lost. Blocking."""
+    stores = [name for name in files.list("") if name.startswith(STORE_PREFIX)]
+    return [log_id for store in stores for log_id in log_ids_in(files, store)]
+
+
+def check_catalogs(files: Files) -> None:
+    """CatalogLost, and nothing touched, when there are logs of partitions and no catalog at all. Blocking."""
+    stored = stored_logs(files)
+    if stored and not log_ids_in(files, CATALOG_FOLDER):
+        raise CatalogLost(
+            f"the folder {CATALOG_FOLDER}, which says whose logs are whose, is lost, and there are the logs of "
+            f"{len(stored)} partitions: nothing was changed. Put {CATALOG_FOLDER} back from a backup (`hubweir store "
+            "list` shows what is there); or begin afresh with another --data folder, without these events"
         )
 
 

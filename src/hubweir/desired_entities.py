@@ -1,4 +1,4 @@
-"""What a Config.json asks for, made in the namespace at start: what is there stays, what may change is changed.
+"""Makes the entities of a Config.json at start: an entity that exists stays, and what may change of it is changed.
 
 Twice the same file changes nothing. What a file does not name is left alone. A number of partitions that differs from
 the hub's is an error with the place in the file, as is everything else that the namespace refuses; all of them are
@@ -8,24 +8,25 @@ told together, and the service does not start. After a crash in between: the nex
 from __future__ import annotations
 
 import asyncio
-import base64
 import hmac
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from hubweir.config.emulator_capture import capture_description
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig, NamespaceConfig
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription, parse_availability
+from hubweir.namespace.entity import parse_availability
+from hubweir.namespace.event_hub_changes import add_group, set_settings
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.resource_path import fold
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
-
-KEY_BYTES = 32
 
 
 async def make_entities(gateway: Gateway, wanted: NamespaceConfig) -> None:
@@ -50,16 +51,16 @@ async def _try(problems: Problems, place: Location, step: object) -> bool:
 
 
 async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> None:
-    entry = gateway.namespace.find_hub(hub.name)
-    if entry is None:
+    there = gateway.namespace.find(hub.name, EventHubDescription)
+    if there is None:
         groups = (DEFAULT_GROUP, *hub.consumer_groups)
         description = EventHubDescription(hub.name, hub.partition_count, consumer_groups=groups)
         longest_ms = gateway.namespace.profile.retention_ms or description.retention_ms
         retention_ms = hub.retention_ms or min(description.retention_ms, longest_ms)
         wanted = _with(replace(description, retention_ms=retention_ms), hub)
-        await _asked(lambda done: gateway.management.create_hub(wanted, done))
+        await _asked(lambda done: gateway.keeper.create(wanted, done))
         return
-    known = entry.description
+    known = there.description
     if known.partition_count != hub.partition_count:
         text = f"the event hub '{known.name}' has {known.partition_count} partitions for its whole life"
         allowed = f"{known.partition_count}, another name, or a fresh data folder"
@@ -67,10 +68,12 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
         problems.add(Problem(Severity.ERROR, Kind.CONTRADICTION, place, text, str(hub.partition_count), allowed))
     changed = _with(replace(known, retention_ms=hub.retention_ms or known.retention_ms), hub)
     if changed != known:
-        await _asked(lambda done: gateway.management.change_hub(changed, done))
+        change = partial(set_settings, wanted=changed)
+        await _asked(lambda done: gateway.keeper.change(hub.name, EventHubDescription, change, done))
     for group in hub.consumer_groups:
         if known.find_group(group) is None:
-            await _asked(partial(gateway.management.create_group, hub.name, group))
+            more = partial(add_group, name=group)
+            await _asked(partial(gateway.keeper.change, hub.name, EventHubDescription, more))
 
 
 def _with(known: EventHubDescription, hub: HubConfig) -> EventHubDescription:
@@ -84,20 +87,19 @@ def _with(known: EventHubDescription, hub: HubConfig) -> EventHubDescription:
 
 async def _make_rule(gateway: Gateway, hub: str | None, rule: AuthorizationRuleConfig) -> None:
     """The rule as the file says; keys that it leaves out stay, or are drawn for a new rule."""
-    namespace = gateway.namespace
-    level = namespace.description.rules if hub is None else namespace.get_hub(hub).description.rules
-    known = next((each for each in level if fold(each.name) == fold(rule.name)), None)
+    rules = gateway.rules.rules(hub)
+    known = next((each for each in rules if fold(each.name) == fold(rule.name)), None)
 
     def key(given: Secret | None, old: Secret | None) -> Secret:
         if given is not None or old is not None:
             return given or old or Secret("")
-        return Secret(base64.b64encode(gateway.env.random_bytes(KEY_BYTES)).decode("ascii"))
+        return gateway.rules.new_key()
 
     primary = key(rule.primary, None if known is None else known.primary)
     secondary = key(rule.secondary, None if known is None else known.secondary)
     wanted = AuthorizationRuleDescription(rule.name, rule.rights, primary, secondary)
     if known is None or not _is_same(known, wanted):
-        await _asked(lambda done: namespace.set_rule(hub, wanted, done))
+        await _asked(lambda done: gateway.keeper.change_rules(hub, lambda level: level.set(wanted), done))
 
 
 def _is_same(known: AuthorizationRuleDescription, wanted: AuthorizationRuleDescription) -> bool:

@@ -1,16 +1,18 @@
 """Env: everything a broker takes from the outside world, in one object that is passed in.
 
 Below the servers floor nobody reads a clock, draws a random number, starts a thread or opens a file. They are given
-an Env. `SystemEnv` (hubweir.launcher) is the real one; `hubweir.testing.simulated_env` has virtual time, a seeded
+an Env. `SystemEnv` (drivers/system_env.py) is the real one; `hubweir.testing.simulated_env` has virtual time, a seeded
 order, files that tear and lose, and the same interface. So the code that runs in production is the code that runs in
 the simulation.
 
-Times are integer milliseconds: `now_ms` since 1970 on the wall clock, `monotonic_ms` on a clock that never runs back.
+Times are integer milliseconds: `now_ms` since 1970 on the wall clock, `monotonic_ms` and `boottime_ms` on clocks that
+never run back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -20,9 +22,30 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Result(Protocol[T_co]):
-    """How an offloaded call ended: `value()` gives what it returned or raises what it raised."""
+    """How an offloaded call ended."""
 
-    def value(self) -> T_co: ...
+    def value(self) -> T_co:
+        """What the call returned; raises what it raised, and forgets it: ask once.
+
+        An error knows the frames that it came through, and they know this result. If it knew the error in turn, only a
+        garbage collection would free them, with all that they hold.
+        """
+
+
+class Lane(Enum):
+    """Which threads an offloaded call runs on. It waits for calls of its own lane, never for those of another.
+
+    So nothing holds up a sync but other syncs: no reader of a slow disk, no upload, no deletion of a thousand files.
+    """
+
+    __hash__ = object.__hash__  # Enum hashes the name, in Python code; each round of a log looks its lane up
+
+    WRITES = "writes"  # what sends wait for: writes and syncs of logs
+    READS = "reads"  # what readers wait for: cold reads and searches
+    RECOVERY = "recovery"  # opening a log, and making it anew after a failed sync: reads a segment, so it takes long
+    CAPTURE = "capture"  # captured files and their marks; may wait for a storage account
+    REMOVALS = "removals"  # files that retention and deletions take away
+    MAINTENANCE = "maintenance"  # what nobody waits for but its owner: snapshots, indexes, closing a log
 
 
 class Timer(Protocol):
@@ -39,7 +62,16 @@ class Clock(Protocol):
         """Wall clock, milliseconds since 1970-01-01 UTC. May jump either way."""
 
     def monotonic_ms(self) -> int:
-        """Milliseconds of a clock that never runs back. Its zero means nothing."""
+        """Milliseconds of a clock that never runs back. Its zero means nothing. Timers go by it.
+
+        It may stand still while the machine sleeps: what waits for a peer or a lock then waits as long as before.
+        """
+
+    def boottime_ms(self) -> int:
+        """Milliseconds of a clock that never runs back and, where the system has one, goes on while the machine sleeps.
+
+        Its zero means nothing.
+        """
 
 
 class SyncFailed(OSError):
@@ -89,6 +121,9 @@ class Files(Protocol):
 
     def open_to_read(self, path: str) -> File: ...
 
+    def read_small(self, path: str) -> bytes | None:
+        """The first 4 KiB of a file, read through its name at every call; None when it is absent."""
+
     def list(self, folder: str) -> list[str]:
         """Names in a folder, sorted; empty when the folder is absent."""
 
@@ -133,8 +168,8 @@ class Env(Clock, Protocol):
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
         """Run the callback on the owner's loop when `delay_ms` have passed on the monotonic clock."""
 
-    def offload(self, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
-        """Run `call` away from the loop (a pool thread), then `on_done` on the loop. Never cancelled."""
+    def offload(self, lane: Lane, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
+        """Run `call` away from the loop (a thread of that lane), then `on_done` on the loop. Never cancelled."""
 
     def fault(self, point: str) -> None:
         """A named fault point (rule R28): does nothing, or raises what a test planted there."""

@@ -43,14 +43,14 @@ RESOURCE_LIMIT = Condition("amqp:resource-limit-exceeded", 403, 403, False, "a q
 FRAME_SIZE_TOO_SMALL = Condition("amqp:frame-size-too-small", 400, 400, False, "a frame must carry this, and cannot")
 CONNECTION_FORCED = Condition("amqp:connection:forced", 503, 503, True, "the service ends this connection: reconnect")
 FRAMING_ERROR = Condition("amqp:connection:framing-error", 400, 400, False, "the bytes are not legal AMQP frames")
-WINDOW_VIOLATION = Condition("amqp:session:window-violation", 400, 400, False, "more transfers than the window takes")
-ERRANT_LINK = Condition("amqp:session:errant-link", 400, 400, False, "a frame came for a link that was detached")
 HANDLE_IN_USE = Condition("amqp:session:handle-in-use", 400, 400, False, "this handle already names a link")
 UNATTACHED_HANDLE = Condition("amqp:session:unattached-handle", 400, 400, False, "this handle names no link")
 DETACH_FORCED = Condition("amqp:link:detach-forced", 503, 503, True, "the service ends this link: attach again")
-TRANSFER_LIMIT = Condition("amqp:link:transfer-limit-exceeded", 400, 400, False, "more deliveries than were granted")
 MESSAGE_TOO_LARGE = Condition("amqp:link:message-size-exceeded", 413, 413, False, "the message is over the limit")
 LINK_STOLEN = Condition("amqp:link:stolen", 410, 410, False, "another receiver took this partition over")
+EVENTS_LOST = Condition(
+    "amqp:resource-deleted", 410, 410, False, "stored events are damaged: attach again to read on behind them"
+)
 AUTH_FAILED = Condition("com.microsoft:auth-failed", 401, 401, False, "the token is expired, unsigned or out of scope")
 SERVER_BUSY = Condition("com.microsoft:server-busy", 503, 503, True, "over a rate limit: wait, then try again")
 TIMED_OUT = Condition("com.microsoft:timeout", 408, 504, True, "no answer in time; the outcome is unknown")
@@ -107,15 +107,31 @@ class StoreLocked(StoreError):
 
 
 class NewerFormat(StoreError):
-    """A file was written by a newer version; it is left untouched."""
+    """A file was written by another version, which this one cannot read; it is left untouched."""
+
+
+class OldFormat(StoreError):
+    """Files are of an earlier format, which this version does not read any more; they are left untouched."""
 
 
 class CorruptStore(StoreError):
-    """Bytes that were durable are damaged. Never raised for a torn tail. resume_index: where sound records go on."""
+    """Bytes that were durable are damaged. Never raised for a torn tail.
 
-    def __init__(self, text: str, *, resume_index: int | None = None) -> None:
+    first_index, resume_index: of the damaged records, and where sound ones go on; None where no range can be told.
+    """
+
+    def __init__(self, text: str, *, first_index: int | None = None, resume_index: int | None = None) -> None:
         super().__init__(text)
+        self.first_index = first_index
         self.resume_index = resume_index
+
+
+class LogLost(StoreError):
+    """The files of a log that is known to have been made are not there; none is made in its place unasked."""
+
+
+class CatalogLost(StoreError):
+    """The catalog of a namespace is not there, though logs of its hubs are. A start ends with it, nothing changed."""
 
 
 class LogFenced(StoreError):
@@ -132,7 +148,3 @@ class DiskFull(LogOffline):
 
 class OutOfFiles(LogOffline):
     """No file can be opened: a limit of the process or of the system; nothing was written. Heals by itself."""
-
-
-class PositionTrimmed(StoreError):
-    """The position asked for lies before what retention kept."""

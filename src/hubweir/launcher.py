@@ -1,10 +1,10 @@
 """Composition root: settings in, a running service out. The only module that knows gateway and broker both.
 
-Starting: the data folder's lock → its format → certificate → catalogs → store → broker → a gateway for each namespace,
+Starting: the data folder's lock → its format → catalogs → certificate → store → broker → a gateway for each namespace,
 which has every partition of its catalog opened (served_namespaces.py) → listeners. So nobody can connect before
-everything is there, and a start that fails leaves nothing open. Stopping is the same backwards: no new connections and
-/ready says so → what was received is settled → connections are closed with a condition that makes clients connect
-again → idle marks → locks are released.
+everything is there but partitions that take long to open, and a start that fails leaves nothing open. Stopping is the
+same backwards: no new connections and /ready says so → what was received is settled → connections are closed with a
+condition that makes clients connect again → idle marks → locks are released.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import datetime
 import functools
-import gc
 import logging
 import socket
+import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from hubweir.alarms import Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.blob_upload import BlobContainer, StorageAccount, parse_storage
 from hubweir.broker.broker import Broker
@@ -27,21 +28,23 @@ from hubweir.broker.capture_places import CapturePlaces, CaptureQuota
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.development_key import check_development_key
-from hubweir.config.namespace_settings import NamespaceSettings, hosts_of, namespaces_of
+from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
+from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
 from hubweir.config.settings import ROOT_RULE, Settings
 from hubweir.config.token_issuer import token_issuer
 from hubweir.counters import Counters
-from hubweir.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER, check_data_format, store_folder
+from hubweir.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER, own_data_folder, store_folder, stored_logs
 from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.drivers.broker_driver import connect
 from hubweir.drivers.descriptor_limit import raise_descriptor_limit
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.http_driver import HttpDriver
+from hubweir.drivers.loop_watch import LoopWatch
 from hubweir.drivers.open_connections import OpenConnections
 from hubweir.drivers.port_switch import PortSwitch
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.drivers.tls import CertificateFiles, server_context
-from hubweir.env import Files, FolderLock
+from hubweir.drivers.tls import BadCertificate, CertificateFiles, server_context
+from hubweir.env import Files, FolderLock, Lane, Result
 from hubweir.errors import HubweirError
 from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
@@ -54,13 +57,14 @@ from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.connection_string import AMQP_PORT, AMQPS_PORT, ConnectionString
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.secret import Secret
-from hubweir.served_namespaces import gateway_settings, open_namespaces, start_gateway
+from hubweir.served_namespaces import StoredNamespaces, gateway_settings, start_gateway
 
 logger = logging.getLogger(__name__)
 
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
 SWITCH_INTERVAL_S = 0.0005
 CLOSE_MS = 2_000  # for peers to answer our close; then their connections are dropped
+CATALOG_LOG = LogSettings(uses_reserve=True)
 
 
 class DataFolderUnusable(HubweirError):
@@ -68,11 +72,15 @@ class DataFolderUnusable(HubweirError):
 
 
 class Service:
-    """One running service. Made by `start`, on a running loop; used on that loop."""
+    """One running service. Made by `start`, on a running loop; used on that loop.
 
-    def __init__(self, settings: Settings, namespaces: Sequence[NamespaceSettings]) -> None:
+    ready: listeners accept, and it does not stop. alarms: what the operator must know now, all of it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.namespaces = tuple(namespaces)
+        self.namespaces: tuple[NamespaceSettings, ...] = ()
+        self.notes: tuple[str, ...] = ()
         self.counters = Counters()
         self.ready = False
         self.addresses: list[tuple[str, int]] = []
@@ -86,25 +94,28 @@ class Service:
         self._process: GatewayProcess | None = None
         self._amqp: Connections | None = None
         self._issuer: IssuerKeys | None = None
-        self._left: tuple[str, ...] = ()
         self._http: HttpDriver | None = None
         self._switch: PortSwitch | None = None
         self._files = SystemFiles(settings.data)
         self._env = SystemEnv(self._files, threads=settings.offload_threads)
+        self.alarms = Alarms(self._env, self.counters)
         self._connections = OpenConnections(self._env.loop)
+        self.watch = LoopWatch(
+            self._env.loop.call_later, self.counters, lambda: 0 if self._amqp is None else self._amqp.count
+        )
 
     @classmethod
-    async def start(cls, settings: Settings, namespaces: Sequence[NamespaceSettings] | None = None) -> Service:
+    async def start(cls, settings: Settings, said: SaidNamespaces | None = None) -> Service:
         """Start everything; HubweirError says what is in the way, and nothing stays open then.
 
-        namespaces: with what a Config.json wants to be there before the first client comes; None: as settings say.
+        said: of namespaces, with what a Config.json wants to be there before the first client comes; None: what the
+        settings say.
         """
-        wanted = namespaces_of(settings) if namespaces is None else namespaces
-        check_development_key(settings, [each.key for each in wanted])
+        said = said_namespaces(settings) if said is None else said
         try:
-            service = cls(settings, wanted)
+            service = cls(settings)
             try:
-                await service._start()
+                await service._start(said)
             except BaseException:
                 await service._close_everything(grace_ms=0)
                 raise
@@ -118,6 +129,25 @@ class Service:
     async def stop(self) -> None:
         """Settle, say good-bye, write what is pending, give everything free. The second call does nothing."""
         await self._close_everything(grace_ms=self.settings.stop_grace_ms)
+
+    def read_certificate(self) -> None:
+        """Read certificate, key and the CAs of clients again: they hold for connections that come from then on.
+
+        What cannot be used changes nothing; the log says either.
+        """
+
+        def taken(read: Result[tuple[CertificateFiles, ssl.SSLContext]]) -> None:
+            try:
+                files, tls = read.value()
+            except (BadCertificate, OSError) as error:
+                logger.error("the certificate stays as it was: %s", error)
+                return
+            if self._switch is not None:
+                self._switch.tls = tls
+                logger.info("the certificate was read again: %s", files.certificate)
+
+        if self._switch is not None:
+            self._env.offload(Lane.MAINTENANCE, self._certificate, taken)
 
     def connection_string(self, namespace: str = "", *, plain: bool = True) -> str:
         """What a client pastes. plain: without TLS, by the emulators' flag. The port stands there when it must.
@@ -155,32 +185,21 @@ class Service:
         """The gateway of the default namespace."""
         return self.process.default
 
-    @property
-    def alarms(self) -> list[str]:
-        """What the operator must know: damage found, odd files."""
-        found = [alarm for store in (self._catalog, self._store) if store is not None for alarm in store.alarms]
-        found += [] if self._broker is None else self._broker.alarms
-        found += [f"the data folder holds the namespace {name}, which no setting names" for name in self._left]
-        more = [gateway.units.warning for gateway in (self._process.gateways if self._process is not None else ())]
-        more.append(None if self._issuer is None else self._issuer.problem)
-        return [*found, *(text for text in more if text is not None)]
-
-    async def _start(self) -> None:
+    async def _start(self, said: SaidNamespaces) -> None:
         settings, env = self.settings, self._env
-        hosts = hosts_of(settings, self.namespaces)
         self._issuer = token_issuer(settings)
-        self._lock = self._files.lock_folder("")
-        check_data_format(self._files)
-        tls = server_context(
-            self._certificate_files(), Path(settings.tls_client_ca) if settings.tls_client_ca else None
-        )
+        self._lock = own_data_folder(self._files, settings.data)
         catalog = self._catalog = MessagingStore.open(
-            env, CATALOG_FOLDER, counters=self.counters, settings=LogSettings(uses_reserve=True)
+            env, CATALOG_FOLDER, counters=self.counters, settings=CATALOG_LOG, alarms=self.alarms, has_retention=False
         )
-        opened = open_namespaces(env, catalog, self.namespaces, partitions_max=self.settings.partitions_max)
-        self._left = opened.left
+        stored = StoredNamespaces(env, catalog, stored_logs(self._files))
+        served = namespaces_at_start(said, stored.descriptions)
+        self.namespaces, self.notes = served.namespaces, served.notes
+        check_development_key(settings, [each.key for each in self.namespaces])
+        hosts = hosts_of(settings, self.namespaces)
+        self.certificate, tls = self._certificate()
         store = self._store = MessagingStore.open(
-            env, store_folder(0), counters=self.counters, settings=log_settings(settings)
+            env, store_folder(0), counters=self.counters, settings=log_settings(settings), alarms=self.alarms
         )
         account = storage_account(settings)
         broker = self._broker = Broker(
@@ -189,17 +208,19 @@ class Service:
             self.counters,
             sweep_ms=settings.retention_sweep_ms,
             capture_places=capture_places(settings, self._files, account),
+            alarms=self.alarms,
         )
         broker.start()
         brokers = Brokers([await self._reach(broker)])
         process = self._process = GatewayProcess(
-            env, brokers, budget_bytes=settings.process_budget_bytes, counters=self.counters
+            env, brokers, budget_bytes=settings.process_budget_bytes, counters=self.counters, alarms=self.alarms
         )
         account_name = "" if account is None else account.name
         amqp = self._amqp = Connections(process)
-        for namespace, wanted in zip(opened.namespaces, self.namespaces, strict=True):
-            values = gateway_settings(settings, wanted, hosts[wanted.name], self._issuer, account_name)
-            await start_gateway(process, namespace, wanted, values)
+        for wanted in self.namespaces:
+            writer = stored.open(wanted, partitions_max=settings.partitions_max, capture_account=account_name)
+            values = gateway_settings(settings, wanted, hosts[wanted.name], self._issuer)
+            await start_gateway(process, writer, wanted, values)
 
         def new_connection(peer: str, host: str = "") -> AmqpDriver:
             return self._connections.new_driver(*amqp.new(peer, host))
@@ -218,10 +239,9 @@ class Service:
                 self.addresses.append(self._switch.listen(host, port))
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         raise_descriptor_limit()
-        gc.collect()
-        gc.freeze()
+        self.watch.start()
         if self._issuer is not None:
-            self._issuer.follow(env, settings.jwt_keys_check_ms)
+            self._issuer.follow(env, settings.jwt_keys_check_ms, self.alarms)
         self.ready = True
 
     async def _reach(self, broker: Broker) -> BrokerClient:
@@ -236,20 +256,23 @@ class Service:
             await connect(end, driver)
         return self._near
 
-    def _certificate_files(self) -> CertificateFiles:
+    def _certificate(self) -> tuple[CertificateFiles, ssl.SSLContext]:
+        """Where the certificate lies, and TLS with it. Blocks while files are read. Raises BadCertificate, OSError."""
         settings = self.settings
         if settings.tls_cert:
-            self.certificate = CertificateFiles(Path(settings.tls_cert), Path(settings.tls_key))
+            files = CertificateFiles(Path(settings.tls_cert), Path(settings.tls_key))
         else:
-            names = dict.fromkeys(("localhost", "127.0.0.1", *settings.host, *settings.hostname))
-            for each in self.namespaces[1:]:
-                names.update(dict.fromkeys((each.host_name, *each.hostnames)))
+            names = dict.fromkeys(("localhost", "127.0.0.1", *settings.host))
+            for each in self.namespaces:
+                names.update(dict.fromkeys(each.hostnames if each.is_default else (each.host_name, *each.hostnames)))
             now = datetime.datetime.now(datetime.UTC)
-            self.certificate = development_certificate(Path(settings.data) / TLS_FOLDER, names, now)
-        return self.certificate
+            files = development_certificate(Path(settings.data) / TLS_FOLDER, names, now)
+        return files, server_context(files, Path(settings.tls_client_ca) if settings.tls_client_ca else None)
 
     async def _close_everything(self, *, grace_ms: int) -> None:
         self.ready = False
+        self.watch.stop()
+        self.alarms.close()
         if self._switch is not None:
             self._switch.stop_listening()
         if self._issuer is not None:
@@ -296,7 +319,8 @@ async def done(start: Callable[[Callable[[], None]], None]) -> None:
 
 
 def _stop_units(gateway: Gateway, on_done: Callable[[], None]) -> None:
-    """Write what was used; that it could not be written is logged where it happens."""
+    """Write what was used; that it could not be written is logged where it happens. Nothing is tried again."""
+    gateway.keeper.stop()
     gateway.units.stop(lambda _: on_done())
 
 

@@ -2,103 +2,177 @@
 
 The catalogs' store has one log for each namespace, with the name in it:
 
-- A catalog with the name of a wanted namespace is that namespace's.
-- The only catalog of a folder is the default namespace's, whatever its name: a single namespace is renamed by its
-  setting.
-- Every other wanted namespace gets a new catalog. What a crash left without a name is taken first.
-
-A catalog that nobody wants is left as it is, with the logs of its partitions, until its name is wanted again.
+- config/namespaces_at_start.py decides what is served, by what the start says and by what these catalogs say.
+- A namespace that is new gets a new catalog. What a crash left without a name is taken first.
+- Name, host names, profile and rank are one record of a catalog: after a crash it holds all of them or none.
+- A catalog that is lost ends the start: a new one in its place would show an empty namespace.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
+from hubweir.alarms import LOGS_UNNAMED
 from hubweir.auth.issuer_keys import IssuerKeys
-from hubweir.config.namespace_settings import NamespaceSettings
+from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import ROOT_RULE, Settings
 from hubweir.desired_entities import make_entities
 from hubweir.env import Env
+from hubweir.errors import CatalogLost, LogLost, ServiceError
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.exchange import answer_of
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.messaging_store.log import Log
 from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_log import CatalogLog
-from hubweir.namespace.descriptions import PARTITIONS_MAX, AuthorizationRuleDescription, NamespaceDescription
+from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.host_names import HostNames
-from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
-from hubweir.namespace.tiers import PROFILES
+from hubweir.namespace.tiers import OFFICIAL_EMULATOR, PROFILES
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class OpenedNamespaces:
-    """namespaces: in the order in which they were wanted. left: names of those whose catalogs nobody wants."""
-
-    namespaces: tuple[Namespace, ...]
-    left: tuple[str, ...]
+# A start waits so long for all partitions: as a rule they are open by then, and no client ever meets one that is not.
+OPENING_WAIT_S = 3.0
+CATALOG = "the catalog of a namespace"  # its log, in alarms
 
 
-def open_namespaces(
-    env: Env, catalogs: MessagingStore, wanted: Sequence[NamespaceSettings], *, partitions_max: int = PARTITIONS_MAX
-) -> OpenedNamespaces:
-    """Open the catalog of every wanted namespace; see the module's text. Blocks while logs are read.
+class StoredNamespaces:
+    """The catalogs of a data folder, each read once, here. Blocks while logs are read.
 
-    partitions_max: of a hub that is made from now on.
-
-    After a crash in between: catalogs without a name, which the next start takes.
+    unnamed: the ids of logs of partitions that no catalog names.
     """
-    logs = [catalogs.create_log(log_id) for log_id in catalogs.log_ids()]
-    names = {id(log): fold(CatalogLog(log, env).catalog.namespace.name) for log in logs}
-    named: dict[str, Log] = {names[id(log)]: log for log in logs if names[id(log)]}
-    nameless: list[Log] = [log for log in logs if not names[id(log)]]
-    default = fold(wanted[0].name)
-    if len(named) == 1 and not named.keys() & {fold(each.name) for each in wanted}:
-        named[default] = named.popitem()[1]
-    namespaces = []
-    for each in wanted:
-        log = named.pop(fold(each.name), None) or (nameless.pop() if nameless else catalogs.create_log(env.new_id()))
-        profile = PROFILES[each.profile]
-        namespaces.append(Namespace(log, env, profile=profile, host=each.name, partitions_max=partitions_max))
-    return OpenedNamespaces(tuple(namespaces), tuple(sorted(named)))
+
+    def __init__(self, env: Env, catalogs: MessagingStore, logs: Sequence[str] = ()) -> None:
+        """logs: ids of all logs of partitions. Raises CatalogLost, and as create_log and CatalogLog do."""
+        self._env, self._catalogs = env, catalogs
+        self._named: dict[str, Log] = {}
+        self._nameless: list[Log] = []
+        self.descriptions: list[NamespaceDescription] = []
+        ours: set[str] = set()
+        for log_id in catalogs.log_ids():
+            log, catalog = self._catalog(log_id)
+            ours.update(placement.log_id for entity in catalog.entities() for placement in entity.placements)
+            description = catalog.namespace
+            if description.name:
+                self._named[fold(description.name)] = log
+                self.descriptions.append(description)
+            else:
+                self._nameless.append(log)
+        self.unnamed = tuple(log_id for log_id in logs if log_id not in ours)
+        if self.unnamed:
+            text = f"no catalog names {len(self.unnamed)} logs of partitions: {', '.join(self.unnamed[:3])}"
+            catalogs.alarms.begin(LOGS_UNNAMED, "the data folder", text)
+
+    def _catalog(self, log_id: str) -> tuple[Log, Catalog]:
+        try:
+            log = self._catalogs.create_log(log_id, name=CATALOG)
+        except LogLost as error:
+            raise CatalogLost(
+                f"the catalog of a namespace is lost: {error}. Nothing was changed; without it nobody knows whose its "
+                "hubs' logs are (`hubweir store list` shows them)"
+            ) from error
+        return log, CatalogLog(log, self._env).catalog
+
+    def open(
+        self, served: NamespaceSettings, *, partitions_max: int = PARTITIONS_LIMIT, capture_account: str = ""
+    ) -> CatalogWriter:
+        """The namespace on its catalog, which is made when it is new. partitions_max, capture_account: ChangeContext.
+
+        CatalogLost, and nothing is made, when there are logs that no catalog names: its own may be the lost one.
+        After a crash in between: a catalog without a name, which the next start takes.
+        """
+        log = self._named.get(fold(served.stored_name))
+        if log is None and self.unnamed:
+            raise CatalogLost(_lost_text(served.name, self.unnamed))
+        if log is None:
+            log = self._nameless.pop() if self._nameless else None
+        log = log or self._catalogs.create_log(self._env.new_id(), name=CATALOG)
+        return CatalogWriter(
+            log,
+            self._env,
+            profile=PROFILES[served.profile],
+            host=served.name,
+            partitions_max=partitions_max,
+            capture_account=capture_account,
+        )
+
+
+def _lost_text(name: str, unnamed: Sequence[str]) -> str:
+    more = f" and {len(unnamed) - 1} more" if len(unnamed) > 1 else ""
+    return (
+        f"namespace {name} has no catalog here, and no catalog names the log {unnamed[0]}{more} of partitions: a "
+        "catalog is lost. Put the folder `catalog` back from a backup; `hubweir store list` shows what is there. "
+        "Whoever gives these events up moves the folders of these logs away"
+    )
 
 
 async def start_gateway(
-    process: GatewayProcess, namespace: Namespace, wanted: NamespaceSettings, values: GatewaySettings
+    process: GatewayProcess, writer: CatalogWriter, wanted: NamespaceSettings, values: GatewaySettings
 ) -> Gateway:
-    """The gateway of a namespace, with every partition of its catalog open, and all that a start gives it.
+    """The gateway of a namespace, with the partitions of its catalog open, and all that a start gives it.
 
-    A partition that cannot be opened is logged and not served. ServiceError: a setting that the namespace refuses;
-    EmulatorFileError: entities that it refuses.
+    A partition that cannot be opened, or not within OPENING_WAIT_S, is not served yet; the broker goes on trying. Where
+    entities are wanted, the end of every first try is waited for, since they may be changed.
+
+    ServiceError: a setting that the namespace refuses; EmulatorFileError: entities that it refuses.
     """
-    await _take_settings(namespace, wanted)
-    gateway = Gateway(process, namespace, values)
-    for problem in await answer_of(gateway.keeper.start):
-        logger.error("not served: %s", problem.text)
-    held, maximum = wanted.throughput_units, wanted.maximum_throughput_units
-    await answer_of(partial(gateway.units.apply_settings, held, maximum))
+    await _describe(writer, wanted)
+    gateway = Gateway(process, writer, values)
+    await _open_partitions(gateway, None if wanted.entities is not None else OPENING_WAIT_S)
+    await answer_of(partial(gateway.units.ask, wanted.throughput_units, wanted.maximum_throughput_units))
     if wanted.entities is not None:
         await make_entities(gateway, wanted.entities)
     return gateway
 
 
-async def _take_settings(namespace: Namespace, wanted: NamespaceSettings) -> None:
-    """The namespace's name and the key of its root rule are what the settings say; the rest is the catalog's."""
-    if namespace.description.name != wanted.name:
-        await answer_of(partial(namespace.name_namespace, wanted.name))
-    rule = _root_rule(namespace.description, wanted.key)
+async def _open_partitions(gateway: Gateway, wait_s: float | None) -> None:
+    """Have all partitions opened; come back when they are, or after wait_s: the others are served meanwhile.
+
+    One that is not open is opened all the same, and an alarm of the broker stands until it is.
+    """
+    opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def answered(problems: list[ServiceError]) -> None:
+        for problem in problems:
+            logger.error("not served yet: %s", problem.text)
+        if not opened.done():
+            opened.set_result(None)
+
+    gateway.keeper.start(answered)
+    await asyncio.wait({opened}, timeout=wait_s)
+    if not opened.done():
+        logger.warning("namespace %s is served while some of its partitions are being opened", gateway.namespace.host)
+
+
+async def _describe(writer: CatalogWriter, wanted: NamespaceSettings) -> None:
+    """Have the catalog say what the namespace is from now on; nothing is written where it says so already."""
+    known = writer.namespace.description
+    described = (known.name, known.hostnames, known.profile, known.default_rank)
+    if described != (wanted.name, wanted.hostnames, wanted.profile, wanted.default_rank):
+        say = partial(
+            replace,
+            name=wanted.name,
+            hostnames=wanted.hostnames,
+            profile=wanted.profile,
+            default_rank=wanted.default_rank,
+        )
+        await answer_of(partial(writer.describe, say))
+    rule = _root_rule(writer.namespace.description, wanted.key)
     if rule is not None:
-        await answer_of(partial(namespace.set_rule, None, rule))
+        await answer_of(partial(writer.change_rules, None, lambda level: level.set(rule)))
 
 
 def _root_rule(known: NamespaceDescription, key: str) -> AuthorizationRuleDescription | None:
@@ -111,17 +185,13 @@ def _root_rule(known: NamespaceDescription, key: str) -> AuthorizationRuleDescri
 
 
 def gateway_settings(
-    settings: Settings, wanted: NamespaceSettings, hosts: HostNames, issuer: IssuerKeys | None, capture_account: str
+    settings: Settings, wanted: NamespaceSettings, hosts: HostNames, issuer: IssuerKeys | None
 ) -> GatewaySettings:
-    """What the settings say about one gateway, with the quotas of its namespace's profile.
-
-    capture_account: name of the storage account that captured files may go to; "": there is none.
-    """
+    """What the settings say about one gateway, with the quotas of its namespace's profile."""
     profile = PROFILES[wanted.profile]
-    is_default = fold(wanted.name) == fold(settings.namespace)
     return GatewaySettings(
         namespace=wanted.name,
-        host_name=(settings.hostname or settings.host)[0] if is_default else wanted.host_name,
+        host_name=(wanted.hostnames or settings.host)[0] if wanted.is_default else wanted.host_name,
         hosts=hosts,
         settings_rule=ROOT_RULE,
         issuer=issuer,
@@ -133,10 +203,9 @@ def gateway_settings(
         connections_max=profile.connections,
         management_reads_per_second=profile.management_reads_per_second,
         # Its clients come from other containers, and have no TLS.
-        plain_without_tls=settings.plain_without_tls or profile.name == "official-emulator",
+        plain_without_tls=settings.plain_without_tls or settings.profile == OFFICIAL_EMULATOR.name,
         partition_cap=settings.partition_cap,
         max_throughput_units=settings.max_throughput_units,
-        capture_account=capture_account,
         idle_timeout_ms=settings.idle_timeout_ms,
         unauthorized_connection_ms=settings.unauthorized_connection_ms,
         idle_link_ms=settings.idle_link_ms,

@@ -63,7 +63,7 @@ def made_again(target: Target) -> None:
         before, after = build(skn=rule, key="its key"), build(skn=rule, key="another key")
         assert target.put(client, before)[0] == 202
         client.sender("hub1")
-        target.change(lambda done: target.gateway.namespace.remove_rule(None, rule, done))
+        target.change(lambda done: target.gateway.keeper.change_rules(None, lambda level: level.remove(rule), done))
         ends(client)
         target.refuses(before, build(), "InvalidSignature:")
         target.set_rule(rule, Rights.SEND, key="another key")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import quote
 
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.transport.performatives import Detach
 from hubweir.amqp.types.values import Symbol
+from hubweir.namespace.changes import EntityChange
+from hubweir.namespace.event_hub_changes import restore_publisher, revoke_publisher
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 from tests.attacks.table import attack
 from tests.attacks.target import UNAUTHORIZED, Target, build, event, resource
@@ -171,15 +175,18 @@ def other_key(target: Target) -> None:
 
 @attack(41, "a revoked publisher keeps its link")
 def revoked(target: Target) -> None:
-    management = target.gateway.management
     token = build(resource("hub1/publishers/revoked"))
     target.opens(token, "hub1/publishers/revoked", "hub1/Publishers/revoked")
+
+    def change_hub(change: EntityChange[EventHubDescription]) -> None:
+        target.change(lambda done: target.gateway.keeper.change("hub1", EventHubDescription, change, done))
+
     with target.client() as client:
         assert target.put(client, build(resource("hub1/publishers/")), "hub1/publishers/x")[0] == 202
         assert target.put(client, token, "hub1/publishers/revoked")[0] == 202
         other = client.sender("hub1/Publishers/x")
         client.sender("hub1/Publishers/revoked")
-        target.change(lambda done: management.revoke_publisher("hub1", "REVOKED", done))
+        change_hub(partial(revoke_publisher, publisher="REVOKED"))
         try:
             detach = client.expect(Detach)
             assert detach.error is not None
@@ -188,7 +195,7 @@ def revoked(target: Target) -> None:
             assert target.https(token, "hub1/publishers/revoked/messages") in (401, 403)
             assert isinstance(client.publish(other, event()).state, Accepted)
         finally:
-            target.change(lambda done: management.restore_publisher("hub1", "revoked", done))
+            change_hub(partial(restore_publisher, publisher="revoked"))
         client.sender("hub1/Publishers/revoked")
     assert target.https(token, "hub1/publishers/revoked/messages") == 201
 

@@ -21,11 +21,11 @@ from urllib.parse import quote
 
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
 from hubweir.auth.high_water_time import HighWaterTime
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import ServiceError
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
 from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.testing.running_namespace import RunningNamespace
 from tests.conformance.raw_client import KEY, ROOT, RawClient, status_of
@@ -181,13 +181,13 @@ class Target:
             yield name
         finally:
             with contextlib.suppress(ServiceError):
-                self.change(lambda done: self.gateway.namespace.remove_rule(hub, name, done))
+                self.change(lambda done: self.gateway.keeper.change_rules(hub, lambda level: level.remove(name), done))
 
     def set_rule(
         self, name: str, rights: Rights, *, hub: str | None = None, key: str = "its key", secondary: str = ""
     ) -> None:
         rule = AuthorizationRuleDescription(name, rights, Secret(key), Secret(secondary))
-        self.change(lambda done: self.gateway.namespace.set_rule(hub, rule, done))
+        self.change(lambda done: self.gateway.keeper.change_rules(hub, lambda level: level.set(rule), done))
 
     def change(self, start: Callable[[Callable[[Any], None]], None]) -> Any:
         """A change by the operator, waited for; raises its ServiceError."""

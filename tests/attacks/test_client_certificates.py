@@ -14,8 +14,8 @@ import pytest
 
 from hubweir.amqp.transport.performatives import Detach
 from hubweir.drivers.tls import BadCertificate
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.testing.client_certificates import ClientAuthority
 from hubweir.testing.frames import sasl_start
@@ -58,10 +58,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def set_rule(world: World, rights: Rights) -> None:
     rule = AuthorizationRuleDescription(RULE, rights, Secret("key"), Secret(""))
-    namespace = world.namespace.service.gateway.namespace
+    keeper = world.namespace.service.gateway.keeper
 
     async def change() -> None:
-        namespace.set_rule(None, rule, lambda result: None)
+        keeper.change_rules(None, lambda level: level.set(rule), lambda result: None)
 
     world.namespace.run(change())
 

@@ -125,7 +125,7 @@ def test_what_a_removed_key_signed_ends_and_a_bad_keys_file_ends_nothing(target:
     control = fresh.token(claims_until(LATE, OWNER))
     assert target.https(control) == 201
     keys_file.write_bytes(b"rubbish")
-    wait_until(lambda: any(ISSUER in alarm for alarm in target.namespace.service.alarms))
+    wait_until(lambda: any(ISSUER in alarm for alarm in map(str, target.namespace.service.alarms.current())))
     assert target.https(control) == 201
     keys_file.write_bytes(before)
     wait_until(lambda: target.https(good(OWNER)) == 201)

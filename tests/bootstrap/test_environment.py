@@ -14,8 +14,8 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / DEMO).write_text("click==8.0\n")
     (tmp_path / "requirements" / TEST).write_text("click==8.0\npytest==9.0\n")
-    (tmp_path / "src/hubweir/kernels").mkdir(parents=True)
-    (tmp_path / "src/hubweir/kernels/_record.pyx").write_text("def f(): pass\n")
+    (tmp_path / "src/hubweir/kernels/batches").mkdir(parents=True)
+    (tmp_path / "src/hubweir/kernels/batches/_batches.pyx").write_text("def f(): pass\n")
     return tmp_path
 
 
@@ -45,7 +45,7 @@ def test_the_tests_environment_serves_the_demo_but_not_the_other_way_round(check
 
 def test_an_edit_of_a_kernel_source_asks_for_a_new_build(checkout: Path) -> None:
     assert prepared(checkout, DEMO).kernels_current()
-    (checkout / "src/hubweir/kernels/_record.pyx").write_text("def f(): return 1\n")
+    (checkout / "src/hubweir/kernels/batches/_batches.pyx").write_text("def f(): return 1\n")
     assert not Environment(checkout).kernels_current()
 
 

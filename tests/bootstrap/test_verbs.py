@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
         (["serve"], "does not have the command line"),
         (["hubweir", "serve"], "does not have the command line"),
         (["conformance"], "does not have its tests"),
+        (["mutants", "auth"], "does not have the hunt for planted defects"),
         (["bench", "spine"], "no benchmark 'spine'; there are: none yet"),
         (["bench"], "bench NAME; there are: none yet"),
         (["data", "trains"], "data flights"),

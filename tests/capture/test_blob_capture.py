@@ -109,7 +109,7 @@ def test_blobs_hold_every_event_once_though_the_account_went_away(account: Azuri
         until(lambda: state_of(namespace, "blobbed")["failure"] != "")
         away = state_of(namespace, "blobbed")
         assert away["files"] == 2 and away["behind_events"] > 200
-        assert any("blobbed/0 fails" in alarm for alarm in namespace.service.alarms)
+        assert any("partition 0 of blobbed" in alarm.about for alarm in namespace.service.alarms.current())
         account.start()
         until(lambda: state_of(namespace, "blobbed")["files"] == 4)
         back = state_of(namespace, "blobbed")
@@ -207,7 +207,7 @@ def test_a_signature_that_may_not_delete_leaves_no_claims_and_is_told_when_captu
     with running_namespace(capture_storage=account.signed("rcwl")) as namespace:
         namespace.create_event_hub("signed", capture=TO_BLOBS)
         until(lambda: "the right to delete" in state_of(namespace, "signed")["failure"])
-        assert any("signed/0 fails" in alarm for alarm in namespace.service.alarms)
+        assert any("partition 0 of signed" in alarm.about for alarm in namespace.service.alarms.current())
         publish(namespace, "signed", 25)
         until(lambda: namespace.service.counters.get("capture.failures") > 2)
         assert state_of(namespace, "signed")["files"] == 0

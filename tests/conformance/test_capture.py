@@ -6,14 +6,17 @@ import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
+from msgspec.structs import replace
 
 from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.namespace.event_hub_changes import set_settings
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.capture.captured import CapturedFile, captured_files, wrong_order
 
@@ -151,5 +154,6 @@ def test_only_events_after_enabling_are_captured_and_none_after_disabling(tmp_pa
 
 def switch(namespace: RunningNamespace, hub: str, capture: CaptureDescription) -> None:
     """As an operator does while the service runs."""
-    management = namespace.service.gateway.management
-    namespace._manage(lambda _, on_done: management.change_hub(replace(management.hub(hub), capture=capture), on_done))
+    gateway = namespace.service.gateway
+    wanted = partial(set_settings, wanted=replace(gateway.management.hub(hub), capture=capture))
+    namespace._manage(lambda _, on_done: gateway.keeper.change(hub, EventHubDescription, wanted, on_done))

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from hubweir.amqp.transport.performatives import Close
-from hubweir.namespace.descriptions import HOUR_MS
+from hubweir.namespace.tiers import HOUR_MS
 from hubweir.testing.frames import frame
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.raw_client import RawClient

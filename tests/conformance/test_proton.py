@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
+from hubweir.amqp.messaging.batch import BATCH_FORMAT, pack_batch
+from hubweir.amqp.messaging.message import DataBody, encode_message
+from hubweir.amqp.messaging.message import Message as EncodedMessage
+from hubweir.amqp.messaging.outcome import Accepted
 from tests.conformance.conftest import Doors
 
 proton = pytest.importorskip("proton", reason="python-qpid-proton is not installed: it needs a C compiler")
-from proton import Message, SSLDomain  # noqa: E402  # only where the library is
+from proton import Link, Message, SSLDomain  # noqa: E402  # only where the library is
 from proton.reactor import Filter, LinkOption  # noqa: E402
 from proton.utils import BlockingConnection, LinkDetached, SendException  # noqa: E402
 
 WAIT_S = 10.0
+EVENT = encode_message(EncodedMessage(body=DataBody((b"x",))))
 
 
 def client_name(tls: bool) -> str:
@@ -47,6 +52,13 @@ def connect(doors: Doors, tls: bool, *, key: str = "SAS_KEY_VALUE") -> Any:
         allow_insecure_mechs=True,
         **options,
     )
+
+
+class SettlesSecond(LinkOption):  # type: ignore[misc]
+    """The receiver settles its deliveries itself, and waits for our answer."""
+
+    def apply(self, receiver: Any) -> None:
+        receiver.rcv_settle_mode = Link.RCV_SECOND
 
 
 class AtSequenceNumber(LinkOption):  # type: ignore[misc]  # the library has no types
@@ -145,4 +157,23 @@ def test_a_message_over_the_limit_is_rejected_and_the_link_goes_on(doors: Doors,
     with pytest.raises(SendException):
         sender.send(Message(body=b"x" * 1_100_000))
     sender.send(Message(body="next"))
+    connection.close()
+
+
+@pytest.mark.eh(65)
+@pytest.mark.feature("receive from any position")
+def test_a_receiver_that_settles_itself_gets_more_than_may_be_unsettled(doors: Doors, tls: bool, hub: str) -> None:
+    with doors.raw() as client:
+        sender = client.trusted().sender(f"{hub}/Partitions/0")
+        for _ in range(6):
+            outcome = client.publish(sender, pack_batch([EVENT] * 1_000), message_format=BATCH_FORMAT)
+            assert isinstance(outcome.state, Accepted)
+    connection = connect(doors, tls)
+    address = f"{hub}/ConsumerGroups/$Default/Partitions/0"
+    receiver = connection.create_receiver(address, credit=6_500, options=[SettlesSecond()])
+    got = []
+    for _ in range(6_000):
+        got.append(receiver.receive(timeout=WAIT_S).annotations["x-opt-sequence-number"])
+        receiver.accept()
+    assert got == list(range(6_000))
     connection.close()

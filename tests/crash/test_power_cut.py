@@ -140,18 +140,18 @@ async def recover(folder: Path) -> tuple[int, list[str]]:
     """Open the store as after a crash; the next index, and everything that is not as the writer wrote it."""
     env = SystemEnv(SystemFiles(folder))
     store = MessagingStore.open(env, "store-0")
-    wrong = [*store.alarms]
+    wrong: list[str] = []
     next_index = 0
     try:
         if PROGRAM["LOG_ID"] in store.log_ids():
             log = store.open_log(PROGRAM["LOG_ID"])
-            wrong += log.alarms
             for run in log.replay():
                 for index, operation in operations_of(run.data):
                     if index != next_index or bytes(operation) != PROGRAM["record"](index):
                         wrong.append(f"at {next_index} stands {bytes(operation[:20])!r} as {index}")
                     next_index = index + 1
     finally:
+        wrong += map(str, store.alarms.current())
         closed = asyncio.Event()
         store.close(closed.set)
         await closed.wait()

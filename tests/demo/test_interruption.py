@@ -1,13 +1,22 @@
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from demo.interruption import INTERRUPTED, unless_interrupted
 
 
+@pytest.fixture
+def listens_to_ctrl_c() -> Iterator[None]:
+    """A job in the background ignores it, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupted_demo_ends_with_one_line_whatever_fails_on_its_way_out(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], listens_to_ctrl_c: None
 ) -> None:
     """As Spark's JVM does, which has got the same Ctrl-C."""
 

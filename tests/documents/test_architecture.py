@@ -1,8 +1,11 @@
 """ARCHITECTURE.md shows docs/floors.toml as it is, and names only what exists."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
+
+from tests.floors.parsed import nodes, parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
@@ -18,7 +21,7 @@ def floors_table() -> str:
             below = ", ".join(table["may"][folder])
             first, last = (name, floor["without"]) if place == 0 else ("", "")
             rows.append(f"| {first} | `{folder}` | {below} | {last} |".replace("|  |", "| |"))
-    return "\n".join([*rows, "| ground | `errors`, `env`, `counters` | | anything of ours |"])
+    return "\n".join([*rows, "| ground | `errors`, `env`, `counters`, `alarms` | | anything of ours |"])
 
 
 def test_the_floors_are_shown_as_they_are() -> None:
@@ -36,3 +39,24 @@ def noun_table() -> list[str]:
 def test_every_noun_is_where_the_page_says() -> None:
     assert noun_table()
     assert not [name for name in noun_table() if not (PACKAGE / name).exists()]
+
+
+def lost_functions(page: str) -> list[str]:
+    """The names of the form `file.py:function` that lead to no function."""
+    lost = []
+    for file, function in re.findall(r"`([\w/]+\.py):(\w+)`", page):
+        path = PACKAGE / file
+        found = nodes(parsed(path)) if path.is_file() else ()
+        if not any(isinstance(node, ast.FunctionDef) and node.name == function for node in found):
+            lost.append(f"{file}:{function}")
+    return lost
+
+
+def test_each_step_of_an_event_begins_where_the_page_says() -> None:
+    assert len(re.findall(r"\.py:\w+`", PAGE)) > 20
+    assert not lost_functions(PAGE)
+
+
+def test_a_function_that_is_gone_is_found() -> None:
+    planted = "`amqp/endpoint.py:receive_data` `amqp/endpoint.py:swallow` `amqp/gone.py:open_node`"
+    assert lost_functions(planted) == ["amqp/endpoint.py:swallow", "amqp/gone.py:open_node"]

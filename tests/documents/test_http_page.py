@@ -54,7 +54,7 @@ def test_every_route_has_its_line(route: Route) -> None:
         f"| {http_driver.PIPELINE_COUNT}, then nothing is read",
         f"{websocket_driver.MESSAGE_BYTES // KIB} KiB, {websocket_driver.FRAGMENT_COUNT:,} |",
         f"{websocket_driver.PING_BURST} at once, one a second",
-        f"at most {entities.PAGE_MAX} at a time",
+        f"at most {entities.PAGE_LIMIT} at a time",
         f"({entities.PARTITION_COUNT_DEFAULT} when it is left out",
         event_json.BATCH_MEDIA_TYPE,
     ],

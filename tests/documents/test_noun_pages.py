@@ -3,13 +3,16 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 # These are run elsewhere, with a server that their connection string names, or line by line.
-ELSEWHERE = {"client.md", "event_processor.md", "http.md", "pipelines.md", "spark.md", "throughput_unit.md"}
+ELSEWHERE = {
+    *("client.md", "event_processor.md", "http.md", "pipelines.md", "spark.md", "spark_write.md", "throughput_unit.md"),
+}
 
 
 def example(page: Path) -> str:
@@ -27,6 +30,15 @@ def test_example_runs(page: Path) -> None:
         [sys.executable, "-c", example(page)], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_examples_import_what_run_python_has() -> None:
+    pinned = set(re.findall(r"^([\w.-]+)==", (DOCS.parent / "requirements/demo.txt").read_text(), re.MULTILINE))
+    whose = packages_distributions()
+    for page in PAGES:
+        for module in set(re.findall(r"^(?:import|from) (\w+)", example(page), re.MULTILINE)):
+            known = module == "hubweir" or module in sys.stdlib_module_names
+            assert known or pinned & set(whose[module]), f"{page.name} imports {module}, which no pin brings"
 
 
 def test_nouns_have_examples() -> None:

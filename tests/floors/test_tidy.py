@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.floors.parsed import nodes, parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 FLOORS = tomllib.loads((ROOT / "docs/floors.toml").read_text())["floors"]
@@ -44,12 +46,12 @@ def production(source: Path) -> Iterator[tuple[str, ast.Module]]:
     for path in sorted((source / "hubweir").rglob("*.py")):
         name = path.relative_to(source).as_posix()
         if "/tests/" not in name:
-            yield name, ast.parse(path.read_text())
+            yield name, parsed(path)
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str, str]]:
     """Yield every call with its last two names: asyncio.Queue() gives (call, "asyncio", "Queue")."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
                 owner = node.func.value
@@ -77,7 +79,7 @@ def world_below_the_servers(source: Path) -> list[str]:
     for name, tree in production(source):
         if not any(name.startswith(f"hubweir/{folder.replace('.', '/')}/") for folder in PURE):
             continue
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await):
                 found.append(f"{name}:{node.lineno}: {type(node).__name__}")
             for module in modules_of(node):
@@ -97,7 +99,7 @@ def relative_imports(source: Path) -> list[str]:
     return [
         f"{name}:{node.lineno}"
         for name, tree in production(source)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
 
@@ -108,7 +110,7 @@ def front_pages_that_import(source: Path) -> list[str]:
         f"{name}:{node.lineno}"
         for name, tree in production(source)
         if name.endswith("/__init__.py") and name not in FRONT_PAGES_WITH_NAMES
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
 
@@ -138,7 +140,7 @@ def dead_modules(source: Path) -> list[str]:
     for name, tree in production(source):
         module = name.removesuffix(".py").replace("/", ".")
         names[module.removesuffix(".__init__")] = name
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Import):
                 alive |= {alias.name for alias in node.names} - {module}
             elif isinstance(node, ast.ImportFrom) and node.module != module:
@@ -169,7 +171,7 @@ def bare_excepts(source: Path) -> list[str]:
     return [
         f"{name}:{node.lineno}"
         for name, tree in production(source)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ExceptHandler) and node.type is None
     ]
 
@@ -178,7 +180,7 @@ def task_groups(tree: ast.Module) -> set[str]:
     """Return the names that `async with asyncio.TaskGroup() as name` binds."""
     return {
         item.optional_vars.id
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.AsyncWith)
         for item in node.items
         if isinstance(item.optional_vars, ast.Name) and "TaskGroup" in ast.unparse(item.context_expr)

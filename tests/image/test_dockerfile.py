@@ -31,6 +31,8 @@ IGNORED = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if
 PAGE = (ROOT / "docs" / "container.md").read_text()
 COMPOSE = yaml.safe_load(re.search(r"<!-- compose -->\n```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1])
 START_S = 60.0
+# The image is installed as a container would install it: a minute of a processor, more when others use it.
+pytestmark = pytest.mark.timeout(600)
 
 
 def broken_rules(stages: list[Stage]) -> list[str]:
@@ -158,7 +160,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=110,
+                timeout=300,
                 check=False,
             )
             assert done.returncode == 0, done.stdout + done.stderr

@@ -1,9 +1,12 @@
-"""One log in a simulated world: random work, random faults, and a model that says what must be true afterwards.
+"""One log in a simulated world: random work, random faults, and a model (log_model.py) of what must be true afterwards.
 
 The model knows of every run: was it accepted, refused, or is its end unknown; and of every index that anyone ever saw,
 which bytes it named. After each restart the whole log is read back and held against it: promises P1 (accepted is
-kept, refused is not there), P2 (a run is whole or absent), P3 (numbers rise, densely; offset and time never go back)
-and P4 (an index names the same bytes for ever). `Violation` is raised at the first thing that does not hold.
+kept, refused is not there; of a relaxed log a power cut takes the newest only), P2 (a run is whole or absent), P3
+(numbers rise, densely; offset and time never go back), P4 (an index names the same bytes for ever) and P11 (a note
+that was answered stays, through retention too, and names no record that is not there). The mode is switched while the
+log runs, and in some worlds the wall clock jumps and the machine sleeps. `Violation` is raised at the first thing that
+does not hold.
 """
 
 from __future__ import annotations
@@ -11,17 +14,21 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from random import Random
+
+from log_model import LEAST_JUMP, Model, Record, Sent, Violation, check_last
 
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels.stored_batch import KIND_EVENTS, RECORD_HEADER_SIZE, RECORD_STRUCT
-from hubweir.messaging_store.log import Appended, Bounds, Durability, Refused, Run
+from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.segment_log import SegmentLog
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.testing.memory_faults import Fault, Killed, Plan, PowerCut
+from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID = "0123456789abcdef" * 2
@@ -30,31 +37,29 @@ STORE = "store-0"
 SETTINGS = LogSettings(
     segment_bytes=6000, tail_bytes=1500, relaxed_sync_bytes=1200, relaxed_unsynced_bytes=3000, idle_mark_ms=100
 )  # fmt: skip
-LEAST_JUMP = 1_000_000  # numbers are skipped by more than this, or not at all
 
 
-class Violation(BaseException):
-    """A promise does not hold. No Exception: a log contains those that are raised in its callbacks."""
+@dataclass(frozen=True, slots=True)
+class Meets:
+    """What a lifetime may meet: a fault within so many calls that it fits, and maybe another one soon behind it."""
+
+    fault: Fault
+    within: int  # about as many as a lifetime makes
+    call: str = ""
+    then: tuple[Fault, int] | None = None  # its number is the largest
 
 
-@dataclass(slots=True)
-class Sent:
-    """One run that was appended: its messages, and how it ended."""
-
-    messages: list[bytes]
-    first_index: int
-    state: str = "unknown"  # until it is "accepted" or "refused"
-    accepted_at_ms: int = 0
-
-
-@dataclass(slots=True)
-class Record:
-    """One record as it was read."""
-
-    index: int
-    offset: int
-    time_ms: int
-    message: bytes
+FAULTS = [
+    Meets(Fault.SYNC_EIO, 16), Meets(Fault.SYNC_EIO, 12, "sync", (Fault.KILL, 14)),
+    Meets(Fault.SYNC_EIO, 12, "sync", (Fault.POWER_CUT, 14)), Meets(Fault.EIO, 80), Meets(Fault.ENOSPC, 40),
+    Meets(Fault.SHORT, 14), Meets(Fault.SHORT, 14, then=(Fault.KILL, 8)), Meets(Fault.EMFILE, 60),
+    Meets(Fault.POWER_CUT, 80), Meets(Fault.POWER_CUT, 14, "sync"), Meets(Fault.KILL, 80),
+    Meets(Fault.KILL, 14, "sync"),
+]  # fmt: skip
+ENDS = (Fault.POWER_CUT, Fault.KILL)
+# The share of file calls before which an offloaded call stops, so that others come between; 0: calls are one step.
+INTERLEAVED = [0.0, 0.1, 0.4]
+SECOND_MS, HOUR_MS, YEAR_MS = 1000, 3_600_000, 31_536_000_000
 
 
 def events_run(batches: list[list[bytes]]) -> bytearray:
@@ -82,65 +87,9 @@ def records_of(run: bytes | memoryview) -> list[Record]:
     return records
 
 
-@dataclass(slots=True)
-class Model:
-    """What was promised."""
-
-    durability: Durability
-    sent: list[Sent] = field(default_factory=list)
-    seen: dict[int, bytes] = field(default_factory=dict)  # index -> the bytes that anyone saw there
-    must_keep: dict[int, bytes] = field(default_factory=dict)
-    first_index: int = 0
-
-    def saw(self, record: Record) -> None:
-        """A reader, or a sender's outcome, learned what an index names."""
-        if self.seen.setdefault(record.index, record.message) != record.message:
-            raise Violation(f"P4: index {record.index} names other bytes than before")
-        self.must_keep[record.index] = record.message
-
-    def after_power_cut(self, next_kept: int) -> None:
-        """Relaxed only: what was not synced may be gone, from an index on."""
-        for index in [index for index in self.must_keep if index >= next_kept]:
-            del self.must_keep[index]
-
-
-def check(model: Model, records: list[Record], first_index: int, *, lost_allowed: bool) -> None:
-    """Hold everything that the log shows against the model."""
-    previous: Record | None = None
-    by_index = {}
-    for record in records:
-        if previous is not None:
-            step = record.index - previous.index
-            if step != 1 and step < LEAST_JUMP:
-                raise Violation(f"P3: index {record.index} follows {previous.index}")
-            if record.offset <= previous.offset or record.time_ms < previous.time_ms:
-                raise Violation(f"P3: offset or time of {record.index} go back")
-        previous = record
-        by_index[record.index] = record.message
-    if lost_allowed:
-        missing = [index for index in model.must_keep if index >= first_index and index not in by_index]
-        if missing:
-            model.after_power_cut(min(missing))
-    for index, message in model.must_keep.items():
-        if index >= first_index and by_index.get(index) != message:
-            raise Violation(f"P1: accepted index {index} is {'changed' if index in by_index else 'lost'}")
-    present = {record.message for record in records}
-    for sent in model.sent:
-        here = sum(message in present for message in sent.messages)
-        if here and sent.state == "refused":
-            raise Violation(f"P1: a refused run is stored at {sent.first_index}")
-        if 0 < here < len(sent.messages) and sent.first_index >= first_index:
-            raise Violation(f"P2: {here} of {len(sent.messages)} messages of a run are stored")
-    for record in records:
-        model.saw(record)
-
-
-def check_last(bounds: Bounds, records: list[Record]) -> None:
-    """The last index that the log names is the last record's, whatever numbers were skipped behind it."""
-    if records and bounds.last_index != records[-1].index:
-        raise Violation(f"the log names {bounds.last_index} as its last index; the last record has {records[-1].index}")
-    if not records and bounds.last_index >= bounds.first_index:
-        raise Violation(f"the log names {bounds.last_index} as its last index, and holds nothing")
+def numbers_noted(log: Log) -> dict[bytes, int]:
+    """What this world noted under each key."""
+    return {key: int.from_bytes(note.body[:8], "big") for key, note in log.notes.items()}
 
 
 class LogWorld:
@@ -149,12 +98,17 @@ class LogWorld:
     def __init__(self, seed: int, *, files: Callable[[str], MemoryFiles] = MemoryFiles) -> None:
         self.random = Random(f"world {seed}")
         self.files = files(f"{seed}")
-        self.env = SimulatedEnv(f"{seed}", files=self.files)
+        interleaved = self.random.choice(INTERLEAVED)
+        self.env = SimulatedEnv(f"{seed}", files=self.files, interleaved=interleaved)
         self.durability = self.random.choice([Durability.DURABLE, Durability.DURABLE, Durability.RELAXED])
-        self.model = Model(self.durability)
+        self.switches_modes = self.random.random() < 0.3
+        self.has_notes = self.random.random() < 0.4
+        self.has_bad_clocks = self.random.random() < 0.2
+        self.was_relaxed = False  # in this process, at any time
+        self.model = Model()
         self.trace = hashlib.sha256()
-        self.lost_allowed = False
-        self.messages = 0
+        self.messages = self.noted = 0
+        self.plan: Plan | None = None
         self.store: MessagingStore | None = None
         self.log: SegmentLog | None = None
 
@@ -172,10 +126,13 @@ class LogWorld:
 
     def lifetime(self, *, faults: bool) -> None:
         """Open, check, work, end somehow."""
-        if faults and self.random.random() < 0.6:
-            fault = self.random.choice([Fault.SYNC_EIO, Fault.SYNC_EIO, Fault.EIO, Fault.ENOSPC, Fault.SHORT,
-                                        Fault.POWER_CUT, Fault.POWER_CUT])  # fmt: skip
-            self.files.plan(self.files.calls + self.random.randrange(1, 80), fault, forever=self.random.random() < 0.1)
+        if faults and self.random.random() < 0.75:
+            meets = self.random.choice(FAULTS)
+            then = meets.then and (meets.then[0], self.random.randrange(1, meets.then[1]))
+            forever = meets.fault not in ENDS and self.random.random() < 0.1
+            self.plan = self.files.plan(
+                meets.fault, self.random.randrange(1, meets.within), forever=forever, call=meets.call, then=then
+            )
         try:
             self.open()
             for _ in range(self.random.randrange(2, 14)):
@@ -183,6 +140,8 @@ class LogWorld:
             self.end(faults=faults)
         except PowerCut:
             self.restart(power_cut=True)
+        except Killed:
+            self.restart(power_cut=False)
         except (OSError, StoreError):
             self.files.heal()
             self.restart(power_cut=self.random.random() < 0.5)
@@ -200,23 +159,35 @@ class LogWorld:
     def restart(self, *, power_cut: bool) -> None:
         self.trace.update(self.env.trace.digest())
         self.files.heal()
+        is_sick = self.plan is not None and self.plan.fired > 0 and self.plan.fault not in ENDS
+        self.model.ended(self.env.monotonic_ms(), power_cut=power_cut, is_sick=is_sick)
+        self.plan = None
         self.env.crash(power_cut=power_cut)
-        self.lost_allowed = self.lost_allowed or (power_cut and self.durability is Durability.RELAXED)
         self.env = self.env.restart()
 
     def open(self) -> None:
         self.store = MessagingStore.open(self.env, STORE, settings=SETTINGS)
         self.log = self.store.create_log(LOG_ID, durability=self.durability)
-        records = self.read_all(self.log.bounds.first_index)
-        check(self.model, records, self.log.bounds.first_index, lost_allowed=self.lost_allowed)
+        bounds = self.log.bounds
+        records = self.read_all(bounds.first_index)
+        for note in self.log.notes.values():
+            if note.index > bounds.next_index:
+                raise Violation(f"a note stands behind record {note.index - 1}, and the log ends at {bounds}")
+        self.model.started(records, numbers_noted(self.log), bounds.first_index)
         check_last(self.log.bounds, records)
-        self.lost_allowed = False
+        self.was_relaxed = self.durability is Durability.RELAXED
         for record in records:
             self.trace.update(f"{record.index} {record.offset} {record.time_ms}".encode() + record.message)
 
     # -- what happens in one
 
     def step(self) -> None:
+        if self.switches_modes and self.random.random() < 0.15:
+            self.switch_mode()
+        if self.has_notes and self.random.random() < 0.3:
+            self.append_note()
+        if self.has_bad_clocks and self.random.random() < 0.2:
+            self.disturb_clocks()
         choice = self.random.random()
         if choice < 0.6:
             for _ in range(self.random.randrange(1, 4)):
@@ -224,7 +195,8 @@ class LogWorld:
             if self.random.random() < 0.8:
                 self.env.run_for(self.random.randrange(0, 60))
         elif choice < 0.75:
-            self.env.run_for(self.random.randrange(0, 400))
+            # A relaxed log is left alone for longer than its window, too.
+            self.env.run_for(self.random.randrange(0, 900 if self.durability is Durability.RELAXED else 400))
         elif choice < 0.93:
             self.read_some()
         elif choice < 0.97:
@@ -240,7 +212,7 @@ class LogWorld:
     def append(self) -> None:
         assert self.log is not None
         batches = []
-        for _ in range(self.random.choice([1, 1, 1, 2, 3])):
+        for _ in range(self.random.choice([1, 1, 2, 3])):
             batches.append([self.message() for _ in range(self.random.randrange(1, 4))])
         messages = [message for batch in batches for message in batch]
         run, model, env = events_run(batches), self.model, self.env
@@ -249,19 +221,53 @@ class LogWorld:
             if isinstance(outcome, Appended):
                 if sent.state != "unknown" or outcome.first_index != sent.first_index:
                     raise Violation("an append was answered twice, or not where it was put")
-                sent.state, sent.accepted_at_ms = "accepted", env.now_ms()
+                sent.state = "accepted"
+                is_durable = sent.is_durable and self.durability is Durability.DURABLE
                 for place, message in enumerate(messages):
-                    model.saw(Record(sent.first_index + place, 0, 0, message))
+                    record = Record(sent.first_index + place, 0, 0, message)
+                    model.saw(record, env.monotonic_ms(), is_durable=is_durable)
+                if is_durable:
+                    model.all_durable()
             elif outcome.known:
                 sent.state = "refused"
 
+        is_durable = self.durability is Durability.DURABLE
         try:
             appended = self.log.append(run, now_ms=env.now_ms() - self.random.randrange(0, 50), on_done=done)
         except StoreError:
             self.model.sent.append(Sent(messages, -1, "refused"))
             return
-        sent = Sent(messages, appended.first_index)
+        sent = Sent(messages, appended.first_index, is_durable=is_durable)
         self.model.sent.append(sent)
+
+    def append_note(self) -> None:
+        """The owner notes the next number under one of three keys."""
+        assert self.log is not None
+        self.noted += 1
+        key, number, model = b"key %d" % self.random.randrange(3), self.noted, self.model
+
+        def done(outcome: Note | Refused) -> None:
+            if isinstance(outcome, Note):
+                model.notes[key] = max(model.notes.get(key, 0), number)
+
+        with suppress(StoreError):
+            self.log.note(key, number.to_bytes(8, "big"), now_ms=self.env.now_ms(), on_done=done)
+        if self.random.random() < 0.5:
+            self.env.run_for(self.random.randrange(60))
+
+    def switch_mode(self) -> None:
+        assert self.log is not None
+        self.durability = self.random.choice(list(Durability))
+        self.was_relaxed = self.was_relaxed or self.durability is Durability.RELAXED
+        self.log.set_durability(self.durability)
+
+    def disturb_clocks(self) -> None:
+        """The wall clock jumps, or the machine sleeps."""
+        far = self.random.choice([SECOND_MS, HOUR_MS, 3 * YEAR_MS])
+        if self.random.random() < 0.3:
+            self.env.sleep(min(far, 24 * HOUR_MS))
+        else:
+            self.env.jump(self.random.choice([-far, far]))
 
     def message(self) -> bytes:
         self.messages += 1
@@ -272,10 +278,12 @@ class LogWorld:
         assert self.log is not None
         bounds = self.log.bounds
         index = self.random.randrange(bounds.first_index, bounds.next_index + 1)
+        if self.random.random() < 0.4:
+            index = bounds.next_index  # nothing is there yet: what is being written must not be shown
         if bounds.next_index - index > LEAST_JUMP:
             index = max(bounds.next_index - 3, bounds.first_index)
         for record in self.read(index, self.random.choice([1, 400, 4000])):
-            self.model.saw(record)
+            self.model.saw(record, self.env.monotonic_ms(), is_durable=not self.was_relaxed)
 
     def read(self, index: int, max_bytes: int) -> list[Record]:
         assert self.log is not None

@@ -15,7 +15,7 @@ from hubweir.broker import producers
 from hubweir.broker.tests.numbered_world import NumberedWorld, Violation
 from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.testing.memory_files import Fault, PowerCut
+from hubweir.testing.memory_faults import Fault, PowerCut
 
 SEED = 3
 CALLS_MAX = 2_000
@@ -38,7 +38,7 @@ def cut_at(nth: int, *, after_starts: int) -> bool:
     for _ in range(after_starts):
         history(world)
         world.crash(power_cut=False)
-    world.env.files.plan(world.env.files.calls + nth, Fault.POWER_CUT)
+    world.env.files.plan(Fault.POWER_CUT, nth)
     try:
         history(world)
         return False

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hubweir.pipelines.description import describe
-from hubweir.pipelines.runner import Run
+from hubweir.pipelines.runner import PipelineRun
 from tests.spark.live_hub import Hub
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def run_once(spark: SparkSession, pipeline: str, hub: Hub, folder: Path, **table
         "source": hub.options(**tables.pop("source", {})),
         **tables,
     }
-    Run(describe(raw, "test"), told.append).run(spark, once=True)
+    PipelineRun(describe(raw, "test"), told.append).run(spark, once=True)
     return told
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md run, against a hub and files of their own."""
+"""The examples of the pages about Spark run, against a hub and files of their own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(300)
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = "\n".join((DOCS / f"{name}.md").read_text() for name in ("spark", "spark_write", "spark_limits"))
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 # As the page prints it, in two pieces.
 TEXT = re.compile(r'TEXT = \(\n(?:    "[^"\n]*"\n)+\)\n')
@@ -44,7 +45,7 @@ def test_example_runs(
             own = own.replace(f'"{name}"', repr(f"{hub.name}-{name}"))
     for name in ("checkpoint", "kitchen-checkpoint", "lake", "hubweir-data/capture"):
         own = own.replace(f'"{name}"', repr(str(tmp_path / name)))
-    exec(compile(own, "docs/spark.md", "exec"), {"__name__": "example"})
+    exec(compile(own, "pages about Spark", "exec"), {"__name__": "example"})
 
 
 def test_there_are_examples_and_every_option_is_told() -> None:

@@ -22,7 +22,7 @@ from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.pipelines.capture_blocks import sync_marker
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import PipelineFailed
-from hubweir.pipelines.runner import Run
+from hubweir.pipelines.runner import PipelineRun
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.spark.live_hub import WAIT_S, Hub, until
 from tests.spark.pipeline_runs import repeat_last_batch, run_once
@@ -184,7 +184,7 @@ def test_a_window_without_events_makes_an_empty_file_of_each_partition_unless_it
         def is_over(wanted: int = wanted, limit_s: float = limit_s) -> bool:
             return len(avro_files(tmp_path)) >= wanted or time.monotonic() > limit_s
 
-        Run(describe(raw, "test"), lambda line: None).run(spark, once=False, is_over=is_over)
+        PipelineRun(describe(raw, "test"), lambda line: None).run(spark, once=False, is_over=is_over)
         assert (len(avro_files(tmp_path)) == 1) is skipped and len(avro_files(tmp_path)) >= wanted
     assert list(records(tmp_path / "captured")) == [("0", 0)]
     silent = [path for path in avro_files(tmp_path) if "/1/" in path.as_posix()]

@@ -12,7 +12,7 @@ import pytest
 
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import PipelineFailed
-from hubweir.pipelines.runner import Run
+from hubweir.pipelines.runner import PipelineRun
 from tests.spark.live_hub import Hub
 from tests.spark.pipeline_runs import bodies, repeat_last_batch, run_once, send_json
 
@@ -162,7 +162,7 @@ def test_a_key_that_falls_silent_makes_one_alert_and_one_word_when_it_is_back(
 
         if len(states) > 1:
             hub.client.sender().send([b"3"], partition_key="meter-1")
-        Run(describe(raw, "test"), lambda line: None).run(spark, once=False, is_over=is_over)
+        PipelineRun(describe(raw, "test"), lambda line: None).run(spark, once=False, is_over=is_over)
         assert [(row["key"], row["state"]) for row in bodies(spark, out)] == [("meter-1", state) for state in states]
     assert [row["events"] for row in bodies(spark, out)] == [2, 3]
 

@@ -13,7 +13,7 @@ import pytest
 
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.run_status import read_status
-from hubweir.pipelines.runner import Run
+from hubweir.pipelines.runner import PipelineRun
 from tests.spark.live_hub import WAIT_S, Hub
 from tests.spark.pipeline_runs import repeat_last_batch, run_once
 
@@ -108,7 +108,7 @@ def test_readers_see_each_row_once_at_any_moment_while_a_stream_runs_and_its_hou
     reader = Reader(lake)
     reader.start()
     limit_s = time.monotonic() + WAIT_S
-    Run(describe(raw, "test"), after_a_batch).run(
+    PipelineRun(describe(raw, "test"), after_a_batch).run(
         spark, once=False, is_over=lambda: len(told) > batches or time.monotonic() > limit_s
     )
     reader.is_over.set()

@@ -12,7 +12,7 @@ import pytest
 
 from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.description import describe
-from hubweir.pipelines.runner import Run
+from hubweir.pipelines.runner import PipelineRun
 from tests.spark.live_hub import Hub
 from tests.spark.test_page import TEXT
 
@@ -55,7 +55,7 @@ def test_a_program_of_ones_own_runs(
         "sink": {"format": "noop"},
     }
     told: list[str] = []
-    one = Run(describe(raw, "test"), told.append)
+    one = PipelineRun(describe(raw, "test"), told.append)
     one.run(spark, once=True)
     assert one.events == 7 and told[0].startswith("own_counts_of_the_page.start: batch 0, 7 events")
 

@@ -11,6 +11,7 @@ FOLDERS = ("tests/spark",)
 
 # Seconds of a run, roughly: only their order counts. A group without a line takes fewer. --durations=0 tells them.
 SECONDS = {
+    "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/spark": 180,
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
@@ -22,12 +23,14 @@ SECONDS = {
     "tests/image/test_dockerfile.py": 65,
     "src/hubweir/client/tests/test_official_clients.py": 60,
     "tests/conformance/foreign/test_javascript.py": 50,
+    "tests/crash/test_service_power_cut.py": 60,
     "tests/crash/test_power_cut.py": 45,
     "tests/conformance/foreign/test_go.py": 45,
     "tests/simulation/test_damaged_stores.py": 40,
     "tests/capture/test_blob_capture.py": 40,
     "tests/conformance/test_azure_readers.py": 35,
     "tests/conformance/test_azure_websocket.py": 35,
+    "tests/crash/test_delete_kill.py": 30,
     "tests/simulation/test_capture_histories.py": 30,
     "tests/conformance/foreign/test_rhea.py": 30,
     "tests/simulation/test_log_histories.py": 25,

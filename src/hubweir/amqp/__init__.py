@@ -9,5 +9,6 @@ The folders follow the parts of the standard, and each stands on the ones before
 
 The codec floor is types/ and messaging/; transport/, security/ and the modules of this folder are the engine. Nothing
 below here waits, reads a clock or touches a socket. Start with types/values.py (which Python type stands for what),
-then transport/performatives.py; endpoint.py is what a driver holds, opening.py how it begins.
+then transport/performatives.py; endpoint.py is what a driver holds, opening.py how it begins, deadlines.py how long
+each step may take. response_routes.py finds the link for an answer.
 """

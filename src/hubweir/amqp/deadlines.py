@@ -1,4 +1,4 @@
-"""How long a connection may take: for its header, its open, its first link, and the answer to our close.
+"""Limits how long a connection may take for its header, its open, its first link, and the answer to our close.
 
 A server gives up a peer that is slower, or that has no link for too long; a client only waits for the end of a close.
 Times are milliseconds of a clock that is passed in; idle time-outs are transport/idle_clock.py. (The numbers and whose

@@ -1,4 +1,4 @@
-"""One byte stream's conversation: its opening (opening.py), then the connection. What a driver holds.
+"""The conversation on one byte stream, as a driver holds it: the opening (opening.py), then the connection.
 
 Three doors: receive_data takes bytes and returns events, data_to_send gives bytes to write, and time comes in with
 each call. After every call that takes bytes or time, and after the host has handled the events, write what
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from hubweir.amqp.deadlines import Deadlines
 from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.annotations import PRODUCT
 from hubweir.amqp.opening import Opening
 from hubweir.amqp.transport.connection import Connection
-from hubweir.amqp.transport.connection_states import CLOSE_WRITTEN
+from hubweir.amqp.transport.connection_states import CLOSE_WRITTEN, ConnectionState
 from hubweir.amqp.transport.events import Event, Opened
 from hubweir.amqp.transport.faults import ConnectionFault
 from hubweir.amqp.transport.frame import EMPTY_FRAME
@@ -26,7 +27,8 @@ __all__ = ["Endpoint", "EndpointSettings", "Role"]
 
 
 class Endpoint:
-    """One end of one byte stream. context: the host's own object, untouched here."""
+    """One end of one byte stream. context: the host's own object, untouched here. now_ms: the time of the last call
+    that brought one."""
 
     def __init__(self, role: Role, settings: EndpointSettings, *, now_ms: int) -> None:
         self.role = role
@@ -37,7 +39,7 @@ class Endpoint:
         self._reader = FrameReader(self._connection)
         self._idle = IdleClock(settings.idle_timeout_ms, now_ms)
         self._deadlines = Deadlines(role, settings, now_ms)
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._started = False
 
     @property
@@ -48,12 +50,24 @@ class Endpoint:
     @property
     def is_closed(self) -> bool:
         """Whether nothing more is to come: close the transport once data_to_send is empty."""
-        return not self._connection.is_reading
+        return self._connection.state is ConnectionState.END
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether is_closed, or a deadline that is sooner, may be new since next_deadline_ms was asked."""
+        return self._connection.has_changed or not self._opening.is_over
 
     @property
     def remote_open(self) -> Open | None:
         """The peer's open performative, None before it came."""
         return self._connection.remote_open
+
+    @property
+    def remote_product(self) -> str:
+        """The library that the peer says it is, in its open; "" when it says nothing."""
+        properties = None if self.remote_open is None else self.remote_open.properties
+        product = (properties or {}).get(PRODUCT)
+        return product if isinstance(product, str) else ""
 
     @property
     def sessions(self) -> list[Session]:
@@ -91,8 +105,8 @@ class Endpoint:
 
     def receive_data(self, data: memoryview, now_ms: int) -> list[Event]:
         """Take bytes from the transport. data must hold until the host has handled the events returned."""
-        self._now_ms = now_ms
-        if self.is_closed:
+        self.now_ms = now_ms
+        if not self._connection.is_reading:
             return self._take_events()
         if len(data):
             self._idle.received(now_ms)
@@ -104,13 +118,12 @@ class Endpoint:
 
     def receive_eof(self, now_ms: int) -> list[Event]:
         """The peer closed its half of the transport, or the transport failed."""
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._connection.lose_transport(None, by_peer=True)
         return self._take_events()
 
     def data_to_send(self) -> list[bytes | bytearray | memoryview]:
         """Everything to write, in order; the buffers are the driver's now."""
-        self._notice()
         out = self._connection.out
         if not out:
             return []
@@ -121,20 +134,27 @@ class Endpoint:
         return [out]
 
     def next_deadline_ms(self) -> int | None:
-        """When on_time wants to be called next; a time that has passed means at once."""
+        """When on_time wants to be called next; a time that has passed means at once.
+
+        Until has_changed it is never sooner than this; later it may be.
+        """
+        self._connection.has_changed = False
         if self.is_closed:
             return None
         if self._opening.is_ready:
-            return self._now_ms
-        # Once our close is written only its own deadline counts: a peer that is lost does not get less lost.
+            return self.now_ms
+        self._notice()
+        deadline_ms = self._deadline_ms()
+        # After our close is written only the close deadline matters: silence of the peer is expected.
         idle_ms = None if self._connection.state in CLOSE_WRITTEN else self._idle.next_deadline_ms()
-        times = [time for time in (idle_ms, self._deadline_ms()) if time is not None]
-        return min(times, default=None)
+        if idle_ms is None or (deadline_ms is not None and deadline_ms < idle_ms):
+            return deadline_ms
+        return idle_ms
 
     def on_time(self, now_ms: int) -> list[Event]:
         """Let time pass: heartbeats, deadlines, and input that had waited for answer_sasl."""
         self._notice()
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         if self.is_closed:
             return self._take_events()
         if self._opening.is_ready:
@@ -152,9 +172,8 @@ class Endpoint:
         events = self._connection.report.take()
         for event in events:
             if isinstance(event, Opened):
-                self._idle.peer_wants(event.open.idle_time_out, self._now_ms)
-                self._deadlines.opened(self._now_ms)
-        self._notice()
+                self._idle.peer_wants(event.open.idle_time_out, self.now_ms)
+                self._deadlines.opened(self.now_ms)
         return events
 
     def _open_with(self, data: memoryview) -> None:
@@ -163,12 +182,11 @@ class Endpoint:
             self._reader.feed(memoryview(frames))
 
     def _notice(self) -> None:
-        """The host changes links and states between our calls, too."""
+        """Tell the deadlines of links and states: the host changes them between our calls, too."""
         connection = self._connection
-        self._deadlines.notice(connection.link_count, connection.state in CLOSE_WRITTEN, self._now_ms)
+        self._deadlines.notice(connection.link_count, connection.state in CLOSE_WRITTEN, self.now_ms)
 
     def _deadline_ms(self) -> int | None:
-        self._notice()
         return self._deadlines.next_ms(has_begun=self._opening.has_begun)
 
     def _pass_deadline(self) -> None:

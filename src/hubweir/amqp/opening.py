@@ -1,4 +1,4 @@
-"""How a byte stream begins: protocol header, SASL, the header of AMQP, up to the first frame. (Part 5, section 5.3)
+"""The opening of a byte stream: protocol header, SASL, the header of AMQP, up to the first frame. (Part 5, section 5.3)
 
 Either role. Input comes in a few short pieces, which are copied together; what the peer sends before the host has
 answered SASL waits here, and is bounded. A fault ends the transport without a word, for there is no connection yet
@@ -29,7 +29,7 @@ from hubweir.errors import DECODE_ERROR, FRAMING_ERROR, RESOURCE_LIMIT, UNAUTHOR
 
 
 class Phase(Enum):
-    """What the next bytes are."""
+    """Phases of an opening, by what the next bytes are."""
 
     SASL_HEADER = auto()
     SASL_FRAMES = auto()

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from hubweir.auth.resource_scope import Scope
-from hubweir.namespace.descriptions import AuthorizationRuleDescription as AuthorizationRule
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription as AuthorizationRule
 from hubweir.namespace.secret import Secret
 
 __all__ = [

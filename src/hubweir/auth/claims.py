@@ -1,4 +1,4 @@
-"""What ONE connection has proved so far, and until when.
+"""The claims of one connection: rights that its tokens have proved, and until when.
 
 Every put-token that is taken adds a claim: rights on an audience until a time; a later one for the same audience
 replaces it. A link, and every request on a management link, needs a claim whose audience covers its resource and that
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights
 from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.json_web_token import JsonWebToken
-from hubweir.auth.refusal import AuthRefused, Refusal, invalid_audience
+from hubweir.auth.refusal import AuthRefused, RefusalKind, invalid_audience
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature
 from hubweir.auth.verified_token import VerifiedToken
@@ -32,6 +32,7 @@ from hubweir.namespace.rights import right_name
 CLAIMS_LIMIT = 4_096
 # Links outlive their claim by this much, so that a renewal in flight is not too late; new attaches do not.
 GRACE_MS = 5_000
+FOR_EVER = 2**63 - 1  # the end of what has none
 # The two kinds of token that a claim may rest on.
 Token = SharedAccessSignature | JsonWebToken
 # The scope of what SASL proved: the whole namespace.
@@ -87,19 +88,19 @@ class Claims:
         """Take what SASL proved: the rights of that rule on the whole namespace."""
         self._grant = grant
 
-    def check(self, right: Rights, resource: Scope, now_ms: int) -> None:
-        """Do nothing when a claim gives the right on the resource; of several rights, any one is enough.
+    def check(self, right: Rights, resource: Scope, now_ms: int) -> int:
+        """Until when a claim gives the right on the resource, ms since 1970; of several rights, any one is enough.
 
-        Raises ServiceError UNAUTHORIZED with the text that clients match.
+        A change of the claims may end it sooner. Raises ServiceError UNAUTHORIZED with the text that clients match.
         """
         if self._grant is not None and self._grant.holds(right, now_ms):
-            return
+            return FOR_EVER if self._grant.ends_at_ms is None else self._grant.ends_at_ms
         lapsed: Claim | None = None
-        for depth in range(len(resource.segments), -1, -1):
+        for depth in reversed(range(len(resource.segments) + 1)):
             claim = self._by_path.get(resource.segments[:depth])
             if claim is not None and claim.rights & right:
                 if now_ms < claim.expires_at_ms:
-                    return
+                    return claim.expires_at_ms
                 lapsed = claim
         name = right_name(right if right in (Rights.SEND, Rights.LISTEN, Rights.MANAGE) else Rights.LISTEN)
         text = unauthorized(name, resource.uri)
@@ -139,7 +140,7 @@ class Claims:
             try:
                 verified = verify_again(claim.token)
             except AuthRefused as refused:
-                if refused.kind is not Refusal.EXPIRED:  # expired() does those, after their grace
+                if refused.kind is not RefusalKind.EXPIRED:  # expired() does those, after their grace
                     changed += self._drop([claim])
                 continue
             if verified.rights != claim.rights:

@@ -1,4 +1,4 @@
-"""What SASL proved for a whole connection: a rule of the namespace, with its rights everywhere. No token is needed.
+"""A grant of SASL: a rule of the namespace, whose rights hold for the whole connection without any token.
 
 PLAIN (plain.py) shows a key of the rule, EXTERNAL (external.py) a client's certificate with the rule's name. A grant
 lives in the memory of its connection only and is gone with it.

@@ -2,7 +2,7 @@
 
 The file is read again every so often, away from the loop, whether tokens come or not: so a request costs no look at a
 disk, and a key that was taken out ends what it signed in that time (rule P17). A file that cannot be read, or holds no
-good keys, changes nothing: the keys before it stay, and `problem` says so until it is mended.
+good keys, changes nothing: the keys before it stay, and an alarm says so until it is mended.
 
 Whoever writes the file replaces it as a whole (write another, rename): half a file may be a good file with fewer keys.
 """
@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container
 
+from hubweir.alarms import ISSUER_KEYS, Alarms
 from hubweir.auth.json_web_key import BadKeys
 from hubweir.auth.json_web_token import JsonWebToken, TokenIssuer
 from hubweir.auth.verified_token import VerifiedToken
-from hubweir.env import Env, Result, Timer
+from hubweir.env import Env, Lane, Result, Timer
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class IssuerKeys:
         self._issuer, self._audience, self._read = issuer, audience, read
         self._content = read()
         self.current = TokenIssuer.of_file(issuer, audience, self._content)
-        self.problem: str | None = None
+        self._alarms: Alarms | None = None
         self._on_change: list[Callable[[], None]] = []
         self._timer: Timer | None = None
         self._is_followed = False
@@ -43,17 +44,18 @@ class IssuerKeys:
         """Call this whenever the keys are others: what they signed has to be verified again."""
         self._on_change.append(call)
 
-    def follow(self, env: Env, every_ms: int) -> None:
+    def follow(self, env: Env, every_ms: int, alarms: Alarms) -> None:
         """Read the file again every_ms after the last reading ended, until `stop`."""
         self._is_followed = True
+        self._alarms = alarms
 
         def look() -> None:
-            env.offload(self._read, taken)
+            env.offload(Lane.MAINTENANCE, self._read, taken)
 
         def taken(result: Result[bytes]) -> None:
             if self._is_followed:
+                self._timer = env.call_later(every_ms, look)  # first: a change may end the following
                 self._take(result)
-                self._timer = env.call_later(every_ms, look)
 
         self._timer = env.call_later(every_ms, look)
 
@@ -73,7 +75,7 @@ class IssuerKeys:
             fresh = TokenIssuer.of_file(self._issuer, self._audience, content)
         except (OSError, BadKeys) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            self._tell(f"the keys of issuer {self._issuer} stay as they were, their file is no good now: {reason}")
+            self._tell(f"its keys stay as they were, their file is no good now: {reason}")
             return
         self._content, self.current = content, fresh
         self._tell(None)
@@ -82,7 +84,11 @@ class IssuerKeys:
             call()
 
     def _tell(self, problem: str | None) -> None:
-        """Log what is wrong once, not with every look."""
-        if problem is not None and problem != self.problem:
-            logger.error(problem)
-        self.problem = problem
+        """What is wrong with the file stands as an alarm until it is not."""
+        if self._alarms is None:
+            return
+        about = f"token issuer {self._issuer}"
+        if problem is None:
+            self._alarms.end(ISSUER_KEYS, about)
+        else:
+            self._alarms.begin(ISSUER_KEYS, about, problem)

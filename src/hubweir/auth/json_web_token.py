@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from hubweir.auth.base64url import IllegalBase64, base64url
 from hubweir.auth.json_web_key import ES256, RS256, VerificationKey, read_keys
-from hubweir.auth.refusal import AuthRefused, Refusal, expired, invalid_signature, malformed
+from hubweir.auth.refusal import AuthRefused, RefusalKind, expired, invalid_signature, malformed
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.verified_token import EXPIRY_LIMIT_S, VerifiedToken
 from hubweir.namespace.error_text import timestamp
@@ -100,13 +100,15 @@ class TokenIssuer:
         except (IllegalBase64, IllegalJson) as error:
             raise malformed(f"its claims: {error}") from None
         if claims.get("iss") != self.issuer:
-            raise AuthRefused(Refusal.INVALID_ISSUER, "The token is of another issuer than the one that is trusted.")
+            raise AuthRefused(
+                RefusalKind.INVALID_ISSUER, "The token is of another issuer than the one that is trusted."
+            )
         if not self._is_for_us(claims.get("aud")):
-            raise AuthRefused(Refusal.INVALID_AUDIENCE, f"The token is not for the audience '{self.audience}'.")
+            raise AuthRefused(RefusalKind.INVALID_AUDIENCE, f"The token is not for the audience '{self.audience}'.")
         starts_s, ends_s = _time(claims, "nbf", 0), _time(claims, "exp", None)
         if starts_s > now_s:
             text = f"The token is good from {timestamp(starts_s * 1000)}Z on."
-            raise AuthRefused(Refusal.NOT_YET_VALID, text)
+            raise AuthRefused(RefusalKind.NOT_YET_VALID, text)
         if ends_s <= now_s:
             raise expired(ends_s * 1000)
         return VerifiedToken(_EVERYWHERE, _rights(claims.get("roles")), ends_s * 1000, "", token, hosts)

@@ -1,4 +1,4 @@
-"""What a token covers: a host and a path, compared segment by segment.
+"""The resource that a token covers: a host and a path, compared segment by segment.
 
 `/hub1` covers `/hub1/partitions/0` but neither `/hub10` nor `/hub`; the empty path covers the whole namespace. Scheme
 and port mean nothing, case means nothing (A to Z only), and everything is decoded exactly once (rule R21; "Shared
@@ -10,16 +10,6 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from hubweir.namespace.address import (
-    Address,
-    CbsAddress,
-    ConsumerAddress,
-    GroupAddress,
-    HubAddress,
-    ManagementAddress,
-    PartitionAddress,
-    PublisherAddress,
-)
 from hubweir.namespace.error_text import entity_uri
 from hubweir.namespace.resource_path import IllegalPath, ResourcePath, fold, parse_path, percent_decode
 
@@ -51,11 +41,6 @@ class Scope:
             text = f"https://{text}"
         return cls._of(parse_path(text, decoded=True))
 
-    @classmethod
-    def of_address(cls, address: Address, host: str) -> Scope:
-        """The scope of a resolved link address on this host."""
-        return cls(fold(host), tuple(fold(segment) for segment in _segments(address)))
-
     def covers(self, other: Scope) -> bool:
         """True when other's path is this one or lies below it. Hosts are not compared: see is_on."""
         return other.segments[: len(self.segments)] == self.segments
@@ -74,21 +59,3 @@ class Scope:
         if path.host is None:
             raise IllegalPath("it is not absolute: it has no scheme and host")
         return cls(path.host, tuple(fold(segment) for segment in path.segments))
-
-
-def _segments(address: Address) -> tuple[str, ...]:
-    match address:
-        case HubAddress(hub):
-            return tuple(hub.split("/"))
-        case PartitionAddress(hub, partition_id):
-            return (*hub.split("/"), "partitions", partition_id)
-        case PublisherAddress(hub, publisher):
-            return (*hub.split("/"), "publishers", publisher)
-        case GroupAddress(hub, group):
-            return (*hub.split("/"), "consumergroups", group)
-        case ConsumerAddress(hub, group, partition_id):
-            return (*hub.split("/"), "consumergroups", group, "partitions", partition_id)
-        case ManagementAddress(on_hub):
-            return ("$management",) if on_hub is None else (*on_hub.split("/"), "$management")
-        case CbsAddress():
-            return ("$cbs",)

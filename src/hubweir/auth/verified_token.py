@@ -1,4 +1,4 @@
-"""What a good token proves, whichever kind it is of."""
+"""The proof that a good token gives, whichever kind it is of."""
 
 from __future__ import annotations
 

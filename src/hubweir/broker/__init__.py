@@ -1,8 +1,14 @@
 """Brokers: each owns one messaging store and runs what gateways ask of it. Floor: servers.
 
-Start with commands.py, the seam: everything a gateway may ask and every answer. broker.py runs commands on the
-partitions that hosted_partitions.py keeps open, with readers that wait (reading.py), that make room for one another
-(departures.py), idempotent producers (producers.py), one unit a partition (capping.py), and retention (timers.py). The
-same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py asks it from the
-other end. A broker knows nothing of AMQP, connections or rights, and not who asks.
+Start with commands/, the seam: everything a gateway may ask and every answer. broker.py runs commands on the
+partitions that hosted_partitions.py keeps open and openings.py opens, changes of one partition in turn (turns.py).
+Readers are readers.py, each of them opened_reader.py; displaced ones make room in departures.py. Idempotent producers
+are producers.py, one unit a partition is capping.py, retention is timers.py, and refusals.py turns errors of a store
+into refusals. The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py
+asks it from the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.
+
+Capture of all partitions is hosted_captures.py, of one hosted_capture.py. It finds the end of a window (window_end.py),
+makes an intent durable (capture_intent.py), waits for a slot (capture_slots.py), makes the file (captured_file.py) with
+pauses (capture_rest.py), and tells what fails (capture_failure.py). Files go where capture_places.py says: to folders,
+or to containers by blob_upload.py and blob_delete.py.
 """

@@ -1,4 +1,4 @@
-"""One blob removed by a request of its own, for accounts that are given by a shared access signature.
+"""Removes one blob by a request of its own, for accounts that are given by a shared access signature.
 
 obstore removes blobs by a request for many (Blob Batch), which a signature of one container does not reach; and it does
 not tell a missing right from any other failure. The account looks at rights before it looks for the blob, so removing a
@@ -43,7 +43,7 @@ def _delete(container_url: str, name: str, signature: str, timeout_s: float) -> 
     request.add_header("x-ms-version", _VERSION)
     try:
         with urlopen(request, timeout=timeout_s):
-            return
+            pass
     except HTTPError as error:
         error.close()
         code = error.headers.get("x-ms-error-code") or error.reason

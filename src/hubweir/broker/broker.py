@@ -11,51 +11,42 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from hubweir.broker.capping import charge
+from hubweir.alarms import Alarms
+from hubweir.broker.capping import Charge, charge
 from hubweir.broker.capture_places import CapturePlaces
-from hubweir.broker.commands import (
-    Answer,
+from hubweir.broker.commands.capture import AskCaptureState
+from hubweir.broker.commands.command import Answer, Command, Push
+from hubweir.broker.commands.partition import (
     AppendEvents,
-    AppendNumbered,
-    AskCaptureState,
-    AskCounters,
     AskPartitionInfo,
-    CancelRead,
-    CapPartitions,
     ChangePartition,
-    CloseOwner,
-    CloseProducer,
-    CloseReader,
-    Command,
-    ConfirmReaderClosed,
-    CountersTaken,
     CreatePartition,
     DeletePartition,
-    Done,
     EventsAppended,
-    OpenProducer,
-    OpenReader,
+    OpenPartition,
     PartitionInfo,
-    Push,
-    ReadEvents,
 )
+from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
+from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer
+from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReaderClosed, OpenReader, ReadEvents
 from hubweir.broker.hosted_captures import HostedCaptures
 from hubweir.broker.hosted_partitions import HostedPartitions, LogStore
+from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.producers import Producers
-from hubweir.broker.reading import Readers
+from hubweir.broker.readers import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.env import Env, Result
-from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.errors import NOT_FOUND, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log import Appended, Refused
 
 logger = logging.getLogger(__name__)
 
 OnAnswer = Callable[[Answer], None]
-STOPPING = "the service stops; connect again in a moment"
 
 
 class Broker:
@@ -69,24 +60,30 @@ class Broker:
         *,
         sweep_ms: int = SWEEP_MS,
         capture_places: CapturePlaces | None = None,
+        alarms: Alarms | None = None,
     ) -> None:
-        """capture_places: where captured files may go; None: it captures nothing."""
+        """capture_places: where captured files may go; None: it captures nothing. alarms: of the process."""
         self._env = env
         self._store = store
         self._counters = counters
-        self._producers = Producers(env, counters)
+        self._producers = Producers(env, store.clock, counters)
         self._partitions = HostedPartitions(store, self._producers.sweep)
-        self._readers = Readers(env, self._push)
-        self._sweep = RetentionSweep(env, self._partitions.expire_next, sweep_ms=sweep_ms)
-        self._captures = HostedCaptures(env, store, counters, capture_places)
+        self._readers = Readers(env, self._push, counters)
+        self._sweep = RetentionSweep(
+            env, store.clock, self._partitions.expire_next, keep_clock=store.keep_clock, sweep_ms=sweep_ms
+        )
+        self.alarms = Alarms(env, counters) if alarms is None else alarms
+        self._captures = HostedCaptures(env, store, counters, capture_places, self.alarms)
         self._stopping = False
         # Who waits for the end of a deletion that is under way, by log id.
         self._deleting: dict[str, list[OnAnswer]] = {}
-        # Bounded by the catalog: its keeper asks for each partition once.
-        self._openings: deque[tuple[CreatePartition, OnAnswer]] = deque()
+        self._deletions: deque[str] = deque()  # those of _deleting that have not begun
+        self._openings = Openings(env, store, self._partitions, self._captures, self.alarms)
+        self._partitions.why_not = self._openings.why_not
         self.on_push: Callable[[Push], None] | None = None
         self._handlers: dict[type, Callable[[Any, OnAnswer], None]] = {
             CreatePartition: self._create,
+            OpenPartition: self._create,
             DeletePartition: self._delete,
             ChangePartition: self._change,
             CapPartitions: self._cap,
@@ -106,7 +103,7 @@ class Broker:
         }
 
     def start(self) -> None:
-        """Begin what happens by the clock. Partitions are hosted by CreatePartition, see hosted_partitions.py."""
+        """Begin what happens by the clock. Partitions are hosted by commands, see hosted_partitions.py."""
         self._sweep.start()
 
     def stop(self, on_done: Callable[[], None]) -> None:
@@ -116,12 +113,7 @@ class Broker:
         self._stopping = True
         self._sweep.stop()
         self._readers.close_all()
-        self._captures.stop(lambda: self._store.close(on_done))
-
-    @property
-    def alarms(self) -> list[str]:
-        """What the operator must know."""
-        return self._captures.alarms
+        self._openings.stop(lambda: self._captures.stop(lambda: self._store.close(on_done)))
 
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Run a command; on_answer is called exactly once."""
@@ -136,42 +128,14 @@ class Broker:
     # One method a command; a HubweirError that is raised is the refusal
 
     def _create(self, command: CreatePartition, on_answer: OnAnswer) -> None:
-        self._openings.append((command, on_answer))
-        if len(self._openings) == 1:
-            self._env.call_soon(self._open_next)
+        if command.log_id in self._deleting:
+            raise ServiceError(SERVER_BUSY, f"partition {command.log_id} is being deleted; ask again later")
 
-    def _open_next(self) -> None:
-        """Opening a log blocks: one a turn of the loop, so that the others have theirs in between."""
-        command, on_answer = self._openings[0]
-        answer: Answer = Done()
-        if self._stopping:
-            answer = refusal_of(ServiceError(STORE_OFFLINE, STOPPING))
-        else:
-            try:
-                if command.log_id in self._deleting:
-                    raise ServiceError(SERVER_BUSY, f"partition {command.log_id} is being deleted; ask again later")
-                self._host(command)
-            except (HubweirError, OSError) as error:
-                answer = refusal_of(error)
-            except Exception:
-                # A fault of ours: those that wait behind this one are opened all the same.
-                logger.exception("partition %r could not be opened", command.log_id)
-                text = f"partition {command.log_id} could not be opened: a fault of the service, see its log"
-                answer = refusal_of(ServiceError(INTERNAL_ERROR, text))
-        self._counters.set("broker.partitions", len(self._partitions))
-        self._openings.popleft()
-        if self._openings:
-            self._env.call_soon(self._open_next)
-        on_answer(answer)
+        def opened(answer: Answer) -> None:
+            self._counters.set("broker.partitions", len(self._partitions))
+            on_answer(answer)
 
-    def _host(self, command: CreatePartition) -> None:
-        """Open a partition and go on with its capture: both or neither, so that what is served is captured."""
-        hosted = self._partitions.host(command)
-        try:
-            self._captures.host(hosted, command.capture)
-        except (HubweirError, OSError):
-            self._partitions.drop(command.log_id)
-            raise
+        self._openings.open(command, opened)
 
     def _delete(self, command: DeletePartition, on_answer: OnAnswer) -> None:
         log_id = command.log_id
@@ -179,6 +143,27 @@ class Broker:
             self._deleting[log_id].append(on_answer)  # one deletion, whoever asks: all are answered at its end
             return
         self._deleting[log_id] = [on_answer]
+        self._deletions.append(log_id)
+        if len(self._deletions) == 1:
+            self._env.call_soon(self._delete_next)
+
+    def _delete_next(self) -> None:
+        """Ending readers, producers and capture takes a while: one partition a turn of the loop, as with openings."""
+        log_id = self._deletions.popleft()
+        if self._deletions:
+            self._env.call_soon(self._delete_next)
+        self._end_partition(log_id)
+
+    def _end_partition(self, log_id: str) -> None:
+        """End everything on a partition, then close its log and remove it."""
+
+        def answer_all(answer: Answer) -> None:
+            for waiting in self._deleting.pop(log_id):
+                waiting(answer)
+
+        if self._stopping:
+            answer_all(refusal_of(ServiceError(STORE_OFFLINE, STOPPING)))
+            return
         hosted = self._partitions.drop(log_id)
         self._counters.set("broker.partitions", len(self._partitions))
         if hosted is not None:
@@ -190,10 +175,6 @@ class Broker:
             )
             self._producers.end_partition(hosted)
             self._readers.end_partition(hosted, ServiceError(NOT_FOUND, text))
-
-        def answer_all(answer: Answer) -> None:
-            for waiting in self._deleting.pop(log_id):
-                waiting(answer)
 
         def closed() -> None:
             try:
@@ -209,7 +190,8 @@ class Broker:
             else:
                 answer_all(Done())
 
-        self._captures.end(hosted, lambda: self._store.close_log(log_id, closed))
+        # An opening that is under way uses the files; who is hosted has none.
+        self._openings.end(log_id, lambda: self._captures.end(hosted, lambda: self._store.close_log(log_id, closed)))
 
     def _change(self, command: ChangePartition, on_answer: OnAnswer) -> None:
         self._partitions.change(command)
@@ -226,24 +208,24 @@ class Broker:
     def _append(self, command: AppendEvents, on_answer: OnAnswer) -> None:
         hosted = self._partitions.get(command.log_id)
         size = len(command.run)
-        charged = charge(hosted, command.size_bytes, command.events, self._env.monotonic_ms())
-
-        def stored(outcome: Appended | Refused) -> None:
-            if isinstance(outcome, Refused):
-                if outcome.known:
-                    charged.give_back(self._env.monotonic_ms())
-                self._counters.add("broker.appends_refused")
-                on_answer(refusal_of(outcome.error, known=outcome.known))
-                return
-            self._counters.add("broker.events_appended", outcome.next_index - outcome.first_index)
-            self._counters.add("broker.bytes_appended", size)
-            on_answer(EventsAppended(outcome.first_index, outcome.next_index))
-
+        charged = charge(hosted, command.size_bytes, command.events, self._env)
+        stored = partial(self._stored, charged, size, on_answer)
         try:
-            hosted.partition.append(command.run, now_ms=self._env.now_ms(), on_done=stored)
+            hosted.partition.log.append(command.run, now_ms=self._store.clock.stamp_ms(), on_done=stored)
         except HubweirError:
             charged.give_back(self._env.monotonic_ms())
             raise
+
+    def _stored(self, charged: Charge, size: int, on_answer: OnAnswer, outcome: Appended | Refused) -> None:
+        if isinstance(outcome, Refused):
+            if outcome.known:
+                charged.give_back(self._env.monotonic_ms())
+            self._counters.add("broker.appends_refused")
+            on_answer(refusal_of(outcome.error, known=outcome.known))
+            return
+        self._counters.add("broker.events_appended", outcome.next_index - outcome.first_index)
+        self._counters.add("broker.bytes_appended", size)
+        on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
     def _open_producer(self, command: OpenProducer, on_answer: OnAnswer) -> None:
         self._producers.open(command, self._partitions.get(command.log_id), on_answer)

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
-from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, Intent, pack_mark, save_mark
+from hubweir.capture.capture_mark import CaptureMark, Intent, note_mark
+from hubweir.env import Lane
 from hubweir.errors import HubweirError
-from hubweir.messaging_store.layout import join
-from hubweir.messaging_store.whole_file import read_sealed
+from hubweir.messaging_store.log import Log, Refused
 
 # Names that others took in the same seconds, before it is taken for a fault of the destination.
 TAKEN_NAMES = 1_000
 
 
-def save_intent(world: CaptureWorld, folder: str, intend: Callable[[int], CaptureMark]) -> CaptureMark:
-    """The mark that is durable now. Blocking; raises OSError.
+def claim_name(world: CaptureWorld, intend: Callable[[int], CaptureMark]) -> CaptureMark:
+    """A mark whose intent names a file that nobody else has; to be made durable. Blocking; raises OSError.
 
-    folder: of the log. intend: makes the mark under a name behind the second that it is given.
+    intend: makes the mark under a name behind the second that it is given.
     """
     last_second = 0
     for _ in range(TAKEN_NAMES):
@@ -27,17 +27,29 @@ def save_intent(world: CaptureWorld, folder: str, intend: Callable[[int], Captur
         if its is None:
             return mark
         if world.places.destination(its.destination, its.container).claim(its.name):
-            try:
-                world.env.fault("capture.before_intent")
-                save_mark(world.env.files, folder, mark)
-            except OSError:
-                if not _is_saved(world, folder, mark):
-                    release(world.places, its)
-                raise
-            world.env.fault("capture.after_intent")
             return mark
         last_second = its.second
     raise FileExistsError(f"{TAKEN_NAMES} names in a row are taken in the destination")
+
+
+def note_intent(world: CaptureWorld, log: Log, mark: CaptureMark, on_done: Callable[[Refused | None], None]) -> None:
+    """Make a mark durable whose name is claimed. When it is refused for certain, the claim is let go of first: a start
+    may find any other one, and the name must not be anybody else's then."""
+    intent = mark.intent
+    if intent is None:
+        on_done(None)
+        return
+
+    def noted(refused: Refused | None) -> None:
+        if refused is None:
+            world.env.fault("capture.after_intent")
+        if refused is None or not refused.known:
+            on_done(refused)
+        else:
+            world.env.offload(Lane.CAPTURE, lambda: release(world.places, intent), lambda _: on_done(refused))
+
+    world.env.fault("capture.before_intent")
+    note_mark(log, mark, now_ms=world.clock.stamp_ms(), on_done=noted)
 
 
 def release(places: CapturePlaces, intent: Intent) -> None:
@@ -47,12 +59,3 @@ def release(places: CapturePlaces, intent: Intent) -> None:
     """
     with suppress(OSError, HubweirError):
         places.destination(intent.destination, intent.container).release(intent.name)
-
-
-def _is_saved(world: CaptureWorld, folder: str, mark: CaptureMark) -> bool:
-    """Whether the mark is there though saving it failed, or may be: then a start would find its intent."""
-    try:
-        body = read_sealed(world.env.files, join(folder, MARK_NAME))
-    except OSError:
-        return True
-    return body == pack_mark(mark)

@@ -1,15 +1,16 @@
-"""Where a broker's captured files may go, and how long retention waits for capture: what a start hands in."""
+"""Destinations of a broker's captured files, and how long retention waits for capture, as a start sets them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hubweir.broker.capture_slots import CaptureSlots
-from hubweir.capture.destination import LocalFolder, SharedDestination
+from hubweir.capture.destination import DurableFolders, LocalFolder, SharedDestination
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env, Files
+from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.namespace.capture_description import CaptureDestination
 
 GIB = 1024 * 1024 * 1024
@@ -39,11 +40,16 @@ class CapturePlaces:
     folder: str = ""
     containers: Callable[[str], SharedDestination] | None = None
     quota: CaptureQuota = CaptureQuota()
+    _folders: DurableFolders = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_folders", DurableFolders(self.files))
 
     def destination(self, kind: CaptureDestination, container: str) -> SharedDestination:
         """The place of that name. Raises NoDestination. May block: for the pool's threads."""
         if kind is CaptureDestination.LOCAL_FOLDER:
-            return LocalFolder(self.files, "/".join(part for part in (self.folder, container) if part))
+            folder = "/".join(part for part in (self.folder, container) if part)
+            return LocalFolder(self.files, folder, self._folders)
         if self.containers is None:
             raise NoDestination(f"{kind.value} needs a storage account: give its connection string (capture_storage)")
         return self.containers(container)
@@ -51,9 +57,10 @@ class CapturePlaces:
 
 @dataclass(frozen=True, slots=True)
 class CaptureWorld:
-    """What all captures of a broker share."""
+    """What all captures of a broker share. clock: which names files by the second."""
 
     env: Env
+    clock: TrustedClock
     counters: Counters
     places: CapturePlaces
     slots: CaptureSlots

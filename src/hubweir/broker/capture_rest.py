@@ -1,4 +1,4 @@
-"""The rests of one capture between the pieces of its files: capture/pace.py says how long, this measures and waits."""
+"""Pauses one capture between blocks of a file, for as long as capture/pace.py computes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ class CaptureRest:
         go, self._go = self._go, None
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
         if go is not None:
             go()
 

@@ -1,9 +1,9 @@
-"""How many captured files are made at once: a few, so that threads of the pool stay for the logs.
+"""Limits how many captured files are made at once, since each takes processor and disk from the publishers.
 
 Local files have four: one file alone waits for the disk half of its time. Storage accounts have two, together: one that
 is away holds its callers up to a time-out, and an upload has several requests under way by itself. The two kinds do not
-wait for one another. The pool has eight threads at least. While capture gives way to publishers (capture/pace.py) half
-as many are begun: what it may do then finishes a few files early, not all of them late.
+wait for one another: their lane has eight threads (drivers/offload_pool.py). While capture gives way to publishers
+(capture/pace.py) half as many are begun: what it may do then finishes a few files early, not all of them late.
 """
 
 from __future__ import annotations

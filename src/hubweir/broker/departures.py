@@ -2,8 +2,8 @@
 
 A reader with an epoch must not get its first event while the one it displaced may still be taken for the reader
 (promise P6). So its OpenReader is answered when every reader that was displaced in its partition and group has been
-confirmed detached, its gateway's peer is gone, or LONGEST_MS have passed: a gateway that hangs holds up nobody longer.
-After a crash nobody waits: all readers are gone with their broker.
+confirmed detached, its gateway's peer is gone, or DEPARTURE_LIMIT_MS have passed: a gateway that hangs holds up nobody
+longer. After a crash nobody waits: all readers are gone with their broker.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from hubweir.broker.commands import Owner
+from hubweir.broker.commands.command import Owner
 from hubweir.env import Env, Timer
 
-LONGEST_MS = 2_000
+DEPARTURE_LIMIT_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class _Leaving:
 class Departures:
     """Of one broker. place: a partition and a consumer group, as the caller names them."""
 
-    def __init__(self, env: Env, *, longest_ms: int = LONGEST_MS) -> None:
+    def __init__(self, env: Env, *, longest_ms: int = DEPARTURE_LIMIT_MS) -> None:
         self._env = env
         self._longest_ms = longest_ms
         self._leaving: dict[int, _Leaving] = {}
@@ -55,9 +55,9 @@ class Departures:
         self._waiting[reader_id] = place, go_on
         self._go_on(place)
 
-    def cancel(self, reader_id: int) -> bool:
-        """This reader waits no longer; False when it did not wait."""
-        return self._waiting.pop(reader_id, None) is not None
+    def cancel(self, reader_id: int) -> None:
+        """This reader waits no longer; does nothing when it did not wait."""
+        self._waiting.pop(reader_id, None)
 
     def close(self) -> None:
         """The broker stops."""

@@ -14,15 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from hubweir.alarms import Alarms
 from hubweir.broker.capture_failure import CaptureFailure
-from hubweir.broker.capture_intent import release, save_intent
+from hubweir.broker.capture_intent import claim_name, note_intent, release
 from hubweir.broker.capture_places import CaptureWorld
 from hubweir.broker.capture_rest import CaptureRest
 from hubweir.broker.captured_file import CapturedFile
 from hubweir.broker.window_end import find_window_end
 from hubweir.capture.capture import Capture
-from hubweir.capture.capture_mark import CaptureMark, save_mark
-from hubweir.env import Result, Timer
+from hubweir.capture.capture_mark import CaptureMark, note_mark
+from hubweir.env import Lane, Result, Timer
 from hubweir.errors import CorruptStore, HubweirError
 from hubweir.messaging_store.log import Log, Refused, Run
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
@@ -36,14 +37,13 @@ PIECE_BYTES = 2 * 1024 * 1024
 
 
 class HostedCapture:
-    """See the module's text. Used on the loop. folder: of the log, where the mark lies."""
+    """See the module's text. Used on the loop."""
 
-    def __init__(self, world: CaptureWorld, log: Log, folder: str, capture: Capture, name: str) -> None:
-        """name: for people. The mark is durable already."""
+    def __init__(self, world: CaptureWorld, log: Log, capture: Capture, name: str, alarms: Alarms) -> None:
+        """name: for people, "capture of ...". The mark is durable already."""
         self._world = world
         self._env = world.env
         self._log = log
-        self._folder = folder
         self._capture = capture
         self._timer: Timer | None = None
         self._busy = False
@@ -51,7 +51,7 @@ class HostedCapture:
         self._slot = capture.description.destination
         quota_bytes = world.places.quota.size_bytes
         self._rest = CaptureRest(world.env, world.counters, world.pace, quota_bytes)
-        self._failure = CaptureFailure(name, quota_bytes, world.counters)
+        self._failure = CaptureFailure(name, quota_bytes, world.counters, alarms)
         self._is_checked = False  # whether files can be made where they are to go now
         self._stopped = False
         self._on_idle: list[Callable[[], None]] = []
@@ -83,11 +83,6 @@ class HostedCapture:
     def kept_longer_ms(self) -> int:
         """How long retention waits for it at most."""
         return self._world.places.quota.age_ms
-
-    @property
-    def alarm(self) -> str | None:
-        """What the operator must know."""
-        return self._failure.alarm
 
     @property
     def failure(self) -> str | None:
@@ -182,14 +177,20 @@ class HostedCapture:
 
     def _intend(self, end: int, end_offset: int) -> None:
         """Make the intent durable, under a name that nobody else has."""
-        now_ms, monotonic_ms = self._env.now_ms(), self._env.monotonic_ms()
+        now_ms, monotonic_ms = self._world.clock.stamp_ms(), self._env.monotonic_ms()
 
         def intend(last_second: int) -> CaptureMark:
             return self._capture.intend(
                 end, end_offset, now_ms=now_ms, monotonic_ms=monotonic_ms, last_second=last_second
             )
 
-        self._offload(lambda: save_intent(self._world, self._folder, intend), self._make)
+        self._offload(lambda: claim_name(self._world, intend), self._note_intent)
+
+    def _note_intent(self, mark: CaptureMark) -> None:
+        note_intent(
+            self._world, self._log, mark,
+            lambda refused: self._make(mark) if refused is None else self._fail(refused.error),
+        )  # fmt: skip
 
     # The file
 
@@ -270,19 +271,20 @@ class HostedCapture:
 
     def _move(self, making: CapturedFile) -> None:
         """The file is there: move the mark behind it."""
-        lost, env, folder, places = self._lost, self._env, self._folder, self._world.places
-        moved = self._capture.finished(self._log.bounds, lost, now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms())
+        lost, env, places = self._lost, self._env, self._world.places
+        now_ms, monotonic_ms = self._world.clock.stamp_ms(), env.monotonic_ms()
+        moved = self._capture.finished(self._log.bounds, lost, now_ms=now_ms, monotonic_ms=monotonic_ms)
 
-        def move() -> None:
-            save_mark(env.files, folder, moved)
+        def noted(refused: Refused | None) -> None:
+            if refused is not None:
+                self._fail(refused.error)
+                return
             env.fault("capture.after_mark")
-
-        def done(_: None) -> None:
             self._capture.mark = moved
             self._again, self._lost = False, []
             self._offload(lambda: release(places, making.intent), lambda _: self._finished(making, lost))
 
-        self._offload(move, done)
+        note_mark(self._log, moved, now_ms=now_ms, on_done=noted)
 
     def _finished(self, making: CapturedFile, lost: list[tuple[int, int]]) -> None:
         counters = self._world.counters
@@ -330,7 +332,7 @@ class HostedCapture:
             else:
                 then(value)
 
-        self._env.offload(call, done)
+        self._env.offload(Lane.CAPTURE, call, done)
 
     def _fail(self, error: Exception, making: CapturedFile | None = None) -> None:
         """Wait, then do it again."""
@@ -340,4 +342,4 @@ class HostedCapture:
         if making is None or making.archive is None:
             self._end(retry_ms=retry_ms)
         else:
-            self._env.offload(making.abandon, lambda _: self._end(retry_ms=retry_ms))
+            self._env.offload(Lane.CAPTURE, making.abandon, lambda _: self._end(retry_ms=retry_ms))

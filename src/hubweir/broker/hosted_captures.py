@@ -11,71 +11,89 @@ alarm says so, and events may be in two files: better than in none.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from hubweir.alarms import DAMAGED_FILE, Alarms
 from hubweir.broker.capture_intent import release
 from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
 from hubweir.broker.capture_slots import CaptureSlots
-from hubweir.broker.commands import CaptureState
+from hubweir.broker.commands.capture import CaptureState
 from hubweir.broker.hosted_capture import HostedCapture
-from hubweir.broker.hosted_partitions import HostedPartition, LogStore
+from hubweir.broker.hosted_partitions import HostedPartition, LogStore, name_of
 from hubweir.broker.turns import Turns
 from hubweir.capture.capture import Capture, first_mark
-from hubweir.capture.capture_mark import MARK_NAME, SEED_SIZE, CaptureMark, save_mark, unpack_mark
+from hubweir.capture.capture_mark import MARK_KEY, SEED_SIZE, CaptureMark, note_mark, unpack_mark
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
-from hubweir.env import Env, Result
+from hubweir.env import Env, Lane
 from hubweir.errors import STORE_OFFLINE, CorruptStore, ServiceError
-from hubweir.messaging_store.layout import join
-from hubweir.messaging_store.whole_file import read_whole, unseal
+from hubweir.messaging_store.log import Refused
 from hubweir.namespace.capture_description import CaptureDescription
 
-logger = logging.getLogger(__name__)
-
 OnDone = Callable[[ServiceError | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCapture:
+    """What capture of a partition goes on from; mark None: nothing is captured. damage: of its mark, for people.
+
+    is_noted: the log has this mark, or none.
+    """
+
+    description: CaptureDescription | None
+    mark: CaptureMark | None
+    damage: str | None
+    is_noted: bool
 
 
 class HostedCaptures:
     """See the module's text. places None: this broker captures nothing, and refuses to."""
 
-    def __init__(self, env: Env, store: LogStore, counters: Counters, places: CapturePlaces | None) -> None:
+    def __init__(
+        self, env: Env, store: LogStore, counters: Counters, places: CapturePlaces | None, alarms: Alarms
+    ) -> None:
         self._env = env
         self._store = store
         self._counters = counters
         pace = CapturePace()
-        self._world = None if places is None else CaptureWorld(env, counters, places, CaptureSlots(pace), pace)
+        self._world = (
+            None if places is None else CaptureWorld(env, store.clock, counters, places, CaptureSlots(pace), pace)
+        )
         self._running: dict[str, HostedCapture] = {}  # by log id
-        self._alarms: list[str] = []
+        self._alarms = alarms
         self._turns = Turns()
         self._stopped = False
 
-    @property
-    def alarms(self) -> list[str]:
-        """What the operator must know."""
-        found = [capture.alarm for capture in self._running.values()]
-        return self._alarms + [alarm for alarm in found if alarm is not None]
+    def prepare(self, hosted: HostedPartition, description: CaptureDescription | None, now_ms: int) -> PreparedCapture:
+        """What capture of a partition whose log was just opened goes on from, for `settle` and `begin`. In any thread.
 
-    def host(self, hosted: HostedPartition, description: CaptureDescription | None) -> None:
-        """Go on with capture, or begin it, for a partition that was just opened. Blocking, as opening is.
-
-        Raises OSError, NewerFormat; ServiceError when this broker has no capture.
+        now_ms: the store's clock, which the loop alone may ask. Raises NewerFormat; ServiceError when this broker has
+        no capture.
         """
-        if hosted.capture is not None or self._world is None and not _is_on(description):
-            return
-        world, folder = self._need_world(), self._store.log_folder(hosted.log.log_id)
-        files = self._env.files
+        has_mark = MARK_KEY in hosted.log.notes
         if description is None or not description.enabled:
             # Disabled, and ended before the mark was gone: enabled again, capture must not go on from it.
-            if files.exists(join(folder, MARK_NAME)):
-                files.remove(join(folder, MARK_NAME))
-                files.sync_folder(folder)
-            return
-        mark = self._read_mark(hosted, folder)
-        if mark is None:
-            mark = self._new_mark(hosted)
-            save_mark(files, folder, mark)
-        self._run(world, hosted, folder, description, mark)
+            return PreparedCapture(None, None, None, is_noted=not has_mark)
+        self._need_world()
+        mark, damage = self._read_mark(hosted, now_ms)
+        return PreparedCapture(description, mark, damage, is_noted=has_mark and damage is None)
+
+    def settle(
+        self, hosted: HostedPartition, prepared: PreparedCapture, on_done: Callable[[Refused | None], None]
+    ) -> None:
+        """Make durable what was prepared; on_done, maybe at once, when `begin` may follow."""
+        if prepared.is_noted:
+            on_done(None)
+        else:
+            note_mark(hosted.log, prepared.mark, now_ms=self._store.clock.stamp_ms(), on_done=on_done)
+
+    def begin(self, hosted: HostedPartition, prepared: PreparedCapture) -> None:
+        """Go on with capture, or begin it, of a partition that is hosted now, if it is to be captured."""
+        if prepared.damage is not None:
+            self._alarms.begin(DAMAGED_FILE, _name(hosted), prepared.damage)
+        if prepared.description is not None and prepared.mark is not None:
+            self._run(self._need_world(), hosted, prepared.description, prepared.mark)
 
     def change(self, hosted: HostedPartition, description: CaptureDescription | None, on_done: OnDone) -> None:
         """Do as the hub says now; on_done when that is durable. ServiceError when this broker has no capture."""
@@ -107,6 +125,7 @@ class HostedCaptures:
             capture = self._running.pop(hosted.log.log_id, None)
 
             def idle() -> None:
+                self._alarms.end_all(_name(hosted))
                 on_idle()
                 ended()
 
@@ -174,49 +193,41 @@ class HostedCaptures:
             raise ServiceError(STORE_OFFLINE, "This broker has no place for captured files: it captures nothing.")
         return self._world
 
-    def _new_mark(self, hosted: HostedPartition) -> CaptureMark:
-        return first_mark(self._env.random_bytes(SEED_SIZE), hosted.log.bounds, self._env.now_ms())
+    def _new_mark(self, hosted: HostedPartition, now_ms: int) -> CaptureMark:
+        return first_mark(self._env.random_bytes(SEED_SIZE), hosted.log.bounds, now_ms)
 
-    def _read_mark(self, hosted: HostedPartition, folder: str) -> CaptureMark | None:
-        """The mark; None when there is none. Blocking."""
-        data = read_whole(self._env.files, join(folder, MARK_NAME))
-        if data is None:
-            return None
+    def _read_mark(self, hosted: HostedPartition, now_ms: int) -> tuple[CaptureMark, str | None]:
+        """The mark to go on from, a new one where there is none; and what to tell when it was damaged."""
+        log, mark = hosted.log, self._new_mark(hosted, now_ms)
+        note, damage = log.notes.get(MARK_KEY), log.notes_damage
+        if note is None and damage is None:
+            return mark, None
         try:
-            body = unseal(data)
-            if body is None:
-                raise CorruptStore("its checksum does not fit")
-            return unpack_mark(body)
+            if note is None:
+                raise CorruptStore(damage or "")
+            return unpack_mark(note.body), None
         except CorruptStore as error:
-            bounds, mark = hosted.log.bounds, self._new_mark(hosted)
+            bounds = log.bounds
             text = (
-                f"the mark of capture of {_name(hosted)} is damaged ({error}): capture begins again with event "
-                f"{bounds.first_index}; events may be in two files"
+                f"its mark is damaged ({error}): capture begins again with event {bounds.first_index}; events may be "
+                "in two files"
             )
-            logger.error("%s", text)
-            self._alarms.append(text)
-            return CaptureMark(mark.seed, bounds.first_index, bounds.first_offset, mark.window_start_ms)
+            return CaptureMark(mark.seed, bounds.first_index, bounds.first_offset, mark.window_start_ms), text
 
     def _enable(self, hosted: HostedPartition, description: CaptureDescription, on_done: OnDone) -> None:
-        world, folder = self._need_world(), self._store.log_folder(hosted.log.log_id)
-        mark = self._new_mark(hosted)
-        env = self._env
+        world = self._need_world()
+        now_ms = self._store.clock.stamp_ms()
+        mark = self._new_mark(hosted, now_ms)
 
-        def save() -> None:
-            env.fault("capture.enabling")
-            save_mark(env.files, folder, mark)
+        def noted(refused: Refused | None) -> None:
+            if refused is not None:
+                on_done(ServiceError(STORE_OFFLINE, f"Capture cannot be enabled now: {refused.error}. Try again."))
+                return
+            if not self._stopped:  # else it begins at the next start, from its mark
+                self._run(world, hosted, description, mark)
+            on_done(None)
 
-        def saved(result: Result[None]) -> None:
-            try:
-                result.value()
-            except OSError as error:
-                on_done(ServiceError(STORE_OFFLINE, f"Capture cannot be enabled now: {error}. Try again."))
-            else:
-                if not self._stopped:  # else it begins at the next start, from its mark
-                    self._run(world, hosted, folder, description, mark)
-                on_done(None)
-
-        env.offload(save, saved)
+        note_mark(hosted.log, mark, now_ms=now_ms, on_done=noted)
 
     def _disable(self, hosted: HostedPartition, on_done: OnDone) -> None:
         capture, hosted.capture = hosted.capture, None
@@ -224,30 +235,28 @@ class HostedCaptures:
             on_done(None)
             return
         self._running.pop(hosted.log.log_id, None)
-        path, env, world = join(self._store.log_folder(hosted.log.log_id), MARK_NAME), self._env, self._need_world()
+        env, world, intent = self._env, self._need_world(), capture.mark.intent
 
-        def remove() -> None:
-            if env.files.exists(path):
-                env.files.remove(path)
-                env.files.sync_folder(path.rpartition("/")[0])
-            if capture.mark.intent is not None:
-                release(world.places, capture.mark.intent)
-
-        def removed(result: Result[None]) -> None:
-            try:
-                result.value()
-            except OSError as error:
-                on_done(ServiceError(STORE_OFFLINE, f"Capture cannot be disabled for good now: {error}. Try again."))
-            else:
+        def ended(refused: Refused | None) -> None:
+            self._alarms.end_all(_name(hosted))
+            if refused is None:
                 on_done(None)
+            else:
+                text = f"Capture cannot be disabled for good now: {refused.error}. Try again."
+                on_done(ServiceError(STORE_OFFLINE, text))
 
-        capture.stop(lambda: env.offload(remove, removed))
+        def noted(refused: Refused | None) -> None:
+            if refused is None and intent is not None:
+                env.offload(Lane.CAPTURE, lambda: release(world.places, intent), lambda _: ended(None))
+            else:
+                ended(refused)
+
+        capture.stop(lambda: note_mark(hosted.log, None, now_ms=self._store.clock.stamp_ms(), on_done=noted))
 
     def _run(
         self,
         world: CaptureWorld,
         hosted: HostedPartition,
-        folder: str,
         description: CaptureDescription,
         mark: CaptureMark,
     ) -> None:
@@ -255,9 +264,9 @@ class HostedCaptures:
         capture = Capture(
             mark, description, hosted.log.bounds,
             namespace=hosted.namespace, hub=partition.hub, partition_id=partition.partition_id,
-            now_ms=env.now_ms(), monotonic_ms=env.monotonic_ms(),
+            now_ms=world.clock.stamp_ms(), monotonic_ms=env.monotonic_ms(),
         )  # fmt: skip
-        hosted.capture = HostedCapture(world, hosted.log, folder, capture, _name(hosted))
+        hosted.capture = HostedCapture(world, hosted.log, capture, _name(hosted), self._alarms)
         self._running[hosted.log.log_id] = hosted.capture
         hosted.capture.start()
 
@@ -267,4 +276,4 @@ def _is_on(description: CaptureDescription | None) -> bool:
 
 
 def _name(hosted: HostedPartition) -> str:
-    return f"{hosted.partition.hub}/{hosted.partition.partition_id}"
+    return f"capture of {name_of(hosted)}"

@@ -1,9 +1,9 @@
 """The partitions that a broker hosts: each an open log, its readers, and how long it keeps events.
 
 What a store holds says nothing of hubs: whoever keeps the catalog names every partition once after each start, by
-CreatePartition, which makes the log or opens the one that is there. So all logs of the catalog are open before the
-first connection comes: damage is found and reported at the start, no first send waits for a recovery, and a log that
-no catalog names stays closed and untouched.
+OpenPartition, which never makes a log, or by CreatePartition when its making was interrupted (openings.py). So damage
+and loss are found and reported at the start, no first send waits for a recovery that nobody began, and a log that no
+catalog names stays closed and untouched.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hubweir.broker.commands import ChangePartition, CreatePartition
+from hubweir.broker.commands.partition import ChangePartition, CreatePartition
 from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.env import Result
 from hubweir.errors import ENTITY_MOVED, CorruptStore, ServiceError
 from hubweir.event_hub.consumer_group import ReaderTable
 from hubweir.event_hub.partition import Partition
-from hubweir.event_hub.producer_log import replay, restore_snapshot
+from hubweir.event_hub.producer_log import producer_notes, replay, restore_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
+from hubweir.event_hub.told_losses import ToldLosses
 from hubweir.messaging_store.log import Durability, Log
+from hubweir.messaging_store.open_log import LogOpening, OpenedLog
+from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.throughput_unit.partition_cap import PartitionCap
 
 logger = logging.getLogger(__name__)
@@ -31,19 +34,37 @@ SEGMENTS_OF_RETENTION = 8
 
 
 class LogStore(Protocol):
-    """What a broker needs of its messaging store."""
+    """The part of a messaging store that a broker uses. clock: what stamps and removes its events."""
 
-    def create_log(self, log_id: str, *, durability: Durability) -> Log:
-        """Make the log, or open the one that is there. Blocks; StoreError or OSError when it cannot be."""
+    @property
+    def clock(self) -> TrustedClock: ...
 
-    def log_folder(self, log_id: str) -> str:
-        """The folder of a log, as a path of the Env's files."""
+    def keep_clock(self) -> None:
+        """Tell what is wrong with the clock, and make what it knows durable, away from the loop. Cheap."""
+
+    def begin_opening(self, log_id: str, *, durability: Durability, name: str, makes: bool) -> LogOpening:
+        """Have a log opened by recover_log. name: what alarms call it. makes: it is made when it is not there."""
+
+    def recover_log(self, opening: LogOpening) -> OpenedLog:
+        """Open the log for add_log; in any thread. LogLost when it is not there, other StoreErrors or OSError.
+
+        Raises EpochBehind when it is to be tried again behind take_epoch_above.
+        """
+
+    def add_log(self, opened: OpenedLog) -> Log:
+        """The log is open from now on."""
+
+    def take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
+        """Make a writer epoch durable that is above one found in a log."""
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """Close the log as Log.close does; does nothing but call back when it is not open."""
 
     def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:
         """Remove the files of a closed log, away from the loop; only calls back when it is gone. Result: OSError."""
+
+    def look_for_owner(self) -> None:
+        """See, away from the loop, whether another process owns the folder; then every log is offline for good."""
 
     def close(self, on_done: Callable[[], None]) -> None:
         """Close every log, with its idle mark, and give the folder free."""
@@ -54,8 +75,6 @@ class HostedPartition:
     """One partition at its owner. retention_ms may change; the log keeps the durability.
 
     producers_saved_at: the index that the newest snapshot of its producers covers; None: it never had a producer.
-    snapshots_due: how many snapshots are wanted until both hold every fence of a producer, so that the log may trim up
-    to the last record before it.
     """
 
     partition: Partition
@@ -64,9 +83,9 @@ class HostedPartition:
     readers: ReaderTable = field(default_factory=ReaderTable)
     producers: ProducerSequences = field(default_factory=ProducerSequences)
     producers_saved_at: int | None = None
-    snapshots_due: int = 0
     cap: PartitionCap | None = None
     capture: HostedCapture | None = None
+    losses: ToldLosses = field(default_factory=ToldLosses)
 
     @property
     def log(self) -> Log:
@@ -83,6 +102,8 @@ class HostedPartitions:
         self._hosted: dict[str, HostedPartition] = {}
         self._sweeping: list[str] = []
         self._capped_at_ms: dict[str, int] = {}  # by namespace
+        # Of a partition that is to be open and is not.
+        self.why_not: Callable[[str], ServiceError | None] = lambda log_id: None
 
     def __len__(self) -> int:
         return len(self._hosted)
@@ -91,31 +112,35 @@ class HostedPartitions:
         """All of them, in the order they were hosted."""
         return iter(tuple(self._hosted.values()))
 
+    def __contains__(self, log_id: str) -> bool:
+        return log_id in self._hosted
+
     def get(self, log_id: str) -> HostedPartition:
-        """The partition; ServiceError ENTITY_MOVED, which makes clients look again, when it is not hosted here."""
+        """The partition. ServiceError: why it is not open; ENTITY_MOVED, which makes clients look again, when it is not
+        hosted here."""
         hosted = self._hosted.get(log_id)
         if hosted is None:
+            problem = self.why_not(log_id)
+            if problem is not None:
+                raise problem
             raise ServiceError(
                 ENTITY_MOVED, "the partition is not here any more: it was deleted or moved; attach again"
             )
         return hosted
 
-    def host(self, command: CreatePartition) -> HostedPartition:
-        """Make or open the log and host it; the partition as it is when it was hosted before. Blocks while it opens.
-
-        After a crash in between: the log is there or not, and the same command makes it good.
-        """
-        hosted = self._hosted.get(command.log_id)
-        if hosted is None:
-            log = self._store.create_log(command.log_id, durability=command.durability)
-            log.set_roll_age(command.retention_ms // SEGMENTS_OF_RETENTION)
-            hosted = HostedPartition(
-                Partition(log, command.hub, command.partition_id), command.retention_ms, command.namespace
-            )
-            _load_producers(hosted)
-            hosted.cap = self._new_cap(command.namespace)
-            self._hosted[command.log_id] = hosted
+    def make_ready(self, command: CreatePartition, log: Log) -> HostedPartition:
+        """A partition on its log, which was just opened, for `add`. Blocking, in any thread: its producers are read."""
+        hosted = HostedPartition(
+            Partition(log, command.hub, command.partition_id), command.retention_ms, command.namespace
+        )
+        _load_producers(hosted)
         return hosted
+
+    def add(self, hosted: HostedPartition) -> None:
+        """Host a partition from now on."""
+        hosted.log.set_roll_age(hosted.retention_ms // SEGMENTS_OF_RETENTION)
+        hosted.cap = self._new_cap(hosted.namespace)
+        self._hosted[hosted.log.log_id] = hosted
 
     def change(self, command: ChangePartition) -> None:
         """Set retention and durability."""
@@ -152,6 +177,7 @@ class HostedPartitions:
         """Trim the next partition of this sweep; False when the sweep is through."""
         if not self._sweeping:
             self._sweeping = list(self._hosted)
+            self._store.look_for_owner()
         if self._sweeping:
             hosted = self._hosted.get(self._sweeping.pop())
             if hosted is not None:
@@ -161,6 +187,13 @@ class HostedPartitions:
                 except Exception as fault:  # of ours: it stops this partition, and the sweep goes on (rule R4)
                     hosted.log.stop(fault)
         return bool(self._sweeping)
+
+
+def name_of(partition: CreatePartition | HostedPartition) -> str:
+    """What people call a partition; its namespace too, where it is known."""
+    where = f" in namespace {partition.namespace}" if partition.namespace else ""
+    its = partition.partition if isinstance(partition, HostedPartition) else partition
+    return f"partition {its.partition_id} of {its.hub}{where}"
 
 
 def _expire(hosted: HostedPartition, now_ms: int) -> None:
@@ -178,17 +211,24 @@ def _expire(hosted: HostedPartition, now_ms: int) -> None:
 def _load_producers(hosted: HostedPartition) -> None:
     """The producers of a partition from its newest snapshot and the log behind it. Blocks; only where there were any.
 
-    Behind damage in the log nothing is known: then a producer's repeated send may be stored twice, and the log says so.
+    What damage took from the log is not known: a producer's repeated send may then be stored twice, or an older epoch
+    be let in. The damage has its alarm, and what follows it counts.
     """
-    found = hosted.log.load_snapshot()
-    if found is None:
+    log = hosted.log
+    found = log.load_snapshot()
+    if found is None and not producer_notes(log.notes.values()) and log.notes_damage is None:
         return
-    saved_at, state = found
-    hosted.producers_saved_at, hosted.snapshots_due = saved_at, 2
+    saved_at, state = (log.bounds.first_index, None) if found is None else found
+    hosted.producers_saved_at = None if found is None else saved_at
+
+    def damaged(error: CorruptStore) -> None:
+        logger.error("idempotent producers of %s cannot all be told from the log: %s", log.log_id, error)
+
+    if log.notes_damage is not None:
+        damaged(CorruptStore(log.notes_damage))
     try:
-        restore_snapshot(hosted.producers, state)
-        # From the record before on: fences behind it have its segment, and may be newer than the snapshot.
-        replay(hosted.producers, hosted.log.replay(max(0, saved_at - 1)), saved_at)
+        if state is not None:
+            restore_snapshot(hosted.producers, state)
+        replay(hosted.producers, log.replay(saved_at, on_damage=damaged), log.notes.values(), saved_at)
     except CorruptStore as error:
-        hosted.snapshots_due = 0  # no hurry to put less in the place of snapshots that hold more
-        logger.error("idempotent producers of %s cannot all be told from the log: %s", hosted.log.log_id, error)
+        damaged(error)

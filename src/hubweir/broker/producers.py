@@ -11,28 +11,23 @@ keeps older epochs and rounds out for as long as the producer is known.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hubweir.broker.capping import charge
-from hubweir.broker.commands import (
-    AlreadyAppended,
-    Answer,
-    AppendNumbered,
-    EventsAppended,
-    OpenProducer,
-    Owner,
-    ProducerOpened,
-)
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.partition import EventsAppended
+from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered, OpenProducer, ProducerOpened
 from hubweir.broker.hosted_partitions import HostedPartition
 from hubweir.broker.refusals import refusal_of
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, HubweirError, ServiceError, StoreError
-from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body
-from hubweir.event_hub.producer_state import Opened, Transfer
-from hubweir.messaging_store.control_batch import CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE
-from hubweir.messaging_store.log import Appended, Refused
+from hubweir.event_hub.producer_log import EXPIRED, encode_snapshot, fence_body, note_key, producer_notes
+from hubweir.event_hub.producer_state import AttachedProducer, NumberedSend
+from hubweir.messaging_store.log import Appended, Note, Refused
 from hubweir.messaging_store.record import Producer, headers_of, producer_of
+from hubweir.messaging_store.trusted_clock import TrustedClock
 
 OnAnswer = Callable[[Answer], None]
 
@@ -48,7 +43,7 @@ SNAPSHOT_EVERY_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Opening:
+class _HeldProducer:
     hosted: HostedPartition
     owner: Owner
 
@@ -56,11 +51,12 @@ class _Opening:
 class Producers:
     """All openings of a broker. Ids are never used twice in its life."""
 
-    def __init__(self, env: Env, counters: Counters) -> None:
+    def __init__(self, env: Env, clock: TrustedClock, counters: Counters) -> None:
         self._env = env
+        self._clock = clock
         self._counters = counters
         self._last_id = 0
-        self._openings: dict[int, _Opening] = {}
+        self._openings: dict[int, _HeldProducer] = {}
         # Openings that wait for their partition's first snapshot, by the partition's log id.
         self._waiting: dict[str, list[tuple[OpenProducer, OnAnswer]]] = {}
         self._saved_at_ms: dict[str, int] = {}
@@ -97,44 +93,51 @@ class Producers:
                 number=command.sequence_number,
                 round=0 if command.round is None else command.round + 1,
                 new_id=lambda: int.from_bytes(self._env.random_bytes(8), "big") >> 64 - ID_BITS,
-                expire=lambda producer_ids: self._write_expired(hosted, producer_ids, self._env.now_ms()),
+                expire=lambda producer_ids: self._write_expired(hosted, producer_ids, self._clock.stamp_ms()),
             )
         except (ServiceError, StoreError) as error:
             on_answer(refusal_of(error))
             return
-        self._openings[opening_id] = _Opening(hosted, command.owner)
+        self._openings[opening_id] = _HeldProducer(hosted, command.owner)
         if opened.needs_fence:
             self._fence(command, hosted, opening_id, opened, on_answer)
         else:
             on_answer(_answer(opening_id, opened))
 
     def _fence(
-        self, command: OpenProducer, hosted: HostedPartition, opening_id: int, opened: Opened, on_answer: OnAnswer
+        self,
+        command: OpenProducer,
+        hosted: HostedPartition,
+        opening_id: int,
+        opened: AttachedProducer,
+        on_answer: OnAnswer,
     ) -> None:
         """Write that older epochs and rounds are over; answer when that is as durable as the hub says."""
         round_number = 0 if command.round is None else command.round + 1
 
-        def fenced(outcome: Appended | Refused) -> None:
+        def fenced(outcome: Note | Refused) -> None:
             if isinstance(outcome, Refused):
                 self.close(opening_id)
                 on_answer(refusal_of(outcome.error))  # the fence may be there: that keeps no one out who may come in
                 return
-            hosted.snapshots_due = 2
             self._counters.add("broker.producers_fenced")
             answer = hosted.producers.fenced(
-                opened, number=command.sequence_number, round=round_number, time_ms=outcome.enqueued_time_ms
+                opened, number=command.sequence_number, round=round_number, time_ms=outcome.time_ms
             )
             if opening_id in self._openings:
                 on_answer(_answer(opening_id, answer))
             else:
                 on_answer(refusal_of(ServiceError(DETACH_FORCED, CLOSED_BEFORE_OPEN)))
 
-        body = fence_body(opened.producer_id, opened.epoch, round_number)
+        body = fence_body(opened.epoch, round_number, begins=opened.begins)
+        now_ms = self._clock.stamp_ms()
         try:
-            hosted.log.append_control(CONTROL_PRODUCER_FENCE, body, now_ms=self._env.now_ms(), on_done=fenced)
+            hosted.log.note(note_key(opened.producer_id), body, now_ms=now_ms, on_done=fenced)
         except StoreError as error:
             self.close(opening_id)
             on_answer(refusal_of(error))
+        else:
+            hosted.producers.fencing(opened, round=round_number, time_ms=now_ms)
 
     def close(self, opening_id: int) -> None:
         """The link is gone. Does nothing when it is closed."""
@@ -170,10 +173,10 @@ class Producers:
             raise ServiceError(ENTITY_MOVED, "the producer is not open here any more: attach again")
         sent = _transfer_of(command.run)
         size, partition = len(command.run), opening.hosted.partition
-        charged = charge(opening.hosted, command.size_bytes, command.events, self._env.monotonic_ms())
+        charged = charge(opening.hosted, command.size_bytes, command.events, self._env)
 
         def append(on_stored: Callable[[Appended | Refused], None]) -> Appended:
-            return partition.append(command.run, now_ms=self._env.now_ms(), on_done=on_stored)
+            return partition.log.append(command.run, now_ms=self._clock.stamp_ms(), on_done=on_stored)
 
         def done(outcome: Appended | Refused | None) -> None:
             if outcome is None or (isinstance(outcome, Refused) and outcome.known):
@@ -202,7 +205,8 @@ class Producers:
         """Expire the producers of a partition whose time is over, and take a snapshot when it is due."""
         if hosted.producers_saved_at is None:
             return
-        expired = hosted.producers.expired(now_ms)
+        # A producer is known by the stamp of its newest event: neither clock may make it older than the other does.
+        expired = hosted.producers.expired(min(now_ms, self._clock.stamp_ms()))
         if expired:
             try:
                 self._write_expired(hosted, expired, now_ms)
@@ -213,11 +217,12 @@ class Producers:
         behind = hosted.log.bounds.next_index - hosted.producers_saved_at
         age_ms = self._env.monotonic_ms() - self._saved_at_ms.setdefault(hosted.log.log_id, self._env.monotonic_ms())
         is_behind = behind > 0 or hosted.log.log_id not in self._settled
-        if behind >= EVENTS_PER_SNAPSHOT or hosted.snapshots_due or (is_behind and age_ms >= SNAPSHOT_EVERY_MS):
+        if behind >= EVENTS_PER_SNAPSHOT or (is_behind and age_ms >= SNAPSHOT_EVERY_MS):
             self._save(hosted, _whatever)
 
     def _write_expired(self, hosted: HostedPartition, producer_ids: list[int], now_ms: int) -> None:
-        hosted.log.append_control(CONTROL_EXPIRED_PRODUCERS, expired_body(producer_ids), now_ms=now_ms)
+        for producer_id in producer_ids:
+            hosted.log.note(note_key(producer_id), EXPIRED, now_ms=now_ms, on_done=_whatever)
 
     def _save(self, hosted: HostedPartition, on_done: Callable[[Refused | None], None]) -> None:
         """Take a snapshot; one at a time for a partition."""
@@ -225,8 +230,7 @@ class Producers:
         if log_id in self._saving:
             return
         self._saving.add(log_id)
-        index, due = hosted.log.bounds.next_index, hosted.snapshots_due
-        hosted.snapshots_due = max(0, due - 1)  # a fence that comes from now on sets it again
+        index = hosted.log.bounds.next_index
 
         def saved(outcome: Refused | None) -> None:
             self._saving.discard(log_id)
@@ -235,20 +239,28 @@ class Producers:
                     self._settled.add(log_id)
                 else:
                     self._settled.discard(log_id)
+                if hosted.producers_saved_at is not None:
+                    self._forget_expired(hosted, hosted.producers_saved_at)
                 hosted.producers_saved_at = index
                 self._saved_at_ms[log_id] = self._env.monotonic_ms()
-            else:
-                hosted.snapshots_due = max(hosted.snapshots_due, due)
             on_done(outcome)
 
         hosted.log.save_snapshot(encode_snapshot(hosted.producers), saved)
 
+    def _forget_expired(self, hosted: HostedPartition, covered: int) -> None:
+        """Both snapshots were taken at this index or behind it: who was expired before is in neither."""
+        gone = [note for note in producer_notes(hosted.log.notes.values()) if note.body == EXPIRED]
+        with suppress(StoreError):  # the next snapshot forgets them
+            for note in gone:
+                if note.index < covered:
+                    hosted.log.note(note.key, None, now_ms=self._clock.stamp_ms(), on_done=_whatever)
 
-def _answer(opening_id: int, opened: Opened) -> ProducerOpened:
+
+def _answer(opening_id: int, opened: AttachedProducer) -> ProducerOpened:
     return ProducerOpened(opening_id, opened.producer_id, opened.epoch, opened.number, opened.digest)
 
 
-def _transfer_of(run: bytearray) -> Transfer:
+def _transfer_of(run: bytearray) -> NumberedSend:
     """Who numbered a run, and which events it has. ServiceError when it is not the chain of one delivery."""
     first: Producer | None = None
     count = 0
@@ -259,9 +271,9 @@ def _transfer_of(run: bytearray) -> Transfer:
         first = first or producer
         count += header.count
     if first is None:
-        raise ServiceError(INTERNAL_ERROR, "a numbered run is empty")
-    return Transfer(first.producer_id, first.epoch, first.first_number, count, first.round, first.digest)
+        raise ServiceError(INTERNAL_ERROR, "a numbered run is empty; nothing was stored")
+    return NumberedSend(first.producer_id, first.epoch, first.first_number, count, first.round, first.digest)
 
 
-def _whatever(outcome: Refused | None) -> None:
-    """A snapshot that was not saved is taken at a later sweep."""
+def _whatever(outcome: Note | Refused | None) -> None:
+    """A snapshot that was not saved is taken at a later sweep; who is not noted as expired is, at the next one."""

@@ -1,13 +1,14 @@
 """Errors of a store as the refusals that a gateway gets: which condition, and whether something may be stored.
 
 A full disk and a log that is being repaired both heal, so they get the condition that every official client waits on
-and tries again: SERVER_BUSY. A quota's condition (resource-limit-exceeded) ends a send for good in most of them, and a
-name of our own is retried by none. The text says what is the matter. (Client libraries' retry tables)
+and tries again: SERVER_BUSY. A quota's condition (resource-limit-exceeded) ends a send for good in most of them.
+Clients never retry a condition that they do not know, so no private condition is used. The text says what is the
+matter. (Client libraries' retry tables)
 """
 
 from __future__ import annotations
 
-from hubweir.broker.commands import Refusal
+from hubweir.broker.commands.process import Refusal
 from hubweir.errors import (
     ENTITY_MOVED,
     INTERNAL_ERROR,
@@ -17,6 +18,7 @@ from hubweir.errors import (
     CorruptStore,
     HubweirError,
     LogFenced,
+    LogLost,
     LogOffline,
     ServiceError,
 )
@@ -25,6 +27,7 @@ from hubweir.errors import (
 CONDITION_OF: tuple[tuple[type[HubweirError], Condition], ...] = (
     (LogFenced, ENTITY_MOVED),
     (LogOffline, SERVER_BUSY),
+    (LogLost, STORE_OFFLINE),
     (CorruptStore, INTERNAL_ERROR),
 )
 

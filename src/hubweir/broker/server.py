@@ -13,17 +13,8 @@ import logging
 from array import array
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import (
-    Answer,
-    AppendEvents,
-    AppendNumbered,
-    CloseOwner,
-    OpenProducer,
-    OpenReader,
-    Owner,
-    Push,
-    ReadEvents,
-)
+from hubweir.broker.commands.command import Answer, Cost, Owner, Push
+from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
@@ -92,19 +83,21 @@ class BrokerServer:
 
     def on_frame(self, frame: memoryview) -> None:
         request_id, command = decode_command(frame)
-        if isinstance(command, ReadEvents):
+        if command.cost is Cost.WAIT:
             self._broker.submit(command, lambda answer: self._send(request_id, answer))
             return
-        size = len(command.run) if isinstance(command, AppendEvents | AppendNumbered) else 0
+        run: bytearray | None = getattr(command, "run", None)
+        size = 0 if run is None else len(run)
         self._commands += 1
         self._bytes += size
         self._balance()
-        if isinstance(command, AppendEvents | AppendNumbered) and not run_is_sound(command.run):
+        if run is not None and not run_is_sound(run):
             text = "the run was damaged on its way to the broker; nothing was stored"
             self._answer(request_id, size, refusal_of(ServiceError(DECODE_ERROR, text)))
             return
-        if isinstance(command, OpenReader | OpenProducer):
-            self._processes[command.owner.process] = None
+        owner: Owner | None = getattr(command, "owner", None)
+        if owner is not None:
+            self._processes[owner.process] = None
         self._broker.submit(command, lambda answer: self._answer(request_id, size, answer))
 
     def on_writing_paused(self) -> None:

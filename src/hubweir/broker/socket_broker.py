@@ -3,26 +3,16 @@
 When the stream ends, whatever was not answered is refused as not known: the broker may have stored it or not, and
 nothing is ever sent a second time. Commands after the end are refused as known: they were not sent.
 
-How many may wait is bounded, but for reads, of which every reader has one that waits for long, and for commands that
-end something: refused, they would leave readers and producers open for ever.
+How many may wait is bounded, but for what costs no place here (commands/command.py). An answer of a class that its
+command does not name is a DecodeError, and ends the stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from hubweir.broker.commands import (
-    Answer,
-    CancelRead,
-    CloseOwner,
-    CloseProducer,
-    CloseReader,
-    Command,
-    ConfirmReaderClosed,
-    Push,
-    ReaderClosed,
-    ReadEvents,
-)
+from hubweir.broker.commands.command import Answer, Command, Cost, Push
+from hubweir.broker.commands.process import Refusal
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_answer, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
@@ -30,7 +20,7 @@ from hubweir.errors import RESOURCE_LIMIT, STORE_OFFLINE, TIMED_OUT, DecodeError
 
 # More than a broker takes from one peer before it stops reading; beyond that commands are refused, not kept.
 OUTSTANDING_LIMIT = 16_384
-_NOT_COUNTED = (ReadEvents, CancelRead, CloseReader, CloseProducer, CloseOwner, ConfirmReaderClosed)
+_NOT_COUNTED = (Cost.WAIT, Cost.END)
 
 
 class SocketBroker:
@@ -39,7 +29,7 @@ class SocketBroker:
     def __init__(self, *, outstanding_limit: int = OUTSTANDING_LIMIT) -> None:
         self._limit = outstanding_limit
         self._driver: BrokerDriver | None = None
-        self._waiting: dict[int, Callable[[Answer], None]] = {}
+        self._waiting: dict[int, tuple[type[Command], Callable[[Answer], None]]] = {}
         self._counted: dict[int, None] = {}  # of these, the requests that the limit is for
         self._last_request = 0
         self._on_push: Callable[[Push], None] | None = None
@@ -55,7 +45,7 @@ class SocketBroker:
             text = "the broker of this partition is away; try again"
             on_answer(refusal_of(ServiceError(STORE_OFFLINE, text)))
             return
-        is_counted = not isinstance(command, _NOT_COUNTED)
+        is_counted = command.cost not in _NOT_COUNTED
         if is_counted and len(self._counted) >= self._limit:
             text = f"{self._limit} commands wait for this broker; try again later"
             on_answer(refusal_of(ServiceError(RESOURCE_LIMIT, text)))
@@ -66,7 +56,7 @@ class SocketBroker:
             on_answer(refusal_of(ServiceError(RESOURCE_LIMIT, str(error))))
             return
         self._last_request += 1
-        self._waiting[self._last_request] = on_answer
+        self._waiting[self._last_request] = type(command), on_answer
         if is_counted:
             self._counted[self._last_request] = None
         self._driver.send(frame)
@@ -84,14 +74,17 @@ class SocketBroker:
 
     def on_frame(self, frame: memoryview) -> None:
         request_id, message = decode_answer(frame)
-        if isinstance(message, ReaderClosed):
+        if isinstance(message, Push):
             if self._on_push is not None:
                 self._on_push(message)
             return
-        self._counted.pop(request_id, None)
-        on_answer = self._waiting.pop(request_id, None)
-        if on_answer is None:
+        if request_id not in self._waiting:
             raise DecodeError(f"the broker answered request {request_id}, which nobody made")
+        asked, on_answer = self._waiting[request_id]
+        if not isinstance(message, (*asked.answers, Refusal)):
+            raise DecodeError(f"{asked.__name__} was answered with a {type(message).__name__}, which is not its answer")
+        del self._waiting[request_id]
+        self._counted.pop(request_id, None)
         on_answer(message)
 
     def on_writing_paused(self) -> None:
@@ -103,6 +96,6 @@ class SocketBroker:
     def on_closed(self) -> None:
         self._driver = None
         waiting, self._waiting, self._counted = self._waiting, {}, {}
-        for on_answer in waiting.values():
+        for _, on_answer in waiting.values():
             text = "the broker went away before it answered; whether the command took effect is unknown"
             on_answer(refusal_of(ServiceError(TIMED_OUT, text), known=False))

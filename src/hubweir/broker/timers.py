@@ -1,57 +1,36 @@
-"""What a broker does by the clock: retention. A clock that jumps ahead removes nothing.
-
-Retention compares stamps of the wall clock, and the wall clock may jump. A jump of more than JUMP_MS ahead of the
-monotonic clock is not believed until the service starts again: events are then kept longer, never shorter. A jump
-back is taken as it is; it keeps them longer, too. (Rule R20)
-"""
+"""The timers of a broker: retention, on a clock that no jump of the wall clock moves (rule R20)."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from hubweir.env import Env, Timer
-
-logger = logging.getLogger(__name__)
+from hubweir.messaging_store.trusted_clock import TrustedClock
 
 SWEEP_MS = 10_000
-JUMP_MS = 60_000
-
-
-class TrustedClock:
-    """Wall time that never runs ahead of the monotonic clock by a jump."""
-
-    def __init__(self, env: Env) -> None:
-        self._env = env
-        self._at_ms = env.now_ms()
-        self._monotonic_ms = env.monotonic_ms()
-        self._warned = False
-
-    def now_ms(self) -> int:
-        """Wall time; after a jump ahead, the time that has really passed. Ask at least once a minute or so."""
-        wall_ms, monotonic_ms = self._env.now_ms(), self._env.monotonic_ms()
-        expected_ms = self._at_ms + monotonic_ms - self._monotonic_ms
-        if wall_ms > expected_ms + JUMP_MS:
-            if not self._warned:
-                logger.error(
-                    "the clock jumped ahead by %d s: retention goes by elapsed time until the service starts again",
-                    (wall_ms - expected_ms) // 1000,
-                )
-            self._warned = True
-            wall_ms = expected_ms
-        self._at_ms, self._monotonic_ms = wall_ms, monotonic_ms
-        return wall_ms
 
 
 class RetentionSweep:
     """Visits every partition once a sweep, one a turn of the loop, so that no turn is long."""
 
-    def __init__(self, env: Env, expire_next: Callable[[int], bool], *, sweep_ms: int = SWEEP_MS) -> None:
-        """expire_next(now_ms) trims one partition and says whether this sweep has more to visit."""
+    def __init__(
+        self,
+        env: Env,
+        clock: TrustedClock,
+        expire_next: Callable[[int], bool],
+        *,
+        keep_clock: Callable[[], None],
+        sweep_ms: int = SWEEP_MS,
+    ) -> None:
+        """expire_next(now_ms) trims one partition and says whether this sweep has more to visit.
+
+        keep_clock: called once a sweep, so that alarms and the next process know what this one saw.
+        """
         self._env = env
+        self._clock = clock
         self._expire_next = expire_next
+        self._keep_clock = keep_clock
         self._sweep_ms = sweep_ms
-        self._clock = TrustedClock(env)
         self._timer: Timer | None = None
         self._stopped = False
 
@@ -72,3 +51,5 @@ class RetentionSweep:
             more = self._expire_next(self._clock.now_ms())
         finally:  # also after a fault: a sweep that is not set up again never comes
             self._timer = self._env.call_later(0 if more else self._sweep_ms, self._step)
+        if not more:
+            self._keep_clock()

@@ -37,7 +37,7 @@ class Turns:
         """Begin the changes that wait, one by one; those that end at once in a loop, so that many are no deep stack."""
         waiting = self._waiting[name]
         while waiting:
-            state = _State()
+            state = _ChangeState()
             waiting[0](partial(self._ended, name, state))
             if not state.has_ended:
                 state.is_left = True
@@ -45,14 +45,14 @@ class Turns:
             waiting.popleft()
         del self._waiting[name]
 
-    def _ended(self, name: str, state: _State) -> None:
+    def _ended(self, name: str, state: _ChangeState) -> None:
         state.has_ended = True
         if state.is_left:
             self._waiting[name].popleft()
             self._go_on(name)
 
 
-class _State:
+class _ChangeState:
     """Of one change. is_left: the loop that began it went away, and its end goes on."""
 
     __slots__ = ("has_ended", "is_left")

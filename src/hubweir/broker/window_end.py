@@ -1,4 +1,4 @@
-"""Where a window that is full by size ends: the first event at or behind its last byte, asked of the log.
+"""Finds the end of a window that is full by size: the log is asked for the first event at or behind its last byte.
 
 A relaxed log that was not closed cleanly skips numbers and offsets: nothing is there, and nothing was lost to capture.
 They must not fill windows, so the window's begin is first held against the first batch that the log really has.
@@ -21,14 +21,21 @@ def find_window_end(log: Log, capture: Capture, size_end: int, on_end: Callable[
     """
 
     asked = log.bounds
+    # One event at least, or a window smaller than an event would never end.
+    least_end = capture.mark.next_index + 1
 
     def begun(run: Run | Refused) -> None:
-        if isinstance(run, Refused) and not isinstance(run.error, CorruptStore):
-            on_end(run)
-        elif isinstance(run, Run) and _begin_at(run, capture, asked):
-            on_end(None)
+        nonlocal least_end
+        if isinstance(run, Run):
+            if _begin_at(run, capture, asked):
+                on_end(None)
+                return
+        elif isinstance(run.error, CorruptStore):
+            least_end = max(least_end, run.error.resume_index or least_end)  # or each lost event would be a window
         else:
-            find()
+            on_end(run)
+            return
+        find()
 
     def find() -> None:
         answer = log.find_offset(size_end, found)
@@ -39,8 +46,7 @@ def find_window_end(log: Log, capture: Capture, size_end: int, on_end: Callable[
         if isinstance(end, Refused):
             on_end(end)
         else:
-            # One event at least, or a window smaller than an event would never end.
-            on_end(max(end, min(capture.mark.next_index + 1, log.bounds.next_index)))
+            on_end(max(end, min(least_end, log.bounds.next_index)))
 
     answer = log.read(capture.mark.next_index, max_bytes=1, on_done=begun)
     if isinstance(answer, Run):

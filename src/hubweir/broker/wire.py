@@ -7,74 +7,32 @@ A frame:
 |      0 |    4 | length     | bytes behind this field |
 |      4 |    8 | request id | an answer carries its command's; 0 for a push |
 |     12 |    4 | head       | bytes of the head |
-|     16 |      | head       | an AMQP list: the class's number (table below), then its fields in order |
+|     16 |      | head       | an AMQP list: the class's number (commands/command.py), then its fields in order |
 |        |      | run        | the class's run of stored batches, if it has one: what is left of the frame |
 
 All integers are big-endian. A run is not part of the list, so it is sent from where it lies and taken as a slice of
 what was received. Decoding is strict: an unknown number, a field too many or too few, a value of another type or
-bytes left over is a DecodeError, and the receiver ends the connection. Both ends are ours and of one version; a
-number is never used again for another class.
+bytes left over is a DecodeError, and the receiver ends the connection. Both ends are ours and of one version.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import struct
+import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.encode import encode
-from hubweir.broker.commands import (
-    AlreadyAppended,
-    Answer,
-    AppendEvents,
-    AppendNumbered,
-    AskCaptureState,
-    AskCounters,
-    AskPartitionInfo,
-    CancelRead,
-    CapPartitions,
-    CaptureState,
-    ChangePartition,
-    CloseOwner,
-    CloseProducer,
-    CloseReader,
-    Command,
-    ConfirmReaderClosed,
-    CountersTaken,
-    CreatePartition,
-    DeletePartition,
-    Done,
-    EventsAppended,
-    EventsRead,
-    OpenProducer,
-    OpenReader,
-    Owner,
-    PartitionInfo,
-    ProducerOpened,
-    Push,
-    ReaderClosed,
-    ReaderOpened,
-    ReadEvents,
-    Refusal,
-)
-from hubweir.errors import DecodeError, EncodeError
-from hubweir.event_hub.event_position import EventPosition, PositionKind
-from hubweir.messaging_store.log import Durability
-from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 
-NUMBERS: dict[type, int] = {
-    CreatePartition: 1, DeletePartition: 2, ChangePartition: 3, AppendEvents: 4, OpenReader: 5, CloseReader: 6,
-    CloseOwner: 7, ReadEvents: 8, CancelRead: 9, AskPartitionInfo: 10, AskCounters: 11,
-    ConfirmReaderClosed: 12, OpenProducer: 13, CloseProducer: 14, AppendNumbered: 15,
-    CapPartitions: 16, AskCaptureState: 20,
-    Done: 64, EventsAppended: 65, ReaderOpened: 66, EventsRead: 67, PartitionInfo: 68, CountersTaken: 69, Refusal: 70,
-    ProducerOpened: 71, AlreadyAppended: 72, CaptureState: 80,
-    ReaderClosed: 128,
-}  # fmt: skip
+# Every page of the folder, so that all that travels is declared.
+from hubweir.broker.commands import capture, partition, process, producer, reader  # noqa: F401
+from hubweir.broker.commands.command import DECLARED, Answer, Command, Message, Push
+from hubweir.errors import DecodeError, EncodeError
 
 FRAME_HEAD = struct.Struct(">IQI")
 LENGTH = struct.Struct(">I")
@@ -85,8 +43,55 @@ Wire = Callable[[Any], Any]
 FrameBuffers = list[bytes | bytearray | memoryview]
 
 
-def _same(value: Any) -> Any:
-    return value
+# A run stands behind the head. What a broker stores it completes in place, so that one is copied out of the frame.
+RUN_FORMS: dict[Any, Callable[[Any], Any]] = {bytearray: bytearray, bytes | memoryview: lambda data: data}
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldForm:
+    """How the values of one annotation travel: to a value of AMQP, and back with a check."""
+
+    to_wire: Wire
+    from_wire: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How one class travels: its fields in order, and the name of its run with what takes it from a frame."""
+
+    made: type[Message]
+    fields: tuple[tuple[str, _FieldForm], ...]
+    run: tuple[str, Wire] | None
+
+
+def _field_form(annotation: Any) -> _FieldForm:
+    """int, str and bool travel as they are, an enum as its value, None as null, a dataclass as a list of its fields."""
+    if annotation in (int, str, bool):
+        return _FieldForm(lambda value: value, _exactly(annotation))
+    if typing.get_origin(annotation) is types.UnionType:
+        [inner] = [_field_form(each) for each in typing.get_args(annotation) if each is not types.NoneType]
+        return _FieldForm(_unless_none(inner.to_wire), _unless_none(inner.from_wire))
+    if typing.get_origin(annotation) is dict:
+        key, value = (_field_form(each).from_wire for each in typing.get_args(annotation))
+        return _FieldForm(
+            lambda entries: entries,
+            lambda entries: {key(name): value(each) for name, each in _exactly(dict)(entries).items()},
+        )
+    if issubclass(annotation, Enum):
+        return _FieldForm(lambda member: member.value, _member_of(annotation))
+    return _list_form(annotation)
+
+
+def _list_form(made: Any) -> _FieldForm:
+    """A dataclass inside a message."""
+    hints = typing.get_type_hints(made)
+    fields = [(field.name, _field_form(hints[field.name])) for field in dataclasses.fields(made)]
+
+    def from_wire(value: Any) -> Any:
+        entries = _entries(value, len(fields))
+        return made(**{name: form.from_wire(entry) for (name, form), entry in zip(fields, entries, strict=True)})
+
+    return _FieldForm(lambda part: [form.to_wire(getattr(part, name)) for name, form in fields], from_wire)
 
 
 def _exactly(kind: type) -> Wire:
@@ -98,58 +103,20 @@ def _exactly(kind: type) -> Wire:
     return check
 
 
-def _or_none(check: Wire) -> Wire:
-    return lambda value: None if value is None else check(value)
+def _unless_none(form: Wire) -> Wire:
+    return lambda value: None if value is None else form(value)
 
 
-def _durability(value: Any) -> Durability:
-    try:
-        return Durability(_exactly(int)(value))
-    except ValueError:
-        raise DecodeError(f"a broker frame names the durability {value}, which does not exist") from None
+def _member_of(kind: type[Enum]) -> Wire:
+    check = _exactly(type(next(iter(kind)).value))
 
+    def member(value: Any) -> Any:
+        try:
+            return kind(check(value))
+        except ValueError:
+            raise DecodeError(f"a broker frame names the {kind.__name__} {value}, which does not exist") from None
 
-def _position(value: Any) -> EventPosition:
-    kind, number, inclusive = _entries(value, 3)
-    try:
-        named = PositionKind(_exactly(int)(kind))
-    except ValueError:
-        raise DecodeError(f"a broker frame names the position kind {kind}, which does not exist") from None
-    return EventPosition(named, _exactly(int)(number), _exactly(bool)(inclusive))
-
-
-def _owner(value: Any) -> Owner:
-    process, connection = _entries(value, 2)
-    return Owner(_exactly(int)(process), _exactly(int)(connection))
-
-
-def _capture(value: Any) -> CaptureDescription:
-    entries = iter(_entries(value, len(_CAPTURE_FIELDS)))
-    made = {name: _exactly(kind)(next(entries)) for name, kind in _CAPTURE_FIELDS.items()}
-    try:
-        return CaptureDescription(**{**made, "destination": CaptureDestination(made["destination"])})
-    except ValueError:
-        named = made["destination"]
-        raise DecodeError(f"a broker frame names the destination {named}, which does not exist") from None
-
-
-def _capture_list(capture: CaptureDescription | None) -> list[Any] | None:
-    if capture is None:
-        return None
-    values = [getattr(capture, name) for name in _CAPTURE_FIELDS]
-    return [value.value if isinstance(value, CaptureDestination) else value for value in values]
-
-
-# In the order in which they travel.
-_CAPTURE_FIELDS: dict[str, type] = {
-    "enabled": bool, "interval_s": int, "size_limit_bytes": int, "destination": str, "container": str,
-    "storage_account": str, "archive_name_format": str, "skip_empty_archives": bool,
-}  # fmt: skip
-
-
-def _counters(value: Any) -> dict[str, int]:
-    entries = _exactly(dict)(value)
-    return {_exactly(str)(name): _exactly(int)(count) for name, count in entries.items()}
+    return member
 
 
 def _entries(value: Any, count: int) -> list[Any]:
@@ -159,56 +126,28 @@ def _entries(value: Any, count: int) -> list[Any]:
     return entries
 
 
-# Per annotation: to AMQP, and back with a check. IntEnums travel as their numbers.
-FIELD_FORMS: dict[Any, tuple[Wire, Wire]] = {
-    int: (_same, _exactly(int)),
-    str: (_same, _exactly(str)),
-    bool: (_same, _exactly(bool)),
-    int | None: (_same, _or_none(_exactly(int))),
-    str | None: (_same, _or_none(_exactly(str))),
-    Durability: (int, _durability),
-    EventPosition: (lambda position: [int(position.kind), position.value, position.inclusive], _position),
-    Owner: (lambda owner: [owner.process, owner.connection], _owner),
-    dict[str, int]: (_same, _counters),
-    CaptureDescription | None: (_capture_list, _or_none(_capture)),
-}
-# A run stands behind the head. What a broker stores it completes in place, so that one is copied out of the frame.
-RUN_FORMS: dict[Any, Wire] = {bytearray: bytearray, bytes | memoryview: _same}
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How one class travels."""
-
-    made: type
-    fields: tuple[tuple[str, Wire, Wire], ...]
-    run: tuple[str, Wire] | None
-
-
-def _form_of(made: type) -> _Form:
+def _form_of(made: type[Message]) -> _Form:
     hints = typing.get_type_hints(made)
     fields, run = [], None
-    for field in dataclasses.fields(made):
+    for field in dataclasses.fields(made):  # type: ignore[arg-type]  # `command` and its like make dataclasses
         annotation = hints[field.name]
         if annotation in RUN_FORMS:
             run = field.name, RUN_FORMS[annotation]
         else:
-            fields.append((field.name, *FIELD_FORMS[annotation]))
+            fields.append((field.name, _field_form(annotation)))
     return _Form(made, tuple(fields), run)
 
 
-FORMS = {number: _form_of(made) for made, number in NUMBERS.items()}
-COMMANDS, ANSWERS, PUSHES = (frozenset(typing.get_args(union) or (union,)) for union in (Command, Answer, Push))
+FORMS = {number: _form_of(made) for number, made in DECLARED.items()}
 
 
-def encode_frame(request_id: int, message: Command | Answer | Push) -> FrameBuffers:
+def encode_frame(request_id: int, message: Message) -> FrameBuffers:
     """The buffers of one frame, in order; the run is the message's own, so it must not change before it is sent.
 
     Raises EncodeError when the frame would be over FRAME_LIMIT_BYTES or a field is out of its type's range.
     """
-    number = NUMBERS[type(message)]
-    form = FORMS[number]
-    head = encode([number, *(to_wire(getattr(message, name)) for name, to_wire, _ in form.fields)])
+    form = FORMS[message.number]
+    head = encode([message.number, *(field.to_wire(getattr(message, name)) for name, field in form.fields)])
     run = getattr(message, form.run[0]) if form.run is not None else b""
     length = FRAME_HEAD.size - LENGTH.size + len(head) + len(run)
     if length > FRAME_LIMIT_BYTES:
@@ -221,15 +160,15 @@ def encode_frame(request_id: int, message: Command | Answer | Push) -> FrameBuff
 
 def decode_command(frame: memoryview) -> tuple[int, Command]:
     """Request id and command of a whole frame, length field included; a run in it is copied where it is written to."""
-    return _decode(frame, COMMANDS)
+    return _decode(frame, Command)
 
 
 def decode_answer(frame: memoryview) -> tuple[int, Answer | Push]:
     """Request id and answer, or 0 and a push. A run is a slice of frame: keep the frame's buffer as it is."""
-    return _decode(frame, ANSWERS | PUSHES)
+    return _decode(frame, Answer, Push)
 
 
-def _decode(frame: memoryview, expected: frozenset[Any]) -> tuple[int, Any]:
+def _decode(frame: memoryview, *expected: type[Message]) -> tuple[int, Any]:
     if len(frame) < FRAME_HEAD.size:
         raise DecodeError(f"a broker frame has {len(frame)} bytes, less than its head")
     length, request_id, head_length = FRAME_HEAD.unpack_from(frame)
@@ -240,15 +179,15 @@ def _decode(frame: memoryview, expected: frozenset[Any]) -> tuple[int, Any]:
     if end != head_end or type(value) is not list or not value:
         raise DecodeError("the head of a broker frame is not one list")
     form = FORMS.get(_exactly(int)(value[0]))
-    if form is None or form.made not in expected:
+    if form is None or not issubclass(form.made, expected):
         raise DecodeError(f"a broker frame of number {value[0]} does not belong here")
     fields = _entries(value, 1 + len(form.fields))
-    made = {name: check(entry) for (name, _, check), entry in zip(form.fields, fields[1:], strict=True)}
+    made = {name: field.from_wire(entry) for (name, field), entry in zip(form.fields, fields[1:], strict=True)}
     if form.run is not None:
         name, take = form.run
         made[name] = take(frame[head_end:])
     elif head_end != len(frame):
         raise DecodeError(f"a broker frame of number {value[0]} has bytes left over")
-    if (form.made in PUSHES) != (request_id == 0):
+    if issubclass(form.made, Push) != (request_id == 0):
         raise DecodeError("request id 0 is for pushes, and for nothing else")
     return request_id, form.made(**made)

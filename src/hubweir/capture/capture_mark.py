@@ -1,6 +1,6 @@
-"""How far a partition is captured: the file `capture` beside its log, replaced as a whole (whole_file.py, rule R11).
+"""The mark of a captured partition: a note of its log under the key `capture` (messaging_store/log.py, rule R11).
 
-A sealed file whose body is one version byte, then a MessagePack map:
+Its body is one version byte, then a MessagePack map:
 
 | key             | type          | meaning |
 |-----------------|---------------|---------|
@@ -23,18 +23,18 @@ they depend on stands here and in the log. Without an intent nothing behind next
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import msgspec
 
-from hubweir.env import Files
-from hubweir.errors import CorruptStore, NewerFormat
-from hubweir.messaging_store.whole_file import seal, write_whole
+from hubweir.errors import CorruptStore, NewerFormat, StoreError
+from hubweir.messaging_store.log import Log, Note, Refused
 from hubweir.namespace.capture_description import CaptureDestination
 
-MARK_NAME = "capture"
+MARK_KEY = b"capture"
 FORMAT_VERSION = 1
 SEED_SIZE, SYNC_SIZE = 16, 16
-# So that the file stays small; `uncaptured` counts on.
+# So that the note stays small; `uncaptured` counts on.
 LOST_RANGES = 16
 
 
@@ -73,12 +73,12 @@ class CaptureMark(msgspec.Struct, frozen=True):
 
 
 def pack_mark(mark: CaptureMark) -> bytes:
-    """The body of the sealed file."""
+    """The body of the note."""
     return bytes((FORMAT_VERSION,)) + msgspec.msgpack.encode(mark)
 
 
 def unpack_mark(body: bytes) -> CaptureMark:
-    """The mark in a sealed file's body. Raises NewerFormat, or CorruptStore when it is none."""
+    """The mark in a note's body. Raises NewerFormat, or CorruptStore when it is none."""
     if not body:
         raise CorruptStore("the mark of capture is empty")
     if body[0] != FORMAT_VERSION:
@@ -89,6 +89,16 @@ def unpack_mark(body: bytes) -> CaptureMark:
         raise CorruptStore(f"the mark of capture cannot be read: {error}") from None
 
 
-def save_mark(files: Files, folder: str, mark: CaptureMark) -> None:
-    """Make a mark durable. Blocking; raises OSError, and then the one before or this one is there."""
-    write_whole(files, folder, MARK_NAME, seal(pack_mark(mark)))
+def note_mark(log: Log, mark: CaptureMark | None, *, now_ms: int, on_done: Callable[[Refused | None], None]) -> None:
+    """Make a mark durable, or that there is none. on_done may come inside the call, when the log refuses at once.
+
+    Refused and not `known`: a start may find this mark, or the one before.
+    """
+
+    def done(outcome: Note | Refused) -> None:
+        on_done(outcome if isinstance(outcome, Refused) else None)
+
+    try:
+        log.note(MARK_KEY, None if mark is None else pack_mark(mark), now_ms=now_ms, on_done=done)
+    except StoreError as error:
+        on_done(Refused(error))

@@ -1,4 +1,4 @@
-"""Where captured files go, as an interface; and the local folder.
+"""Destinations of captured files, as an interface; and the local folder.
 
 A destination is used on threads of the offload pool: all of it blocks. A file is there whole or not at all under its
 name: what `commit` returned for stays through a power cut.
@@ -22,6 +22,8 @@ from hubweir.messaging_store.layout import join
 TMP_SUFFIX, CLAIM_SUFFIX = ".tmp", ".claim"
 # Synced in pieces: one sync of hundreds of megabytes would hold up the syncs of logs on the same disk.
 SYNC_BYTES = 16 * 1024 * 1024
+# Names that one place remembers as durable: some years of hours. It begins anew then, which costs one sync a folder.
+FOLDERS_KNOWN = 50_000
 
 
 class Archive(Protocol):
@@ -48,7 +50,7 @@ class Destination(Protocol):
 
 
 class SharedDestination(Destination, Protocol):
-    """One that several write to who know nothing of one another: names are claimed."""
+    """A destination of several writers that know nothing of one another: each claims its names."""
 
     def check(self) -> None:
         """Whether files can be made here, as far as it can be known before there is one. Raises OSError."""
@@ -63,16 +65,44 @@ class SharedDestination(Destination, Protocol):
         """Give up a claim of one's own. Does nothing when it is not there. Raises OSError."""
 
 
+class DurableFolders:
+    """Makes folders whose names are durable, and remembers them: a folder that is there may not be durable yet.
+
+    After a failed sync, or an end between the making and the sync, the next `make` syncs what is there already.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._known: set[str] = set()
+
+    def make(self, folder: str) -> None:
+        """Make a folder with those above it, each name durable in the one above. Blocking, in any thread."""
+        parts = folder.split("/")
+        for count in range(1, len(parts) + 1):
+            path = "/".join(parts[:count])
+            is_there = not path or self._files.exists(path)
+            if is_there and (not path or path in self._known):
+                continue
+            if not is_there:
+                self._files.make_folder(path)
+            self._files.sync_folder("/".join(parts[: count - 1]))
+            if len(self._known) >= FOLDERS_KNOWN:
+                self._known.clear()
+            self._known.add(path)
+
+
 class LocalArchive:
     """A file of a local folder. After a crash: `<name>` is there whole or not; `<name>.tmp` may be there in part."""
 
-    def __init__(self, files: Files, path: str, unfinished: str | None = None) -> None:
+    def __init__(
+        self, files: Files, path: str, unfinished: str | None = None, *, folders: DurableFolders | None = None
+    ) -> None:
         """unfinished: what it is called while it is made, in the same folder, where that is not `<name>.tmp`."""
         self._files = files
         self._path = path
         self._unfinished = unfinished or path + TMP_SUFFIX
         self._folder, _, _ = path.rpartition("/")
-        _make_durable_folder(files, self._folder)
+        (folders or DurableFolders(files)).make(self._folder)
         if files.exists(self._unfinished):
             files.remove(self._unfinished)
         self._file: File | None = files.open(self._unfinished, create=True)
@@ -109,10 +139,11 @@ class LocalArchive:
 class LocalFolder:
     """Files below a folder of files."""
 
-    def __init__(self, files: Files, folder: str) -> None:
-        """folder: of files; empty: its root."""
+    def __init__(self, files: Files, folder: str, folders: DurableFolders | None = None) -> None:
+        """folder: of files; empty: its root. folders: those of files that are known to be durable."""
         self._files = files
         self._folder = folder
+        self._folders = folders or DurableFolders(files)
 
     def exists(self, name: str) -> bool:
         """See Destination.exists."""
@@ -125,7 +156,7 @@ class LocalFolder:
         """See SharedDestination.claim."""
         path = join(self._folder, name + CLAIM_SUFFIX)
         folder, _, _ = path.rpartition("/")
-        _make_durable_folder(self._files, folder)
+        self._folders.make(folder)
         try:
             self._files.open(path, create=True).close()
         except FileExistsError:
@@ -144,14 +175,4 @@ class LocalFolder:
 
     def begin(self, name: str) -> LocalArchive:
         """See Destination.begin."""
-        return LocalArchive(self._files, join(self._folder, name))
-
-
-def _make_durable_folder(files: Files, folder: str) -> None:
-    """Make a folder with those above it, each name durable in the one above."""
-    parts = folder.split("/")
-    for count in range(1, len(parts) + 1):
-        path = "/".join(parts[:count])
-        if path and not files.exists(path):
-            files.make_folder(path)
-            files.sync_folder("/".join(parts[: count - 1]))
+        return LocalArchive(self._files, join(self._folder, name), folders=self._folders)

@@ -1,11 +1,17 @@
-"""How fast capture goes beside publishers: it gives way to them when it cannot keep up with them anyhow.
+"""Computes how fast capture goes beside publishers: it gives way to them when it cannot keep up with them anyhow.
 
-Capture and publishers share the processor and the disk. While capture keeps up it goes at full speed: files come soon,
-and whoever leaves it that much room is not held up by it. When more comes in than it can take, full speed would slow
-publishers down, and files would be late all the same: then each piece of work is followed by a rest. All captures of
-a broker together then take SHARE_PERCENT of one thread's time or, if that is more, one byte for each PART that come
-in. They go at full speed again when less comes in (what is left is taken then), and each for itself when its lag
-comes near to what retention waits for: before events are lost to capture, capture comes first.
+Capture and publishers share the processor and the disk. What all captures of a broker together take of them:
+
+| situation                               | share                                                                |
+|-----------------------------------------|----------------------------------------------------------------------|
+| capture keeps up with what comes in     | all that it needs                                                    |
+| more comes in than capture can take     | SHARE_PERCENT of a thread, or one byte for each PART bytes that come |
+|                                         | in if that is more; a rest follows each piece of work                |
+| less comes in again                     | all that it needs, until what was left over is captured              |
+| one capture's lag comes near to what    | all that this one needs: before events are lost to capture, capture  |
+| retention waits for                     | comes first                                                          |
+
+In the second row full speed would slow publishers down, and files would be late all the same.
 
 Pure arithmetic: times and counts are passed in. Sizes are bytes of the log.
 """
@@ -19,7 +25,7 @@ PART = 2
 # How long counts are gathered before what comes in is held against what is captured.
 LOOK_MS = 250
 # A disk that hung for a while is no reason to stay away for long.
-LONGEST_REST_MS = 1_000
+REST_LIMIT_MS = 1_000
 
 
 def is_near(behind_bytes: int, quota_bytes: int) -> bool:
@@ -34,8 +40,7 @@ class CapturePace:
         self.gives_way = True  # until it is known what comes in: a moment later
         self.at_work = 0
         self._rate = 0  # bytes that came in, a second
-        self._left_ms = self._left_appended = 0  # when nobody was at work any more
-        self._entered_ms = 0  # when somebody was again
+        self._left_ms = self._left_appended = self._entered_ms = 0  # when nobody was at work any more; somebody again
         self._has_pieces = False  # since then
         self._empty_ms = 0  # of work on files without events, since the last piece of another
         self._start(0, 0)
@@ -80,7 +85,7 @@ class CapturePace:
         # The others work and rest as well: the more there are, the longer each of them rests.
         by_time = work_ms * self.at_work * 100 // SHARE_PERCENT
         by_bytes = size * self.at_work * PART * 1000 // max(1, self._rate)
-        return max(0, min(LONGEST_REST_MS, min(by_time, by_bytes) - work_ms))
+        return max(0, min(REST_LIMIT_MS, min(by_time, by_bytes) - work_ms))
 
     def _start(self, now_ms: int, appended_bytes: int) -> None:
         self._since_ms, self._appended = now_ms, appended_bytes

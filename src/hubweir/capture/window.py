@@ -1,4 +1,4 @@
-"""When a window of capture ends: after its interval or at its size, whichever comes first. Time is passed in.
+"""A window of capture ends after its interval or at its size, whichever comes first. Time is passed in.
 
 Durations are of the monotonic clock, so a jump of the wall clock neither ends a window nor keeps it open. Sizes are
 bytes as the log counts them (offsets), so a window's size is known without reading its events.

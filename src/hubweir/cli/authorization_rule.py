@@ -14,9 +14,9 @@ from functools import partial
 import click
 
 from hubweir.cli.names import hub_option, takes_name
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.render import table
-from hubweir.cli.session import Target, takes_target
 from hubweir.client.authorization_rules import AuthorizationRules, RuleInfo, RuleKeys
 from hubweir.namespace.secret import Secret
 
@@ -66,7 +66,7 @@ def authorization_rule() -> None:
 @takes_rights
 @on_hub
 @takes_target
-def create(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None:
+def create(target: NamespaceAccess, name: str, rights: tuple[str, ...], hub: str) -> None:
     """Make a rule; the service makes its keys (`keys list` shows them)."""
     made = target.run(lambda connection: AuthorizationRules(connection).create_rule(name, rights, hub))
     click.echo(f"created authorization rule {made.name} of {_level(hub)} with {', '.join(made.rights)}")
@@ -76,7 +76,7 @@ def create(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None
 @on_hub
 @as_json
 @takes_target
-def list_rules(target: Target, hub: str, as_json: bool) -> None:
+def list_rules(target: NamespaceAccess, hub: str, as_json: bool) -> None:
     """List the rules of the namespace or of one event hub, without their keys."""
     rules = target.run(lambda connection: AuthorizationRules(connection).list_rules(hub))
     if as_json:
@@ -92,7 +92,7 @@ def list_rules(target: Target, hub: str, as_json: bool) -> None:
 @on_hub
 @as_json
 @takes_target
-def show(target: Target, name: str, hub: str, as_json: bool) -> None:
+def show(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> None:
     """Show what a rule allows, without its keys."""
     rule = target.run(lambda connection: AuthorizationRules(connection).rule(name, hub))
     if as_json:
@@ -106,7 +106,7 @@ def show(target: Target, name: str, hub: str, as_json: bool) -> None:
 @takes_rights
 @on_hub
 @takes_target
-def update(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None:
+def update(target: NamespaceAccess, name: str, rights: tuple[str, ...], hub: str) -> None:
     """Give a rule other rights; its keys stay. Links that need one it lost end within 5 seconds."""
     rule = target.run(lambda connection: AuthorizationRules(connection).change_rule(name, rights, hub))
     click.echo(f"authorization rule {rule.name} of {_level(hub)} has {', '.join(rule.rights)}")
@@ -117,7 +117,7 @@ def update(target: Target, name: str, rights: tuple[str, ...], hub: str) -> None
 @on_hub
 @without_asking
 @takes_target
-def delete(target: Target, name: str, hub: str, yes: bool) -> None:
+def delete(target: NamespaceAccess, name: str, hub: str, yes: bool) -> None:
     """Delete a rule; whoever uses its keys is cut off within 5 seconds."""
     ask_before(f"delete authorization rule {name} of {_level(hub)}", yes=yes)
     target.run(lambda connection: AuthorizationRules(connection).delete_rule(name, hub))
@@ -134,7 +134,7 @@ def keys() -> None:
 @on_hub
 @as_json
 @takes_target
-def list_keys(target: Target, name: str, hub: str, as_json: bool) -> None:
+def list_keys(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> None:
     """Print both keys of a rule and what to connect with: they are as good as the rights of the rule."""
     _print_keys(target, target.run(lambda connection: AuthorizationRules(connection).keys(name, hub)), hub, as_json)
 
@@ -148,7 +148,7 @@ def list_keys(target: Target, name: str, hub: str, as_json: bool) -> None:
 @on_hub
 @as_json
 @takes_target
-def renew(target: Target, name: str, which: str, value: str, hub: str, as_json: bool) -> None:
+def renew(target: NamespaceAccess, name: str, which: str, value: str, hub: str, as_json: bool) -> None:
     """Replace one key of a rule and print both; links that stand on the old one end within 5 seconds."""
     renewed = target.run(
         lambda connection: AuthorizationRules(connection).renew_key(name, _KEYS[which.lower()], hub, value=value)
@@ -191,7 +191,7 @@ def _takes_no_hub(command: click.Command) -> click.Command:
     return made
 
 
-def _print_keys(target: Target, rule: RuleKeys, hub: str, as_json: bool) -> None:
+def _print_keys(target: NamespaceAccess, rule: RuleKeys, hub: str, as_json: bool) -> None:
     keys = {"primary": rule.primary, "secondary": rule.secondary}
     if as_json:
         document = {"keyName": rule.name}
@@ -208,7 +208,7 @@ def _print_keys(target: Target, rule: RuleKeys, hub: str, as_json: bool) -> None
             click.echo(f"{'':<10} {_connection_string(target, rule.name, key, hub)}")
 
 
-def _connection_string(target: Target, rule: str, key: Secret, hub: str) -> str:
+def _connection_string(target: NamespaceAccess, rule: str, key: Secret, hub: str) -> str:
     """What a client pastes to use this key where target is; empty when there is no key."""
     if not key:
         return ""

@@ -1,4 +1,4 @@
-"""The mark of capture beside a partition's log: what `hubweir store show` and `hubweir store verify` tell of it.
+"""The mark of capture in the notes of a partition's log: what `hubweir store show` and `hubweir store verify` tell.
 
 One that cannot be read is told as that, with what a start makes of it.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, unpack_mark
+from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, unpack_mark
 from hubweir.env import Files
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.inspection import Finding
 from hubweir.messaging_store.layout import join
-from hubweir.messaging_store.whole_file import read_whole, unseal
+from hubweir.messaging_store.notes import load_notes, note_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,15 @@ class ShownMark:
 
 
 def shown_mark(files: Files, folder: str, next_index: int) -> ShownMark | None:
-    """The mark in a log's folder; None when there is none. next_index: of the log. Raises OSError."""
-    data = read_whole(files, join(folder, MARK_NAME))
-    if data is None:
-        return None
-    body = unseal(data)
+    """The mark in the notes of a log's folder; None when there is none. next_index: of the log. Raises OSError."""
     try:
-        if body is None:
-            raise CorruptStore("its checksum does not fit")
-        mark = unpack_mark(body)
+        found = load_notes(files, folder)
+        note = found.notes.get(MARK_KEY)
+        if note is None and found.damage is None:
+            return None
+        if note is None:
+            raise CorruptStore(found.damage or "")
+        mark = unpack_mark(note.body)
     except CorruptStore as error:
         text = (
             f"the mark is damaged ({error}); a start begins again with the oldest event, and events may be in two files"
@@ -93,14 +93,13 @@ def mark_finding(files: Files, folder: str, *, is_captured: bool) -> Finding | N
 
     is_captured: the catalog says that capture is on, so there has to be one.
     """
-    found, path = shown_mark(files, folder, 0), join(folder, MARK_NAME)
+    found, path = shown_mark(files, folder, 0), join(folder, *note_files(files, folder)[-1:])
     if found is None:
         text = (
             "the hub is captured and its mark is not there: a start captures what comes from then on, and what is in "
             "no finished file stays uncaptured; put the file back if you have it"
         )
         return Finding("capture mark", path, 0, text) if is_captured else None
-    if found.mark is None:
-        more = "" if is_captured else " (capture of the hub is off now: a start removes it)"
-        return Finding("capture mark", path, 0, found.problem + more)
+    if found.mark is None and is_captured:
+        return Finding("capture mark", path, 0, found.problem)
     return None

@@ -11,8 +11,8 @@ import click
 
 from hubweir.cli.given_settings import config_files, takes_settings
 from hubweir.cli.live_namespace import differences, live_document
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, print_json
-from hubweir.cli.session import Target, takes_target
 from hubweir.config.effective_document import effective_document
 from hubweir.config.emulator_entities import EmulatorConfig
 from hubweir.config.emulator_file import read_emulator_files
@@ -85,7 +85,7 @@ def show(config: Path | None, **flags: object) -> None:
 @config_file.command()
 @click.option("--with-keys", is_flag=True, help="Write the keys of rules too; without them, new ones are drawn.")
 @takes_target
-def export(target: Target, with_keys: bool) -> None:
+def export(target: NamespaceAccess, with_keys: bool) -> None:
     """Print a Config.json that makes what the namespace has now."""
     document = target.run(lambda connection: live_document(connection, with_keys=with_keys, tell=_tell))
     print_json(document)
@@ -96,7 +96,7 @@ def export(target: Target, with_keys: bool) -> None:
 @takes_profile
 @takes_more_partitions
 @takes_target
-def diff(target: Target, files: tuple[Path, ...], profile: str, more: bool) -> None:
+def diff(target: NamespaceAccess, files: tuple[Path, ...], profile: str, more: bool) -> None:
     """Compare files with the namespace as it is. Exit code 1 when they differ, one line for each difference.
 
     `+` is in the files only, `-` in the namespace only, `~` in both with other values; what the files do not say is

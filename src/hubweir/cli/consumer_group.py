@@ -10,9 +10,9 @@ from dataclasses import asdict
 import click
 
 from hubweir.cli.names import in_hub, of_hub, takes_name
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, user_metadata, without_asking
 from hubweir.cli.render import table
-from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.errors import NOT_FOUND, ServiceError
@@ -31,7 +31,7 @@ def consumer_group() -> None:
 @in_hub
 @user_metadata
 @takes_target
-def create(target: Target, name: str, hub: str, user_metadata: str | None) -> None:
+def create(target: NamespaceAccess, name: str, hub: str, user_metadata: str | None) -> None:
     """Add a consumer group to an event hub."""
     _create(target, hub, name, user_metadata)
 
@@ -40,7 +40,7 @@ def create(target: Target, name: str, hub: str, user_metadata: str | None) -> No
 @in_hub
 @as_json
 @takes_target
-def list_groups(target: Target, hub: str, as_json: bool) -> None:
+def list_groups(target: NamespaceAccess, hub: str, as_json: bool) -> None:
     """List the consumer groups of an event hub; $Default is always one."""
     groups = target.run(lambda connection: _groups(connection, hub))
     if as_json:
@@ -54,7 +54,7 @@ def list_groups(target: Target, hub: str, as_json: bool) -> None:
 @in_hub
 @as_json
 @takes_target
-def show(target: Target, name: str, hub: str, as_json: bool) -> None:
+def show(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> None:
     """Show a consumer group; exit code 1 when there is none of that name."""
     group = target.run(lambda connection: Management(connection).group(hub, name))
     if as_json:
@@ -69,7 +69,7 @@ def show(target: Target, name: str, hub: str, as_json: bool) -> None:
 @in_hub
 @click.option("--user-metadata", required=True, help="A text of yours, at most 1,024 characters; empty: none.")
 @takes_target
-def update(target: Target, name: str, hub: str, user_metadata: str) -> None:
+def update(target: NamespaceAccess, name: str, hub: str, user_metadata: str) -> None:
     """Give a consumer group another text; its readers are left alone."""
     target.run(lambda connection: Management(connection).change_group(hub, name, user_metadata=user_metadata))
     click.echo(f"consumer group {name} of event hub {hub} is changed")
@@ -80,7 +80,7 @@ def update(target: Target, name: str, hub: str, user_metadata: str) -> None:
 @in_hub
 @without_asking
 @takes_target
-def delete(target: Target, name: str, hub: str, yes: bool) -> None:
+def delete(target: NamespaceAccess, name: str, hub: str, yes: bool) -> None:
     """Remove a consumer group; its readers are detached."""
     ask_before(f"delete consumer group {name} of event hub {hub}", yes=yes)
     target.run(lambda connection: Management(connection).delete_group(hub, name))
@@ -90,7 +90,7 @@ def delete(target: Target, name: str, hub: str, yes: bool) -> None:
 @click.command(name="add-group")
 @of_hub("group")
 @takes_target
-def add_group(target: Target, hub: str, group: str) -> None:
+def add_group(target: NamespaceAccess, hub: str, group: str) -> None:
     """Add a consumer group to an event hub."""
     _create(target, hub, group)
 
@@ -98,13 +98,13 @@ def add_group(target: Target, hub: str, group: str) -> None:
 @click.command(name="remove-group")
 @of_hub("group")
 @takes_target
-def remove_group(target: Target, hub: str, group: str) -> None:
+def remove_group(target: NamespaceAccess, hub: str, group: str) -> None:
     """Remove a consumer group; its readers are detached."""
     target.run(lambda connection: Management(connection).delete_group(hub, group))
     click.echo(f"event hub {hub} has no consumer group {group} any more")
 
 
-def _create(target: Target, hub: str, group: str, user_metadata: str | None = None) -> None:
+def _create(target: NamespaceAccess, hub: str, group: str, user_metadata: str | None = None) -> None:
     target.run(lambda connection: Management(connection).create_group(hub, group, user_metadata=user_metadata))
     click.echo(f"event hub {hub} has the consumer group {group}")
 

@@ -6,28 +6,27 @@ the files at that moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
 from hubweir.config.settings import Settings
-from hubweir.data_folder import CATALOG_FOLDER, STORE_PREFIX, store_folder
+from hubweir.data_folder import CATALOG_FOLDER, STORE_PREFIX, check_data_format, store_folder
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.inspection import look, newest_state, operations
-from hubweir.messaging_store.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER, is_log_id, join
-from hubweir.messaging_store.read_only_files import ReadOnlyFiles
+from hubweir.messaging_store.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER, join
+from hubweir.messaging_store.newest_segment import is_lost, log_ids_in
+from hubweir.messaging_store.read_only_files import ReadOnlyFiles, read_again
 from hubweir.messaging_store.recovery import Recovered
 from hubweir.messaging_store.whole_file import read_whole
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import decode_operation
-from hubweir.namespace.descriptions import EntityStatus
+from hubweir.namespace.entity import EntityStatus, of_kind
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.resource_path import fold
-
-T = TypeVar("T")
 
 takes_data = click.option(
     "--data",
@@ -38,8 +37,6 @@ takes_data = click.option(
     help="The data folder of a service; a server may be running on it.",
 )
 
-# A segment may be removed by retention between the look and the read.
-_LOOKS = 5
 _STATES = {EntityStatus.CREATING: "being made", EntityStatus.ACTIVE: "", EntityStatus.DELETING: "being deleted"}
 
 
@@ -82,14 +79,15 @@ class OwnedLog:
 
 
 class DataFolder:
-    """See the module's text. Everything blocks and may raise OSError, NewerFormat or CorruptStore."""
+    """See the module's text. Everything blocks and may raise OSError, NewerFormat, OldFormat or CorruptStore."""
 
     def __init__(self, path: Path) -> None:
-        """Raises NoSuchLog when there is no data folder at path; it is not made."""
+        """Raises NoSuchLog when there is no data folder at path, which is not made, and as check_data_format does."""
         if not path.is_dir():
             raise NoSuchLog(f"there is no data folder {path}")
         self.path = path
         self.files = ReadOnlyFiles(SystemFiles(path))
+        check_data_format(self.files, str(path))
         self.stores = [name for name in self.files.list("") if self._is_store(name)]
         if not self.stores:
             raise NoSuchLog(f"{path} holds no stores: it is no data folder of hubweir serve")
@@ -97,8 +95,9 @@ class DataFolder:
     def logs(self) -> list[OwnedLog]:
         """All logs, in the order of stores and entities, then those that nobody names."""
         known: dict[tuple[str, str], OwnedLog] = {}
-        there = {(store, log_id) for store in self.stores for log_id in self._log_ids(store)}
-        for store, log_id in sorted(there):
+        ids = {(store, log_id) for store in self.stores for log_id in self._log_ids(store)}
+        there = {(store, log_id) for store, log_id in ids if not is_lost(self.files, store, log_id)}
+        for store, log_id in sorted(ids):
             if store.startswith(CATALOG_FOLDER):
                 for log in self._owned_by(store, log_id):
                     known[log.store, log.log_id] = log
@@ -110,7 +109,7 @@ class DataFolder:
             if place not in there
         }
         known |= missing
-        unknown = [OwnedLog(store, log_id, "unknown") for store, log_id in sorted(there - known.keys())]
+        unknown = [OwnedLog(store, log_id, "unknown") for store, log_id in sorted(ids - known.keys())]
         return [*known.values(), *unknown]
 
     def find(self, name: str) -> OwnedLog:
@@ -131,7 +130,7 @@ class DataFolder:
 
     def recovered(self, log: OwnedLog) -> Recovered:
         """What a start would make of the log as it is now."""
-        return again(lambda: look(self.files, log.folder, log.log_id))
+        return read_again(lambda: look(self.files, log.store, log.log_id))
 
     def size_bytes(self, log: OwnedLog) -> int:
         """Of all files of the log, with what is set aside."""
@@ -154,16 +153,18 @@ class DataFolder:
         return text is not None and text.startswith(FORMAT_TEXT.encode())
 
     def _log_ids(self, store: str) -> list[str]:
-        return [name for name in self.files.list(join(store, LOGS_FOLDER)) if is_log_id(name)]
+        return log_ids_in(self.files, store)
 
     def _owned_by(self, store: str, log_id: str) -> Iterator[OwnedLog]:
         """The catalog's own log, then those of all partitions that it names."""
-        folder = join(store, LOGS_FOLDER, log_id)
-        catalog = again(lambda: self._catalog(folder, log_id))
+        if is_lost(self.files, store, log_id):
+            yield OwnedLog(store, log_id, "a catalog", "missing")
+            return
+        catalog = read_again(lambda: self._catalog(store, log_id))
         namespace = catalog.namespace.name
         of = f" of {namespace}" if len(self._log_ids(store)) > 1 else ""
         yield OwnedLog(store, log_id, f"catalog of {namespace}" if namespace else "catalog", namespace=namespace)
-        for hub in catalog.hubs():
+        for hub in filter(None, (of_kind(entity, EventHubDescription) for entity in catalog.entities())):
             capture = hub.description.capture
             is_captured = capture is not None and capture.enabled
             for number, placement in enumerate(hub.placements):
@@ -171,27 +172,18 @@ class DataFolder:
                     store_folder(placement.store_index),
                     placement.log_id,
                     f"hub {hub.name}, partition {number}{of}",
-                    _STATES[hub.description.status],
+                    _STATES[hub.status],
                     namespace,
                     hub.name,
                     str(number),
                     is_captured,
                 )
 
-    def _catalog(self, folder: str, log_id: str) -> Catalog:
-        found = look(self.files, folder, log_id)
+    def _catalog(self, store: str, log_id: str) -> Catalog:
+        folder = join(store, LOGS_FOLDER, log_id)
+        found = look(self.files, store, log_id)
         saved = newest_state(self.files, folder)
         start, catalog = (0, Catalog()) if saved is None else (saved[0], Catalog.restore(saved[1]))
         for _, data in operations(self.files, found, start):
             catalog.apply(decode_operation(data))
         return catalog
-
-
-def again(read: Callable[[], T]) -> T:
-    """What read gives; when a file was removed meanwhile, it reads again."""
-    for _ in range(_LOOKS - 1):
-        try:
-            return read()
-        except FileNotFoundError:
-            continue
-    return read()

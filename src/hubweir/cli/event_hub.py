@@ -16,13 +16,13 @@ from hubweir.cli.durations import Duration, duration_text
 from hubweir.cli.hub_display import ShownHub, hub_document, partitions_text, print_hubs, unless_active
 from hubweir.cli.hub_settings import retention_of, takes_settings_of_a_hub
 from hubweir.cli.names import takes_name
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.publisher import restore_publisher, revoke_publisher
-from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.entity_info import HubInfo
 from hubweir.client.management import Management
-from hubweir.namespace.descriptions import RETENTION_DEFAULT_MS
+from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS
 from hubweir.namespace.resource_path import fold
 
 
@@ -58,7 +58,7 @@ for command in (consumer_group, rules_of_hubs(), add_group, remove_group, revoke
 @takes_capture
 @takes_target
 def create(
-    target: Target,
+    target: NamespaceAccess,
     name: str,
     partitions: int,
     retention: int | None,
@@ -92,7 +92,7 @@ def create(
 @event_hub.command(name="list")
 @as_json
 @takes_target
-def list_hubs(target: Target, as_json: bool) -> None:
+def list_hubs(target: NamespaceAccess, as_json: bool) -> None:
     """List the event hubs of the namespace."""
     hubs = target.run(lambda connection: Management(connection).list_hubs())
     if as_json:
@@ -107,7 +107,7 @@ def list_hubs(target: Target, as_json: bool) -> None:
 @takes_name("HUB")
 @as_json
 @takes_target
-def show(target: Target, name: str, as_json: bool) -> None:
+def show(target: NamespaceAccess, name: str, as_json: bool) -> None:
     """Show an event hub and what its partitions hold."""
 
     async def job(connection: Connection) -> ShownHub:
@@ -134,7 +134,7 @@ def show(target: Target, name: str, as_json: bool) -> None:
 @takes_capture
 @takes_target
 def update(
-    target: Target,
+    target: NamespaceAccess,
     name: str,
     retention: int | None,
     hours: int | None,
@@ -173,7 +173,7 @@ def update(
 @takes_name("HUB")
 @without_asking
 @takes_target
-def delete(target: Target, name: str, yes: bool) -> None:
+def delete(target: NamespaceAccess, name: str, yes: bool) -> None:
     """Delete an event hub and every event in it."""
     ask_before(f"delete event hub {name} with everything in it", yes=yes)
     target.run(lambda connection: Management(connection).delete_hub(name))

@@ -14,9 +14,9 @@ from hubweir.config.emulator_entities import EmulatorConfig, Root
 from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.emulator_limits import file_limits
 from hubweir.config.emulator_variables import companions_in
-from hubweir.config.namespace_settings import NamespaceSettings, namespaces_of
+from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
 from hubweir.config.settings import Settings
-from hubweir.config.sources import TYPES, load
+from hubweir.config.sources import TYPES, load_given
 
 
 def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -99,34 +99,21 @@ class _Value(click.ParamType[object]):
 
 def configured(
     flags: Mapping[str, object], environment: Mapping[str, str], file: Path | None
-) -> tuple[Settings, tuple[NamespaceSettings, ...]]:
-    """The settings, and the namespaces with what a Config.json wants to be there. What the file says of its first
-    namespace wins over defaults and over nothing else.
+) -> tuple[Settings, SaidNamespaces]:
+    """The settings, and what they and the Config.json files that they name say of namespaces.
 
-    Prints its warnings; EmulatorFileError has every error of it.
+    Prints the warnings of the files; EmulatorFileError has every error of them.
     """
-    settings = load(flags, environment, file)
+    given = load_given(flags, environment, file)
+    settings = given.settings
     companions = companions_in(environment)
     if companions and (settings.profile == "official-emulator" or settings.emulator_config):
         click.echo(
             f"variables of the official emulators that hubweir has no use for: {', '.join(companions)}", err=True
         )
-    if not settings.emulator_config:
-        return settings, namespaces_of(settings)
-    found = config_files(settings)
-    namespaces = tuple(each for each in found.namespaces if each.root is Root.EVENT_HUBS)
-    wanted = namespaces[0]
-    below: dict[str, object] = {"namespace": wanted.name}
-    if wanted.sku is not None:
-        below["profile"] = wanted.sku.value.lower()
-    if wanted.throughput_units is not None:
-        below["throughput_units"] = wanted.throughput_units
-    if wanted.maximum_throughput_units and wanted.is_auto_inflate_enabled is not False:
-        below["maximum_throughput_units"] = wanted.maximum_throughput_units
-    if wanted.hostnames:
-        below["hostname"] = wanted.hostnames
-    final = load(flags, environment, file, below=below)
-    return final, namespaces_of(final, namespaces, profile=settings.profile)
+    found = config_files(settings).namespaces if settings.emulator_config else ()
+    files = [each for each in found if each.root is Root.EVENT_HUBS]
+    return settings, said_namespaces(settings, files, sources=given.sources)
 
 
 def config_files(settings: Settings) -> EmulatorConfig:

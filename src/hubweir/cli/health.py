@@ -38,13 +38,15 @@ def _ask(host: str, port: int, timeout_s: float) -> tuple[str, bool]:
     """What the service says of itself, and whether that is good."""
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:
-        connection.request("GET", "/health")
+        connection.request("GET", "/ready")
         answer = connection.getresponse()
         document = json.loads(answer.read(_ANSWER_BYTES))
-        return str(document["message"]), answer.status == 200 and document["status"] == "healthy"
+        alarms = ", ".join(f"{count} {kind}" for kind, count in document.get("alarms", {}).items())
+        text = f"{document['message']} Alarms: {alarms}" if alarms else str(document["message"])
+        return text, answer.status == 200 and document["status"] == "healthy"
     except (OSError, http.client.HTTPException) as error:
         return f"no answer: {error}", False
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return "the answer is no health document: something else listens there", False
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""What the commands print of an event hub and its partitions: lines and rows for people, documents for programs."""
+"""Prints an event hub and its partitions: lines and rows for people, documents for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hubweir.cli.capture_options import capture_row, capture_text
 from hubweir.cli.durations import duration_text
 from hubweir.cli.render import table
 from hubweir.client.entity_info import HubInfo, PartitionState
-from hubweir.namespace.descriptions import Availability
+from hubweir.namespace.entity import Availability
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import click
 
 from hubweir.cli.options import user_metadata
-from hubweir.namespace.descriptions import HOUR_MS, Availability
+from hubweir.namespace.entity import Availability
+from hubweir.namespace.tiers import HOUR_MS
 
 STATUSES = [each.text for each in Availability]
 

@@ -18,9 +18,9 @@ from hubweir.config.emulator_capture import capture_description, capture_documen
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, Root
 from hubweir.config.settings import ROOT_RULE
 from hubweir.namespace.capture_description import CaptureDescription, parse_destination
-from hubweir.namespace.descriptions import HOUR_MS
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.resource_path import fold
+from hubweir.namespace.tiers import HOUR_MS
 
 Document = dict[str, object]
 _OF_CAPTURE = frozenset(field.name for field in fields(CaptureDescription))

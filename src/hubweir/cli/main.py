@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
+import select
 import sys
 
 import click
 
 from hubweir import __version__
 from hubweir.errors import HubweirError, ServiceError
+
+# What a shell shows of a program that SIGPIPE ended: whoever piped the output took all that they wanted.
+OUTPUT_CLOSED = 128 + 13
 
 # Command: module, attribute, the line that the menu shows.
 COMMANDS = {
@@ -44,9 +49,30 @@ class LazyCommands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, context: click.Context) -> object:
+        """Run the command. A pipe that its reader closed, as `head` does, ends it without a word."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            if not _silence_closed_streams():
+                raise
+            context.exit(OUTPUT_CLOSED)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+def _silence_closed_streams() -> bool:
+    """Let the standard streams that nobody reads any more go nowhere, also at exit; False: there was none."""
+    found = False
+    for stream in (sys.stdout, sys.stderr):
+        look = select.poll()
+        look.register(stream.fileno(), select.POLLOUT)
+        if any(state & (select.POLLERR | select.POLLHUP) for _, state in look.poll(0)):
+            found = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return found
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -9,9 +9,9 @@ import click
 
 from hubweir.cli.authorization_rule import rules_of_namespaces
 from hubweir.cli.hub_display import partitions_text
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
-from hubweir.cli.session import Target, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.entity_info import NamespaceInfo
 from hubweir.client.management import Management
@@ -30,7 +30,7 @@ namespace.add_command(rules_of_namespaces())
 @namespace.command()
 @as_json
 @takes_target
-def show(target: Target, as_json: bool) -> None:
+def show(target: NamespaceAccess, as_json: bool) -> None:
     """Show the namespace: its throughput units, its profile, the hosts that lead to it."""
     _print(target.run(lambda connection: Management(connection).namespace()), as_json)
 
@@ -41,7 +41,9 @@ def show(target: Target, as_json: bool) -> None:
 @click.option("--enable-auto-inflate", "inflates", type=bool, help="false: as a maximum of 0. true needs a maximum.")
 @as_json
 @takes_target
-def update(target: Target, units: int | None, maximum: int | None, inflates: bool | None, as_json: bool) -> None:
+def update(
+    target: NamespaceAccess, units: int | None, maximum: int | None, inflates: bool | None, as_json: bool
+) -> None:
     """Change the throughput units of the namespace, while it runs."""
     if inflates is False:
         if maximum:
@@ -65,7 +67,7 @@ def update(target: Target, units: int | None, maximum: int | None, inflates: boo
 @click.option("--hours", default=24, show_default=True, type=click.IntRange(1, 768), help="How many of the last hours.")
 @as_json
 @takes_target
-def usage(target: Target, hours: int, as_json: bool) -> None:
+def usage(target: NamespaceAccess, hours: int, as_json: bool) -> None:
     """Show what was used in each hour of the clock (UTC); units are billed by the hour."""
     rows = target.run(lambda connection: Management(connection).namespace_usage())[-hours:]
     unit_hours = sum(row["units"] for row in rows)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from hubweir.cli.namespace_access import DEVELOPMENT
 from hubweir.cli.options import as_json
 from hubweir.cli.render import table
-from hubweir.cli.session import DEVELOPMENT
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
-from hubweir.cli.session import Target, takes_target
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import Event, EventRun
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
-from hubweir.errors import ServiceError
+from hubweir.errors import EVENTS_LOST, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 
 
@@ -61,7 +63,7 @@ class Start(click.ParamType[EventPosition]):
 )
 @takes_target
 def receive(
-    target: Target,
+    target: NamespaceAccess,
     hub: str,
     group: str,
     partitions: tuple[str, ...],
@@ -123,13 +125,19 @@ async def _read(
     output: _Output,
 ) -> None:
     ids = partitions or (await Management(connection).hub(hub)).partition_ids
-    receivers = [(one, await Receiver.open(connection, address_of(hub, group, one), position=start)) for one in ids]
+
+    async def opened(partition_id: str, position: EventPosition) -> Receiver:
+        return await Receiver.open(connection, address_of(hub, group, partition_id), position=position)
+
+    receivers = [(one, await opened(one, start)) for one in ids]
     ended: list[BaseException] = []
     try:
         async with asyncio.TaskGroup() as readers:
             for partition_id, receiver in receivers:
-                readers.create_task(_copy(partition_id, receiver, wait_s, output))
-    except* (ServiceError, _Enough) as ends:  # the group has stopped all other readers
+                again = partial(opened, partition_id)
+                readers.create_task(_copy(partition_id, receiver, wait_s, output, again))
+    # The group has stopped all other readers. BrokenPipeError: nobody reads what is printed any more.
+    except* (ServiceError, BrokenPipeError, _Enough) as ends:
         ended += ends.exceptions
     refused = [each for each in ended if not isinstance(each, _Enough)]
     if refused:
@@ -140,10 +148,26 @@ class _Enough(Exception):
     """The output has all that is wanted: who reads other partitions need not wait on."""
 
 
-async def _copy(partition_id: str, receiver: Receiver, wait_s: float | None, output: _Output) -> None:
-    """Print one partition until it is quiet for wait_s. _Enough: the output is full; ServiceError: the link ended."""
+async def _copy(
+    partition_id: str,
+    receiver: Receiver,
+    wait_s: float | None,
+    output: _Output,
+    again: Callable[[EventPosition], Awaitable[Receiver]],
+) -> None:
+    """Print one partition until it is quiet for wait_s. _Enough: the output is full; ServiceError: the link ended.
+
+    again: attaches anew, behind events that are lost.
+    """
     while True:
-        run = await receiver.receive(max_wait_s=3600.0 if wait_s is None else wait_s)
+        try:
+            run = await receiver.receive(max_wait_s=3600.0 if wait_s is None else wait_s)
+        except ServiceError as error:
+            if error.condition is not EVENTS_LOST:
+                raise
+            click.echo(error.text, err=True)
+            receiver = await again(receiver.position)
+            continue
         if run is not None:
             output.take(partition_id, run)
         if output.is_full:

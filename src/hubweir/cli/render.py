@@ -13,10 +13,17 @@ from rich.table import Table
 PIPE_WIDTH = 200
 
 
+class _Console(Console):
+    """Leaves a pipe that its reader closed to main.py, as all other printing does."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under headings on standard output."""
     grid = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for row in rows:
         grid.add_row(*row)
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    Console(markup=False, highlight=False, width=width).print(grid)
+    _Console(markup=False, highlight=False, width=width).print(grid)

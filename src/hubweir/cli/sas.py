@@ -9,9 +9,9 @@ import click
 
 from hubweir.auth.shared_access_signature import SharedAccessSignature
 from hubweir.cli.durations import Duration
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, print_json
-from hubweir.cli.session import Target, takes_target
-from hubweir.client.authorization import token_for
+from hubweir.client.connection_tokens import token_for
 
 
 @click.group()
@@ -23,7 +23,7 @@ def sas() -> None:
 @click.argument("path", default="")
 @click.option("--lifetime", type=Duration(), default="1h", show_default=True, help="How long the token is good.")
 @takes_target
-def make(target: Target, path: str, lifetime: int) -> None:
+def make(target: NamespaceAccess, path: str, lifetime: int) -> None:
     """Print a token for PATH: a hub, HUB/publishers/NAME, HUB/consumergroups/NAME; nothing for the whole namespace.
 
     It is signed with the key of the connection string; a connection string that holds a token gives that one.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from hubweir.cli.session import Target, takes_target
+from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import batches_of
 from hubweir.client.sender import OutcomeUnknown, Sender
@@ -27,7 +27,12 @@ _IN_FLIGHT = 16
 @click.option("--publisher", help="Send as this publisher instead.")
 @takes_target
 def send(
-    target: Target, hub: str, bodies: tuple[str, ...], key: str | None, partition: str | None, publisher: str | None
+    target: NamespaceAccess,
+    hub: str,
+    bodies: tuple[str, ...],
+    key: str | None,
+    partition: str | None,
+    publisher: str | None,
 ) -> None:
     """Publish BODIES to the event hub HUB, one event each.
 

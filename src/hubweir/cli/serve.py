@@ -14,9 +14,12 @@ import click
 
 from hubweir import kernels
 from hubweir.cli.given_settings import configured, takes_settings
-from hubweir.config.namespace_settings import NamespaceSettings
+from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.launcher import Service
+from hubweir.namespace.connection_string import ConnectionString
+
+logger = logging.getLogger(__name__)
 
 # Whoever starts the service waits for this line on standard output.
 READY_LINE = "hubweir is ready"
@@ -33,47 +36,72 @@ def serve(config: Path | None, **flags: object) -> None:
     development key. It prints connection strings to paste and, when clients may come, the line "hubweir is ready".
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    settings, namespaces = configured(flags, os.environ, config)
+    settings, said = configured(flags, os.environ, config)
     with asyncio.Runner(loop_factory=_loop_factory(settings.loop)) as runner:
-        runner.run(_serve(settings, namespaces))
+        runner.run(_serve(settings, said))
 
 
-async def _serve(settings: Settings, namespaces: tuple[NamespaceSettings, ...]) -> None:
+async def _serve(settings: Settings, said: SaidNamespaces) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    service = await Service.start(settings, namespaces)
+    # A terminal that goes away sends it too, and must not take the service with it: ignored until there is a service.
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    service = await Service.start(settings, said)
+    loop.add_signal_handler(signal.SIGHUP, service.read_certificate)
     for line in greeting(service):
-        click.echo(line)
-    click.echo(READY_LINE)
+        _say(line)
+    _say(READY_LINE)
     if settings.profile == "official-emulator" or settings.emulator_config:
-        click.echo(EMULATOR_READY_LINE)
-    sys.stdout.flush()
+        _say(EMULATOR_READY_LINE)
     await stop.wait()
-    click.echo("stopping: what was received is being settled", err=True)
+    _say("stopping: what was received is being settled", err=True)
     await service.stop()
-    click.echo("stopped", err=True)
+    _say("stopped", err=True)
+
+
+def _say(line: str, *, err: bool = False) -> None:
+    """Print a line. A service whose terminal, or the reader of its output, is gone serves on."""
+    try:
+        click.echo(line, err=err)
+    except OSError as error:
+        logger.info("could not print %r: %s", line, error)
 
 
 def greeting(service: Service) -> list[str]:
     """What a person needs to begin: where it listens, connection strings, whom to trust."""
-    settings = service.settings
+    default = service.namespaces[0]
     lines = [
-        f"namespace {settings.namespace}, data in {Path(settings.data).absolute()}",
+        f"namespace {default.name}, profile {default.profile}, data in {Path(service.settings.data).absolute()}",
         "listening on " + ", ".join(f"{host}:{port}" for host, port in service.addresses),
     ]
     if kernels.which() == "pure":
         lines.append("no compiled kernels: plain Python does the same work, slower")
-    lines += [f"alarm: {alarm}" for alarm in service.alarms]
+    lines += [f"note: {note}" for note in service.notes]
+    lines += [f"alarm: {alarm}" for alarm in service.alarms.current()]
     lines += ["plain AMQP, for this machine:", f"  {service.connection_string(plain=True)}"]
-    lines += ["TLS:", f"  {service.connection_string(plain=False)}"]
-    if service.certificate is not None and service.certificate.ca is not None:
-        lines.append(f"  development certificate; let clients trust {service.certificate.ca.absolute()}")
+    lines += ["TLS:", f"  {service.connection_string(plain=False)}", *_beside_it(service)]
     for further in service.namespaces[1:]:
-        lines += [f"namespace {further.name}:"]
+        lines += [f"namespace {further.name}, profile {further.profile}:"]
         lines += [f"  {service.connection_string(further.name, plain=plain)}" for plain in (True, False)]
-    if settings.key == DEVELOPMENT_KEY:
+    if any(each.key == DEVELOPMENT_KEY for each in service.namespaces):
         lines.append(f"the key is the development key {DEVELOPMENT_KEY}, which everybody knows")
+    return lines
+
+
+def _beside_it(service: Service) -> list[str]:
+    """What a client has to be told beside the connection string for TLS: for all, and in the words of Python's."""
+    lines, arguments = [], []
+    ca = service.certificate.ca if service.certificate is not None else None
+    if ca is not None:
+        lines.append(f"  development certificate; let clients trust {ca.absolute()}")
+        arguments.append(f'connection_verify="{ca.absolute()}"')
+    over_tls, plain = (ConnectionString.parse(service.connection_string(plain=each)) for each in (False, True))
+    if over_tls.port is not None:
+        lines.append("  official clients know port 5671 only, whatever the string says: give them a custom endpoint")
+        arguments.append(f'custom_endpoint_address="sb://{plain.host}:{over_tls.port}"')
+    if arguments:
+        lines.append(f"  azure-eventhub takes {', '.join(arguments)}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""hubweir store list | show | records | verify: what lies in a data folder, whether or not a server runs on it."""
+"""hubweir store list | show | records | verify | backup | renew: a data folder from outside; a server may run on it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from pathlib import Path
 
 import click
 
-from hubweir.capture.capture_mark import MARK_NAME
 from hubweir.cli.capture_mark import shown_mark
-from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, again, takes_data
+from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, takes_data
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
+from hubweir.cli.store_backup import backup
 from hubweir.cli.store_records import records
+from hubweir.cli.store_renew import renew
 from hubweir.cli.store_verify import verify
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.inspection import StoredBatch, batches, other_files
 from hubweir.messaging_store.layout import PREVIOUS_SNAPSHOT_NAME, SNAPSHOT_NAME, join
+from hubweir.messaging_store.read_only_files import read_again
 from hubweir.messaging_store.recovery import Recovered
 from hubweir.messaging_store.segment_files import Segment, read_saved_indexes
 from hubweir.messaging_store.snapshot import load_one
@@ -34,11 +36,13 @@ class ReadsFiles(click.Group):
 
 @click.group(name="store", cls=ReadsFiles)
 def store() -> None:
-    """Look into a data folder. Nothing is locked and nothing is written."""
+    """Look into a data folder, or copy it. Nothing is locked, and nothing in it is written, but by renew."""
 
 
 store.add_command(records)
 store.add_command(verify)
+store.add_command(backup)
+store.add_command(renew)
 
 
 @store.command(name="list")
@@ -77,9 +81,9 @@ def show(log: str, data: Path, as_json: bool) -> None:
     found = folder.recovered(owned)
     segments = [_segment(folder, segment) for segment in found.segments]
     snapshots = [_snapshot(folder, owned, name) for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME)]
-    names = [name for name in other_files(folder.files, owned.folder) if name != MARK_NAME]
+    names = other_files(folder.files, owned.folder)
     others = {name: _size(folder, join(owned.folder, name)) for name in names}
-    mark = again(lambda: shown_mark(folder.files, owned.folder, found.end.index))
+    mark = read_again(lambda: shown_mark(folder.files, owned.folder, found.end.index))
     if as_json:
         document = {
             **_summary(folder, owned),
@@ -87,7 +91,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
             "next_offset": found.end.offset,
             "closed_cleanly": found.clean,
             "superseded": found.superseded,
-            "alarms": found.alarms,
+            "alarms": found.findings(),
             "segments_in_order": segments,
             "snapshots": [snapshot for snapshot in snapshots if snapshot],
             "capture": None if mark is None else mark.document(),
@@ -109,7 +113,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
         click.echo(line)
     for name, size in others.items():
         click.echo(f"{name}: {size} bytes")
-    for line in (*(f"superseded: {name}" for name in found.superseded), *found.alarms):
+    for line in (*(f"superseded: {name}" for name in found.superseded), *found.findings()):
         click.echo(line)
 
 
@@ -152,7 +156,7 @@ def _summary(folder: DataFolder, log: OwnedLog) -> dict[str, object]:
         return document
     try:
         found = folder.recovered(log)
-        first_time_ms = again(lambda: _first_time_ms(folder, found))
+        first_time_ms = read_again(lambda: _first_time_ms(folder, found))
     except (CorruptStore, NewerFormat) as error:
         return document | {"state": f"unreadable: {error}"}
     document["segments"] = len(found.segments)

@@ -11,10 +11,12 @@ from pathlib import Path
 import click
 
 from hubweir.cli.capture_mark import mark_finding
-from hubweir.cli.data_folder import DataFolder, OwnedLog, again, takes_data
+from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
 from hubweir.cli.options import as_json
+from hubweir.data_folder import CATALOG_FOLDER
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.inspection import Finding, findings, torn_tail
+from hubweir.messaging_store.read_only_files import read_again
 from hubweir.messaging_store.recovery import Recovered
 
 # Between two looks at a log, to tell what is torn or missing from what is being written.
@@ -34,9 +36,9 @@ def verify(log: str | None, data: Path, as_json: bool) -> None:
     folder = DataFolder(data)
     logs = [folder.find(log)] if log is not None else folder.logs()
     found: list[tuple[OwnedLog, Finding]] = []
-    progress = _Progress(sum(folder.size_bytes(each) for each in logs))
+    progress = ProgressReport(sum(folder.size_bytes(each) for each in logs), "verified")
     for each in logs:
-        for finding in _wrong_with(folder, each, progress.add):
+        for finding in wrong_with(folder, each, progress.add):
             found.append((each, finding))
             if not as_json:
                 click.echo(
@@ -63,17 +65,21 @@ def verify(log: str | None, data: Path, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
+def wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
+    """Everything that is wrong with one log and its mark of capture. on_bytes: called with what was read."""
     if log.state == "missing":
-        yield Finding("missing", log.folder, 0, "the catalog names this log, and its folder is not there")
+        why = "it was made" if log.hub is None else "the catalog names it"
+        yield Finding("missing", log.folder, 0, f"{why}, and its folder is not there, or holds no segment")
         return
+    if log.entity == "unknown":
+        yield Finding("missing", CATALOG_FOLDER, 0, f"no catalog names log {log.log_id}: the one that did is lost")
     try:
-        found = again(lambda: _all_wrong_with(folder, log, on_bytes))
+        found = read_again(lambda: _all_wrong_with(folder, log, on_bytes))
     except (CorruptStore, NewerFormat) as error:
         yield Finding("unreadable", log.folder, 0, str(error))
         return
     yield from found
-    mark = again(lambda: _wrong_with_mark(folder, log))
+    mark = read_again(lambda: _wrong_with_mark(folder, log))
     if mark is not None:
         yield mark
 
@@ -105,12 +111,14 @@ def _wrong_with_mark(folder: DataFolder, log: OwnedLog) -> Finding | None:
     return mark_finding(folder.files, now.folder, is_captured=now.is_captured and not now.state)
 
 
-class _Progress:
-    """How much was verified, told on standard error while that takes long."""
+class ProgressReport:
+    """How much was done of what, told on standard error while that takes long."""
 
-    def __init__(self, total_bytes: int) -> None:
+    def __init__(self, total_bytes: int, done: str) -> None:
+        """done: the word for it, such as `verified`."""
         self.read = 0
         self._total = total_bytes
+        self._done = done
         self._told_s = time.monotonic()
 
     def add(self, count: int) -> None:
@@ -118,4 +126,4 @@ class _Progress:
         now_s = time.monotonic()
         if now_s - self._told_s >= PROGRESS_EVERY_S:
             self._told_s = now_s
-            click.echo(f"{self.read / 2**20:.0f} of at most {self._total / 2**20:.0f} MiB verified", err=True)
+            click.echo(f"{self.read / 2**20:.0f} of at most {self._total / 2**20:.0f} MiB {self._done}", err=True)

@@ -21,14 +21,7 @@ from hubweir.kernels.stored_batch import (
     RECORD_HEADER_SIZE,
 )
 from hubweir.messaging_store.batch_scan import Damage
-from hubweir.messaging_store.control_batch import (
-    CONTROL_EPOCH,
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_IDLE_MARK,
-    CONTROL_PRODUCER_FENCE,
-    CONTROL_SKIPPED,
-    control_of,
-)
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, CONTROL_SKIPPED, control_of
 from hubweir.messaging_store.inspection import StoredBatch
 from hubweir.messaging_store.segment_files import Segment
 from hubweir.namespace.catalog_operation import decode_operation
@@ -37,13 +30,7 @@ Item = StoredBatch | tuple[Segment, Damage]
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 _KINDS = {KIND_EVENTS: "events", KIND_OPERATIONS: "operations", KIND_CONTROL: "control"}
-_CONTROLS = {
-    CONTROL_IDLE_MARK: "idle mark",
-    CONTROL_EPOCH: "epoch",
-    CONTROL_EXPIRED_PRODUCERS: "expired producers",
-    CONTROL_SKIPPED: "skipped numbers",
-    CONTROL_PRODUCER_FENCE: "producer fence",
-}
+_CONTROLS = {CONTROL_IDLE_MARK: "idle mark", CONTROL_SKIPPED: "skipped numbers"}
 BODY_CHARACTERS = 80
 
 

@@ -2,8 +2,12 @@
 
 Start with event_hub_client.py, one hub whose senders and receivers survive their connections (lasting_connection.py);
 below it lie one connection (connection.py) with its links (sender.py, receiver.py, request_link.py; numbered_sender.py
-for sinks that store every row once). What a receiver gives is an event run (event_run.py): columns over the bytes as
-they came, no object per event. A hub shared by several processes is event_processor.py, over load_balancer.py,
-partition_pump.py and a checkpoint store. blocking.py is the same for code without an event loop. The pages are
-docs/client.md and docs/event_processor.md.
+for sinks that store every row once). A link's user is link_user.py, batches are event_batch.py, tokens
+connection_tokens.py; resending_sender.py and resuming_receiver.py survive, as retry.py says. What a receiver gives is
+an event run (event_run.py): columns over the bytes as they came, no object per event; stored_run.py is the same over
+stored batches. A hub shared by several processes is event_processor.py, over load_balancer.py, partition_pump.py with
+partition_context.py, and a checkpoint store (checkpoint_store.py, memory_checkpoint_store.py,
+sqlite_checkpoint_store.py). management.py and authorization_rules.py manage, with answers of entity_info.py.
+blocking.py is the same for code without an event loop, with blocking_processor.py and blocking_numbered_sender.py, on
+loop_thread.py. The pages are docs/client.md and docs/event_processor.md.
 """

@@ -1,4 +1,4 @@
-"""Where processors keep who owns which partition, and how far each partition was handled.
+"""Interface of the stores in which processors keep partition ownership and checkpoints.
 
 The operations, their names and the members of their records are those of the official clients' `CheckpointStore`, so
 any store object made for them works here, and the stores of this package work there. All processors of a consumer

@@ -29,7 +29,7 @@ from hubweir.amqp.transport.events import (
     SessionEnded,
     Settled,
 )
-from hubweir.client.authorization import Authorization
+from hubweir.client.connection_tokens import ConnectionTokens
 from hubweir.client.link_user import LinkUser, service_error
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
@@ -79,7 +79,7 @@ class Connection:
             now_ms=monotonic_ms(),
         )
         self.tasks = Tasks(f"connection to {target.host}")
-        self.authorization = Authorization(self, target, self.tasks, timeout_s=timeout_s)
+        self.authorization = ConnectionTokens(self, target, self.tasks, timeout_s=timeout_s)
 
     @classmethod
     async def open(

@@ -1,4 +1,4 @@
-"""What `$management` says of event hubs, consumer groups, partitions and the namespace. Times are ms since 1970.
+"""Answers of `$management` about hubs, consumer groups, partitions, the namespace. Times are ms since 1970.
 
 Bodies are maps as decoded: of the service's own READ (hub, partition), and of hubweir's further operations.
 """

@@ -14,8 +14,7 @@ from hubweir.amqp.messaging.batch import pack_batch
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Symbol, ULong
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, MESSAGE_TOO_LARGE, ServiceError
-
-MAX_KEY_CHARACTERS = 128
+from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS
 
 _DATA8, _DATA32 = b"\x00\x53\x75\xa0", b"\x00\x53\x75\xb0"
 _APPLICATION_PROPERTIES = ULong(0x74)
@@ -28,10 +27,11 @@ class EventBatch:
 
     def __init__(self, max_size_bytes: int, *, partition_key: str | None = None) -> None:
         """max_size_bytes: what the link takes in one transfer (Sender.max_message_size)."""
-        if partition_key is not None and len(partition_key) > MAX_KEY_CHARACTERS:
+        if partition_key is not None and len(partition_key) > KEY_LIMIT_CHARACTERS:
             raise ServiceError(
                 ARGUMENT_OUT_OF_RANGE,
-                f"the partition key has {len(partition_key)} characters, the limit is {MAX_KEY_CHARACTERS}: shorten it",
+                f"the partition key has {len(partition_key)} characters, the limit is {KEY_LIMIT_CHARACTERS}: "
+                "shorten it",
             )
         self.max_size_bytes = max_size_bytes
         self.partition_key = partition_key

@@ -27,7 +27,7 @@ from hubweir.client.checkpoint_store import (
     as_checkpoint_store,
 )
 from hubweir.client.event_hub_client import DEFAULT_GROUP, EventHubClient
-from hubweir.client.load_balancer import Claim, Lease, LoadBalancer, Strategy
+from hubweir.client.load_balancer import LoadBalancer, Ownership, OwnershipClaim, Strategy
 from hubweir.client.partition_context import GroupName, PartitionContext
 from hubweir.client.partition_pump import (
     CloseReason,
@@ -164,7 +164,7 @@ class EventProcessor:
         if not self._partition_ids:
             self._partition_ids = (await self._client.describe()).partition_ids
         records = await self._store.list_ownership(name.namespace, name.hub, name.group)
-        decision = self._balancer.decide(map(Lease.of, records), self._partition_ids, now_s)
+        decision = self._balancer.decide(map(Ownership.of, records), self._partition_ids, now_s)
         # A store may refuse an empty list.
         claims = [self._claim(claim) for claim in decision.claims]
         claimed = await self._store.claim_ownership(claims) if claims else ()
@@ -177,7 +177,7 @@ class EventProcessor:
                 self._enter(partition_id)
         return decision.next_at_s
 
-    def _claim(self, claim: Claim) -> Record:
+    def _claim(self, claim: OwnershipClaim) -> Record:
         more = {} if claim.etag is None else {"etag": claim.etag}
         return self._name.record(claim.partition_id, owner_id=self.owner_id, **more)
 

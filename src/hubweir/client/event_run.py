@@ -1,4 +1,4 @@
-"""What a receiver gives: many events at once, as columns over the bytes they came in.
+"""An event run: many received events at once, as columns over the bytes they came in.
 
 No object is made per event until somebody asks for one. The columns are integers found by a kernel
 (kernels/contract.py, open_events) when one of them is first wanted: who asks for Arrow columns does not pay for them.

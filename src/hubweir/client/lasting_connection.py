@@ -1,4 +1,4 @@
-"""The connection of now: opened when it is first needed, and again after it ended; steps on it that are tried again.
+"""Opens a connection on first use, reopens it after a failure, and retries operations on it.
 
 An error that a retry can cure (`condition.retriable`) is met with a wait and another try, as often as the RetryPolicy
 says; then it is raised.

@@ -1,4 +1,4 @@
-"""What a connection of the client and the one who uses a link of it ask of each other. On the loop only."""
+"""Protocols between a client connection and the sender or receiver that uses one of its links. On the loop only."""
 
 from __future__ import annotations
 

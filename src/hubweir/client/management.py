@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.types.values import Int, Long
-from hubweir.client.authorization import status_of
+from hubweir.client.connection_tokens import status_of
 from hubweir.client.entity_info import GroupInfo, HubInfo, NamespaceInfo, PartitionState
 from hubweir.client.request_link import RequestLink
 from hubweir.errors import CONDITIONS, INTERNAL_ERROR, ServiceError

@@ -33,7 +33,7 @@ from hubweir.amqp.types.values import Int, Long, Short, Symbol
 from hubweir.client.event_batch import EventBatch, envelope_head
 from hubweir.client.sender import Sender
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, NOT_IMPLEMENTED, ServiceError
-from hubweir.event_hub.producer_state import DIGEST_MAX, EPOCH_MAX, ID_MAX, NUMBER_MAX, ROUND_MAX, check_range
+from hubweir.event_hub.producer_state import DIGEST_LIMIT, EPOCH_LIMIT, ID_LIMIT, NUMBER_LIMIT, ROUND_LIMIT, check_range
 
 if TYPE_CHECKING:
     from hubweir.client.connection import Connection
@@ -69,9 +69,9 @@ class NumberedSender:
         ServiceError: ARGUMENT_OUT_OF_RANGE, NOT_IMPLEMENTED (a service without rounds), PRODUCER_EPOCH_STOLEN (a higher
         round or epoch was there), or what refused the attach.
         """
-        check_range("id", producer_id, ID_MAX)
-        check_range("round", round, ROUND_MAX - 1)
-        check_range("epoch", epoch, EPOCH_MAX)
+        check_range("id", producer_id, ID_LIMIT)
+        check_range("round", round, ROUND_LIMIT - 1)
+        check_range("epoch", epoch, EPOCH_LIMIT)
         address = f"{hub}/Partitions/{partition_id}"
         await connection.authorization.authorize(address)
         asked: dict[Symbol, object] = {
@@ -116,8 +116,8 @@ class NumberedSender:
         self, events: bytes, first_number: int, digest: int, *, partition_key: str | None = None
     ) -> asyncio.Future[None]:
         """The same for data sections that are encoded already, each with one whole encoded message."""
-        check_range("sequence number", first_number, NUMBER_MAX)
-        check_range("digest", digest, DIGEST_MAX)
+        check_range("sequence number", first_number, NUMBER_LIMIT)
+        check_range("digest", digest, DIGEST_LIMIT)
         numbers: dict[Symbol | str, object] = {
             PRODUCER_ID: Long(self.producer_id),
             PRODUCER_EPOCH: Short(self.epoch),

@@ -1,4 +1,4 @@
-"""One partition as its handler sees it: which one it is, and how far it is marked as handled."""
+"""One partition as its handler sees it: its names, and how far it is marked as handled."""
 
 from __future__ import annotations
 

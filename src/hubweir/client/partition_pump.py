@@ -1,4 +1,4 @@
-"""One partition that this processor owns: events to the handler, checkpoints behind it, until it is lost or stopped.
+"""Hands the events of one owned partition to the handler, and writes checkpoints, until it is lost or stopped.
 
 At no time are more than `checkpoint_every` events handled, or being handled, and not marked: the reader's credit is no
 larger than that, and a run that would go over it waits for a checkpoint. That is what comes again after a failure. A

@@ -38,6 +38,7 @@ class ResumingReceiver:
         self._limit = limit
         self._stored_batches = stored_batches
         self._receiver: Receiver | None = None
+        self._told: Receiver | None = None  # whose end was raised: the next call attaches
 
     async def open(self) -> None:
         """Attach now, not with the first receive: from here on the latest position is fixed, and an epoch is held."""
@@ -46,13 +47,18 @@ class ResumingReceiver:
     async def receive(self, *, max_wait_s: float) -> EventRun | None:
         """The next events, or None when none came in time; waits between tries are not counted.
 
-        ServiceError: LINK_STOLEN another reader took the partition; ARGUMENT_ERROR the partition ends before the
-        position; or what the last try ended with.
+        ServiceError: LINK_STOLEN another reader took the partition; EVENTS_LOST stored events are damaged, once: the
+        next call gives what is behind them; ARGUMENT_ERROR the partition ends before the position; or what the last
+        try ended with.
         """
 
         async def step(connection: Connection) -> EventRun | None:
             receiver = await self._attached(connection)
-            run = await receiver.receive(max_wait_s=max_wait_s)
+            try:
+                run = await receiver.receive(max_wait_s=max_wait_s)
+            except ServiceError:
+                self._told = receiver
+                raise
             self.position = receiver.position
             if run is not None and self._limit is not None:
                 self._limit = max(0, self._limit - run.delivery_count)
@@ -107,8 +113,13 @@ class ResumingReceiver:
 
     async def _attached(self, connection: Connection) -> Receiver:
         """The link of now, attached if it is not. One that is over still gives what came before its end."""
-        if self._receiver is not None and (self._receiver.error is None or self._receiver.has_events):
-            return self._receiver
+        known = self._receiver
+        if known is not None and (known.error is None or known.has_events):
+            return known
+        end = None if known is None else known.error
+        if end is not None and not end.condition.retriable and self._told is not known:  # it came between two calls
+            self._told = known
+            raise end
         if self.position.kind is PositionKind.LATEST:
             await self._fix_latest(connection)
         self._receiver = await Receiver.open(

@@ -1,4 +1,4 @@
-"""How long to wait before trying again, and when to give up."""
+"""Computes the delay before another try, and when to give up."""
 
 from __future__ import annotations
 

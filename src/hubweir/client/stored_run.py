@@ -34,7 +34,7 @@ from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 # No event needs more than one frame: these are never sent.
 _FRAME_BYTES = 2**31 - 1
 # Of a partition key or a publisher, in UTF-8.
-_MOST_NAME_BYTES = 4 * max(KEY_LIMIT_CHARACTERS, PUBLISHER_NAME_LIMIT)
+_NAME_LIMIT_BYTES = 4 * max(KEY_LIMIT_CHARACTERS, PUBLISHER_NAME_LIMIT)
 _LAST_NUMBER = 2**63 - 1
 # For one scan at a time: the kernel fills it and nothing keeps it.
 _TABLE_ROWS = 16
@@ -121,7 +121,7 @@ def _batches_of(data: bytes, rows: array[int], count: int) -> array[int]:
         if not 0 <= batches[at + B_FIRST_INDEX] <= _LAST_NUMBER - batches[at + B_COUNT]:
             raise _unsound("the numbers of one go beyond 63 bits")
         # Each of its events is given the name, so a long one would become terabytes.
-        if batches[at + B_RECORDS] - batches[at + B_POSITION] - HEADER_SIZE > _MOST_NAME_BYTES:
+        if batches[at + B_RECORDS] - batches[at + B_POSITION] - HEADER_SIZE > _NAME_LIMIT_BYTES:
             raise _unsound("the name of one is longer than a partition key may be, or it names a producer")
     return batches
 

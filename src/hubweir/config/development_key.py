@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from hubweir.config.settings import DEVELOPMENT_KEY, BadSetting, Settings
 
 
-def check_development_key(settings: Settings, keys: Iterable[str] = ()) -> None:
-    """Raise BadSetting when the settings' key, or one of keys, is the development key and strangers could use it."""
-    if DEVELOPMENT_KEY not in (settings.key, *keys):
+def check_development_key(settings: Settings, keys: Iterable[str]) -> None:
+    """Raise BadSetting when one of keys, the namespaces' own, is the development key and strangers could use it."""
+    if DEVELOPMENT_KEY not in keys:
         return
     if settings.allow_development_key or settings.profile == "official-emulator":
         return

@@ -1,12 +1,14 @@
-"""What Config.json files come to, as one such file again: defaults filled in, extension members spelt out, no keys."""
+"""Writes what Config.json files come to as one such file: defaults filled in, extensions spelt out, no keys."""
 
 from __future__ import annotations
 
 from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, NamespaceConfig, Root
-from hubweir.namespace.descriptions import HOUR_MS, RETENTION_DEFAULT_MS, Availability
+from hubweir.namespace.entity import Availability
+from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.rights import Rights, right_name
+from hubweir.namespace.tiers import HOUR_MS
 
 _RIGHTS = (Rights.LISTEN, Rights.SEND, Rights.MANAGE)
 

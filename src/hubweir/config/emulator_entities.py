@@ -1,4 +1,4 @@
-"""What a configuration file of the official emulators says, as values: namespaces, hubs, queues, topics, rules.
+"""A configuration file of the official emulators as values: namespaces, hubs, queues, topics, rules.
 
 None means that the file does not say; who makes the entity has the default. Every value names its place, so that
 whoever finds out later that it cannot be (a partition count that differs from the catalog's) can say where it stands;
@@ -31,7 +31,7 @@ class Sku(Enum):
 
 
 class Status(Enum):
-    """What an entity takes part in."""
+    """Whether an entity takes events, gives events, or both."""
 
     ACTIVE = "Active"
     DISABLED = "Disabled"

@@ -18,14 +18,14 @@ from hubweir.config.emulator_members import (
 from hubweir.config.iso_duration import DAY_MS, HOUR_MS
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind
-from hubweir.namespace.capture_description import INTERVAL_MAX_S, INTERVAL_MIN_S, SIZE_MAX_BYTES, SIZE_MIN_BYTES
-from hubweir.namespace.descriptions import RETENTION_MAX_MS
+from hubweir.namespace.capture_description import INTERVAL_LIMIT_S, INTERVAL_MIN_S, SIZE_LIMIT_BYTES, SIZE_MIN_BYTES
+from hubweir.namespace.event_hub_description import RETENTION_LIMIT_MS
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
 from hubweir.namespace.resource_path import fold
 
 # Of a capture window, in seconds and bytes: whichever is reached first ends it. (Event Hubs Capture overview)
-CAPTURE_INTERVAL_S = (INTERVAL_MIN_S, INTERVAL_MAX_S)
-CAPTURE_SIZE_BYTES = (SIZE_MIN_BYTES, SIZE_MAX_BYTES)
+CAPTURE_INTERVAL_S = (INTERVAL_MIN_S, INTERVAL_LIMIT_S)
+CAPTURE_SIZE_BYTES = (SIZE_MIN_BYTES, SIZE_LIMIT_BYTES)
 
 
 def read_hubs(namespace: Fields, limits: FileLimits) -> tuple[HubConfig, ...]:
@@ -94,8 +94,8 @@ def _read_groups(fields: Fields, limits: FileLimits) -> tuple[str, ...]:
 
 def _read_retention(fields: Fields) -> int | None:
     """Milliseconds; days and hours may both be given when they say the same."""
-    days = fields.integer("MessageRetentionInDays", least=1, most=RETENTION_MAX_MS // DAY_MS)
-    hours = fields.integer("RetentionTimeInHours", least=1, most=RETENTION_MAX_MS // HOUR_MS)
+    days = fields.integer("MessageRetentionInDays", least=1, most=RETENTION_LIMIT_MS // DAY_MS)
+    hours = fields.integer("RetentionTimeInHours", least=1, most=RETENTION_LIMIT_MS // HOUR_MS)
     if days is not None and hours is not None and days * DAY_MS != hours * HOUR_MS:
         what = f"RetentionTimeInHours and MessageRetentionInDays ({days}) disagree"
         fields.wrong("RetentionTimeInHours", what, allowed=f"one of the two, or {days * 24} hours")

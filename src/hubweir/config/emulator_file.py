@@ -13,7 +13,7 @@ from pathlib import Path
 from hubweir.config.emulator_entities import EmulatorConfig, LogTarget, NamespaceConfig, Root
 from hubweir.config.emulator_limits import SERVICE, FileLimits
 from hubweir.config.emulator_namespace import Taken, read_namespaces
-from hubweir.config.file_text import SIZE_MAX_BYTES
+from hubweir.config.file_text import SIZE_LIMIT_BYTES
 from hubweir.config.json_fields import Fields, fields_of
 from hubweir.config.json_file import ConfigFile
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity, quoted
@@ -144,7 +144,7 @@ def _files(paths: Iterable[Path], problems: Problems) -> list[Path]:
 def _read(path: Path, problems: Problems) -> bytes | None:
     try:
         with path.open("rb") as file:
-            return file.read(SIZE_MAX_BYTES + 1)  # one more than is taken: parsing refuses it
+            return file.read(SIZE_LIMIT_BYTES + 1)  # one more than is taken: parsing refuses it
     except OSError as error:
         _unreadable(path, f"the file cannot be read: {error.strerror or error}", problems)
     return None

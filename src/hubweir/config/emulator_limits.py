@@ -1,4 +1,4 @@
-"""How much a configuration file may ask for, and what the official emulators refuse beyond that, as one table.
+"""Limits of a configuration file, and what the official emulators refuse beyond them, as one table.
 
 SERVICE is what holds by default: the ranges of the cloud service, and no quota of a tier, because a namespace's tier
 is known elsewhere and has its own table. OFFICIAL_EMULATOR is what the official images accept; a file that passes it
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hubweir.config.iso_duration import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNLIMITED_MS
-from hubweir.namespace.descriptions import GROUPS_PER_HUB_MAX, PARTITIONS_MAX, PARTITIONS_MOST
+from hubweir.namespace.event_hub_description import GROUPS_PER_HUB_LIMIT, PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
 from hubweir.namespace.tiers import OFFICIAL_EMULATOR as EMULATOR_PROFILE
 
 
@@ -23,8 +23,8 @@ class FileLimits:
     namespaces_max: int = 1_000
     hubs_min: int = 0
     hubs_max: int = 10_000
-    partitions_max: int = PARTITIONS_MAX
-    consumer_groups_max: int = GROUPS_PER_HUB_MAX - 1  # $Default is one, and not counted here
+    partitions_max: int = PARTITIONS_LIMIT
+    consumer_groups_max: int = GROUPS_PER_HUB_LIMIT - 1  # $Default is one, and not counted here
     throughput_units_max: int = 40  # Event Hubs quotas, standard tier
     premium_messaging_partitions_max: int = 16
     entities_max: int = 10_000  # queues and topics together
@@ -63,4 +63,4 @@ OFFICIAL_EMULATOR = FileLimits(
 def file_limits(profile: str, *, allow_more_partitions: bool = False) -> FileLimits:
     """The limits of files under a profile, by its name in namespace/tiers.py. allow_more_partitions: as the setting."""
     limits = OFFICIAL_EMULATOR if profile == EMULATOR_PROFILE.name else SERVICE
-    return replace(limits, partitions_max=PARTITIONS_MOST) if allow_more_partitions else limits
+    return replace(limits, partitions_max=RAISED_PARTITIONS_LIMIT) if allow_more_partitions else limits

@@ -10,10 +10,10 @@ from hubweir.config.emulator_entities import AuthorizationRuleConfig
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind, Location, quoted
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.namespace.descriptions import RULES_PER_LEVEL_MAX
 from hubweir.namespace.names import check_rule_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights, parse_rights
+from hubweir.namespace.rule_description import RULES_PER_LEVEL_LIMIT
 from hubweir.namespace.secret import KEY_LIMIT, Secret
 
 ENTITY_NAME_LIMIT = 260  # of queues and topics; Service Bus quotas
@@ -80,7 +80,7 @@ def read_authorization_rules(fields: Fields) -> tuple[AuthorizationRuleConfig, .
     """The member AuthorizationRules of a namespace or an entity."""
     names = UniqueNames("authorization rule")
     rules = []
-    for rule in fields.objects("AuthorizationRules", most=RULES_PER_LEVEL_MAX):
+    for rule in fields.objects("AuthorizationRules", most=RULES_PER_LEVEL_LIMIT):
         name = rule.text("KeyName", required=True, check=check_rule_name, allowed="1 to 256 printable ASCII characters")
         if name is not None and names.take(name, rule, "KeyName"):
             rules.append(

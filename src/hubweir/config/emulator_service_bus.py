@@ -33,8 +33,8 @@ from hubweir.config.problems import Kind
 
 SQL_LIMIT = 1_024  # characters of a filter, and of an action
 AUTO_DELETE_MIN_MS = 5 * MINUTE_MS
-SIZE_MEGABYTES_MAX = 81_920
-MESSAGE_KILOBYTES_MAX = 102_400
+SIZE_LIMIT_MEGABYTES = 81_920
+MESSAGE_LIMIT_KILOBYTES = 102_400
 
 
 def read_queues_and_topics(
@@ -123,10 +123,10 @@ def _read_properties(entity: Fields, limits: FileLimits, *, kind: str) -> Messag
         requires_duplicate_detection=fields.boolean("RequiresDuplicateDetection") if stores else None,
         enable_partitioning=fields.boolean("EnablePartitioning") if stores else None,
         max_size_in_megabytes=(
-            fields.integer("MaxSizeInMegabytes", least=1, most=SIZE_MEGABYTES_MAX) if stores else None
+            fields.integer("MaxSizeInMegabytes", least=1, most=SIZE_LIMIT_MEGABYTES) if stores else None
         ),
         max_message_size_in_kilobytes=(
-            fields.integer("MaxMessageSizeInKilobytes", least=1, most=MESSAGE_KILOBYTES_MAX) if stores else None
+            fields.integer("MaxMessageSizeInKilobytes", least=1, most=MESSAGE_LIMIT_KILOBYTES) if stores else None
         ),
         support_ordering=fields.boolean("SupportOrdering") if kind == "topic" else None,
         auto_delete_on_idle_ms=fields.duration("AutoDeleteOnIdle", least_ms=AUTO_DELETE_MIN_MS, most_ms=UNLIMITED_MS),

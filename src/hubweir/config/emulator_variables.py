@@ -1,4 +1,4 @@
-"""What the containers of the official emulators get from their environment, and where their Config.json lies.
+"""The environment variables of the official emulators' containers, and the places of their Config.json.
 
 | variable                                                   | here |
 |------------------------------------------------------------|------|

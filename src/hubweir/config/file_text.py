@@ -1,7 +1,7 @@
 """The text of a configuration file, and its lines and columns.
 
 UTF-8 with or without a byte order mark; UTF-16 only with one, as the Windows shell writes it and the official loader
-reads it. At most SIZE_MAX_BYTES.
+reads it. At most SIZE_LIMIT_BYTES.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import codecs
 import re
 from bisect import bisect_right
 
-SIZE_MAX_BYTES = 1_048_576
+SIZE_LIMIT_BYTES = 1_048_576
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -27,7 +27,7 @@ class NotText(Exception):
         self.column = column
 
 
-class Positions:
+class LinePositions:
     """Lines and columns of a text, both from 1. A line ends with LF, CR LF or CR."""
 
     def __init__(self, text: str) -> None:
@@ -41,8 +41,8 @@ class Positions:
 
 def decode(data: bytes) -> str:
     """The text of a file. Raises NotText with line and column."""
-    if len(data) > SIZE_MAX_BYTES:
-        raise NotText("the file is too large", found="more", allowed=f"{SIZE_MAX_BYTES} bytes")
+    if len(data) > SIZE_LIMIT_BYTES:
+        raise NotText("the file is too large", found="more", allowed=f"{SIZE_LIMIT_BYTES} bytes")
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -58,7 +58,7 @@ def _decode(data: bytes, encoding: str) -> str:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode(encoding)
-        line, column = Positions(before).line_and_column(len(before))
+        line, column = LinePositions(before).line_and_column(len(before))
         raise NotText(
             "the file is not text", found=f"byte 0x{data[error.start]:02x}", allowed="UTF-8", line=line, column=column
         ) from None

@@ -1,7 +1,7 @@
 """Lengths of time as configuration files write them: `PT1M`, `P1DT12H`, `PT0.5S`, and the .NET form `d.hh:mm:ss`.
 
 A year counts 365 days and a month 30, as .NET reads them. Weeks and signs are not taken. From 10,675,199 days on
-(the largest TimeSpan of .NET) a duration means "without end". Texts are ASCII and at most TEXT_MAX characters.
+(the largest TimeSpan of .NET) a duration means "without end". Texts are ASCII and at most TEXT_LIMIT characters.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 UNLIMITED_MS = 10_675_199 * DAY_MS
-TEXT_MAX = 64
+TEXT_LIMIT = 64
 
 _ISO = re.compile(
     r"P(?:(?P<years>[0-9]+)Y)?(?:(?P<months>[0-9]+)M)?(?:(?P<days>[0-9]+)D)?"
@@ -39,8 +39,8 @@ class BadDuration(ValueError):
 
 def parse_duration(text: str) -> int:
     """Milliseconds; what is finer is cut off. UNLIMITED_MS stands for everything from there on. Raises BadDuration."""
-    if len(text) > TEXT_MAX:
-        raise BadDuration(f"it has more than {TEXT_MAX} characters")
+    if len(text) > TEXT_LIMIT:
+        raise BadDuration(f"it has more than {TEXT_LIMIT} characters")
     match = _ISO.fullmatch(text)
     if match is not None:
         if text.endswith(("P", "T")):

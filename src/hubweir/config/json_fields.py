@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from hubweir.config.iso_duration import BadDuration, duration_text, parse_duration
 from hubweir.config.json_file import ConfigFile
-from hubweir.config.jsonc import Member, Node
-from hubweir.config.problems import QUOTE_MAX, Kind, Location, Step, quoted
+from hubweir.config.jsonc import JsonNode, Member
+from hubweir.config.problems import QUOTE_LIMIT, Kind, Location, Step, quoted
 from hubweir.errors import ServiceError
 
 _Choice = TypeVar("_Choice", bound=Enum)
 # Of an integer that is given as a text.
-_DIGITS_MAX = 18
+_DIGITS_LIMIT = 18
 
 
 class Fields:
@@ -38,7 +38,7 @@ class Fields:
         """The place of the object itself."""
         return self.file.location(self.at, self.steps)
 
-    def member(self, name: str, *, required: bool = False, allowed: str = "") -> Node | None:
+    def member(self, name: str, *, required: bool = False, allowed: str = "") -> JsonNode | None:
         """The value, when it is there and not null. A required one that is not there is noted at the object."""
         self._known[name] = None
         member = self._members.get(name)
@@ -179,7 +179,7 @@ class Fields:
 
     def elements(
         self, name: str, *, required: bool = False, least: int = 0, most: int | None = None
-    ) -> list[tuple[Node, tuple[Step, ...]]]:
+    ) -> list[tuple[JsonNode, tuple[Step, ...]]]:
         """Each element of an array with its path; too few or too many are noted, and read all the same."""
         if most is None:
             allowed = "an array" if not least else f"an array of at least {least}"
@@ -206,7 +206,9 @@ class Fields:
             if fields is not None:
                 yield fields
 
-    def texts(self, name: str, *, allowed: str, required: bool = False) -> Iterator[tuple[str, Node, tuple[Step, ...]]]:
+    def texts(
+        self, name: str, *, allowed: str, required: bool = False
+    ) -> Iterator[tuple[str, JsonNode, tuple[Step, ...]]]:
         """Each element that is a text, with its place; the others are noted."""
         for node, steps in self.elements(name, required=required):
             if isinstance(node.value, str):
@@ -215,7 +217,7 @@ class Fields:
                 what = f"an element of {name} must be a text"
                 self.file.error(Kind.WRONG_TYPE, node.at, steps, what, found=shown(node), allowed=allowed)
 
-    def members(self) -> Iterator[tuple[str, Node]]:
+    def members(self) -> Iterator[tuple[str, JsonNode]]:
         """All of them as they are, for an object with names of the user's choice."""
         for name, member in self._members.items():
             self._known[name] = None
@@ -239,7 +241,7 @@ class Fields:
             )
 
 
-def fields_of(file: ConfigFile, node: Node, steps: tuple[Step, ...]) -> Fields | None:
+def fields_of(file: ConfigFile, node: JsonNode, steps: tuple[Step, ...]) -> Fields | None:
     """The members of the object at node; None when something else stands there, which is noted. steps: its path."""
     if isinstance(node.value, dict):
         return Fields(file, node.at, node.value, steps)
@@ -250,11 +252,11 @@ def fields_of(file: ConfigFile, node: Node, steps: tuple[Step, ...]) -> Fields |
 def nearest(name: str, known: dict[str, None]) -> str | None:
     """The known name that name was probably meant to be, whatever its case."""
     by_folded = {candidate.lower(): candidate for candidate in known}
-    found = difflib.get_close_matches(name[:QUOTE_MAX].lower(), by_folded, n=1, cutoff=0.7)
+    found = difflib.get_close_matches(name[:QUOTE_LIMIT].lower(), by_folded, n=1, cutoff=0.7)
     return by_folded[found[0]] if found else None
 
 
-def shown(node: Node) -> str:
+def shown(node: JsonNode) -> str:
     """What stands at node, in few words; no contents of objects and arrays."""
     value = node.value
     if isinstance(value, dict):
@@ -280,6 +282,6 @@ def _integer(value: object) -> int | None:
         return int(value)
     if isinstance(value, str):
         digits = value[1:] if value.startswith("-") else value
-        if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX:
+        if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_LIMIT:
             return int(value)
     return None

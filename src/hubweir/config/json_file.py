@@ -5,8 +5,8 @@ Nothing is raised for what the file holds: a file that cannot be read has a prob
 
 from __future__ import annotations
 
-from hubweir.config.file_text import NotText, Positions, decode
-from hubweir.config.jsonc import Duplicate, JsonError, Node, parse
+from hubweir.config.file_text import LinePositions, NotText, decode
+from hubweir.config.jsonc import Duplicate, JsonError, JsonNode, parse
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity, Step, path_text
 
 
@@ -20,13 +20,13 @@ class ConfigFile:
         self.file = file
         self._problems = problems
         self._strict = strict
-        self._positions = Positions("")
+        self._positions = LinePositions("")
         self.root = self._parse(data)
 
-    def _parse(self, data: bytes) -> Node | None:
+    def _parse(self, data: bytes) -> JsonNode | None:
         try:
             text = decode(data)
-            self._positions = Positions(text)
+            self._positions = LinePositions(text)
             document = parse(text)
         except NotText as error:
             place = Location(self.file, error.line, error.column, "$")

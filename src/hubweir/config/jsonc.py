@@ -2,7 +2,7 @@
 
 Otherwise strict (RFC 8259): one value, no NaN or Infinity, no numbers that a float cannot hold, no lone surrogates.
 A member named twice is refused, because readers differ in which of the two they take; reading goes on to find more.
-Limits: DEPTH_MAX, VALUES_MAX, NUMBER_MAX; how long a text may be is file_text.py's business.
+Limits: DEPTH_LIMIT, VALUES_LIMIT, NUMBER_LIMIT; how long a text may be is file_text.py's business.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NoReturn
 from hubweir.config.problems import Step, quoted
 
 # The deepest legal file has about a dozen levels.
-DEPTH_MAX = 32
+DEPTH_LIMIT = 32
 # A value costs some 150 bytes of memory; a file of 1 MiB could hold half a million.
-VALUES_MAX = 100_000
+VALUES_LIMIT = 100_000
 # Of a number, in characters: none of ours needs more, and int() of many digits is slow.
-NUMBER_MAX = 40
+NUMBER_LIMIT = 40
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*)*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
@@ -44,11 +44,11 @@ class JsonError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A value and the index of its first character. An object is a dict in the file's order, an array a list."""
 
     at: int
-    value: dict[str, Member] | list[Node] | str | int | float | bool | None
+    value: dict[str, Member] | list[JsonNode] | str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Member:
     """A member of an object: where its name starts, and its value."""
 
     at: int
-    node: Node
+    node: JsonNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Duplicate:
 class Document:
     """A whole text: its value, and the members that were named twice."""
 
-    root: Node
+    root: JsonNode
     duplicates: tuple[Duplicate, ...]
 
 
@@ -82,7 +82,7 @@ def parse(text: str) -> Document:
 
 
 class _Parser:
-    """One pass over the text; nested values recurse, and DEPTH_MAX bounds that."""
+    """One pass over the text; nested values recurse, and DEPTH_LIMIT bounds that."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -101,22 +101,22 @@ class _Parser:
             self._fail("something follows the end of the document", allowed="nothing but blanks and comments")
         return Document(root, tuple(self._duplicates))
 
-    def _value(self, *, depth: int) -> Node:
+    def _value(self, *, depth: int) -> JsonNode:
         """The value that starts here; no blank stands before it."""
         self._values += 1
-        if depth > DEPTH_MAX:
-            self._fail("objects and arrays are nested too deeply", allowed=f"{DEPTH_MAX} levels")
-        if self._values > VALUES_MAX:
-            self._fail("the file holds too many values", allowed=f"{VALUES_MAX}")
+        if depth > DEPTH_LIMIT:
+            self._fail("objects and arrays are nested too deeply", allowed=f"{DEPTH_LIMIT} levels")
+        if self._values > VALUES_LIMIT:
+            self._fail("the file holds too many values", allowed=f"{VALUES_LIMIT}")
         at = self._at
         match self._peek():
             case "{":
-                return Node(at, self._object(depth))
+                return JsonNode(at, self._object(depth))
             case "[":
-                return Node(at, self._array(depth))
+                return JsonNode(at, self._array(depth))
             case '"':
-                return Node(at, self._string())
-        return Node(at, self._word())
+                return JsonNode(at, self._string())
+        return JsonNode(at, self._word())
 
     def _object(self, depth: int) -> dict[str, Member]:
         members: dict[str, Member] = {}
@@ -142,8 +142,8 @@ class _Parser:
         self._at += 1
         return members
 
-    def _array(self, depth: int) -> list[Node]:
-        elements: list[Node] = []
+    def _array(self, depth: int) -> list[JsonNode]:
+        elements: list[JsonNode] = []
         self._at += 1
         self._skip_blank()
         while self._peek() != "]":
@@ -229,8 +229,8 @@ class _Parser:
         if _NUMBER.fullmatch(word) is None:
             hint = "; texts stand in double quotes" if word[0] in "'`" or word[0].isalpha() else ""
             self._fail(f"this is no value{hint}", found=quoted(word), allowed="a number, true, false or null")
-        if len(word) > NUMBER_MAX:
-            self._fail("a number is too long", found=quoted(word), allowed=f"{NUMBER_MAX} characters")
+        if len(word) > NUMBER_LIMIT:
+            self._fail("a number is too long", found=quoted(word), allowed=f"{NUMBER_LIMIT} characters")
         if word.lstrip("-").isdigit():
             self._at = match.end()
             return int(word)

@@ -1,7 +1,7 @@
-"""What is wrong with a configuration file, and where: one Problem a place, all of them collected before anyone is told.
+"""Problems of a configuration file with their places: all of them are collected before anyone is told.
 
 A Problem names file, line, column and JSON path, what was found there and what may stand there. Keys of authorization
-rules are never quoted. A file's problems are bounded: a megabyte of nonsense gives PROBLEMS_MAX of them and a count.
+rules are never quoted. A file's problems are bounded: a megabyte of nonsense gives PROBLEMS_LIMIT of them and a count.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from enum import Enum
 from hubweir.errors import HubweirError
 
 # More than anyone reads at a time, few enough to print.
-PROBLEMS_MAX = 100
+PROBLEMS_LIMIT = 100
 # Of a quoted value or member name, in characters.
-QUOTE_MAX = 64
+QUOTE_LIMIT = 64
 
 Step = str | int  # a member's name, or an element's index
 
@@ -29,7 +29,7 @@ class Severity(Enum):
 
 
 class Kind(Enum):
-    """What sort of problem it is, for programs; the text is for people."""
+    """Kinds of problems, for programs; the text is for people."""
 
     UNREADABLE = "unreadable"  # no such file, too large, not UTF-8
     SYNTAX = "syntax"  # not JSON
@@ -98,9 +98,9 @@ class Problems:
         self._left_out = 0
 
     def add(self, problem: Problem) -> None:
-        """Keep a problem; above PROBLEMS_MAX of its severity it is only counted."""
+        """Keep a problem; above PROBLEMS_LIMIT of its severity it is only counted."""
         kept = self._errors if problem.severity is Severity.ERROR else self._warnings
-        if len(kept) < PROBLEMS_MAX:
+        if len(kept) < PROBLEMS_LIMIT:
             kept.append(problem)
         else:
             self._left_out += 1
@@ -118,7 +118,7 @@ class Problems:
     def raise_errors(self) -> None:
         """Raise EmulatorFileError with everything, errors first, when there is any error."""
         if self._errors:
-            room = PROBLEMS_MAX - len(self._errors)
+            room = PROBLEMS_LIMIT - len(self._errors)
             dropped = max(0, len(self._warnings) - room)
             raise EmulatorFileError([*self._errors, *self._warnings[:room]], left_out=self._left_out + dropped)
 
@@ -129,7 +129,7 @@ def path_text(steps: Iterable[Step]) -> str:
     for step in steps:
         if isinstance(step, int):
             parts.append(f"[{step}]")
-        elif step.isascii() and step.isidentifier() and len(step) <= QUOTE_MAX:
+        elif step.isascii() and step.isidentifier() and len(step) <= QUOTE_LIMIT:
             parts.append(f".{step}")
         else:
             parts.append(f"[{quoted(step)}]")
@@ -138,4 +138,4 @@ def path_text(steps: Iterable[Step]) -> str:
 
 def quoted(text: str) -> str:
     """The text as JSON writes it, on one line, clipped when long."""
-    return json.dumps(text if len(text) <= QUOTE_MAX else text[:QUOTE_MAX] + "…", ensure_ascii=False)
+    return json.dumps(text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + "…", ensure_ascii=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hubweir.errors import HubweirError
-from hubweir.namespace.descriptions import PARTITIONS_MAX, PARTITIONS_MOST
+from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
 from hubweir.namespace.tiers import PROFILES
 
 # Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
@@ -20,7 +20,7 @@ DEVELOPMENT_KEY = "SAS_KEY_VALUE"
 ROOT_RULE = "RootManageSharedAccessKey"
 KIB, MIB, GIB = 1024, 1024 * 1024, 1024 * 1024 * 1024
 # Of a connection, an idle link and the like: a day, so that a typing error does not become a year.
-TIME_MAX_MS = 86_400_000
+TIME_LIMIT_MS = 86_400_000
 
 
 class BadSetting(HubweirError):
@@ -51,13 +51,18 @@ class Settings:
         least=0, most=65_535,
     )  # fmt: skip
     hostname: tuple[str, ...] = setting(
-        (), "host names of the namespace, for clients, tokens and the development certificate"
+        (), "host names of the default namespace, for clients, tokens and the development certificate"
     )
-    namespace: str = setting("hubweir", "name of the namespace; of the default one where there are several")
+    namespace: str = setting("hubweir", "name of the default namespace, for connections that name none")
     further_namespace: tuple[str, ...] = setting(
-        (), "further namespaces, each NAME or NAME=HOST+HOST: the host names that lead there, besides NAME.localhost"
+        (),
+        "namespaces to add or change, each NAME or NAME=HOST+HOST: host names that lead there, besides NAME.localhost",
     )
-    key: str = setting(DEVELOPMENT_KEY, f"primary key of the rule {ROOT_RULE} of every namespace", secret=True)
+    key: str = setting(
+        DEVELOPMENT_KEY,
+        f"primary key of the rule {ROOT_RULE} of every namespace that no Config.json gives one",
+        secret=True,
+    )
     allow_development_key: bool = setting(
         False, "listen off loopback although the key is the development key, which everybody knows"
     )
@@ -87,7 +92,9 @@ class Settings:
         "development", "whose quotas hold: development (none), official-emulator, basic, standard or premium"
     )
     allow_more_partitions: bool = setting(
-        False, f"event hubs may be made with up to {PARTITIONS_MOST} partitions, not {PARTITIONS_MAX}, in every profile"
+        False,
+        f"event hubs may be made with up to {RAISED_PARTITIONS_LIMIT} partitions, not {PARTITIONS_LIMIT}, "
+        "in every profile",
     )
     emulator_config: tuple[str, ...] = setting(
         (), "Config.json files of the official emulators, or folders of them, whose entities are made at start"
@@ -96,7 +103,7 @@ class Settings:
 
     # Throughput units
     throughput_units: int = setting(
-        0, "throughput units of the namespace; 0: off. Changed while it runs: hubweir namespace update",
+        0, "throughput units of the default namespace; 0: off. Changed while it runs: hubweir namespace update",
         least=0, most=100,
     )  # fmt: skip
     maximum_throughput_units: int = setting(
@@ -118,7 +125,7 @@ class Settings:
         least=8 * MIB,
         most=4 * GIB,
     )
-    offload_threads: int = setting(12, "threads for syncs and cold reads", least=8, most=16)
+    offload_threads: int = setting(12, "threads for writes and syncs, and as many for cold reads", least=8, most=16)
     retention_sweep_ms: int = setting(
         10_000, "time between two looks for segments past retention", least=100, most=3_600_000
     )
@@ -136,24 +143,24 @@ class Settings:
         most=1024 * GIB,
     )
     capture_backlog_ms: int = setting(
-        7 * TIME_MAX_MS, "time that retention keeps events longer for capture", least=0, most=365 * TIME_MAX_MS
+        7 * TIME_LIMIT_MS, "time that retention keeps events longer for capture", least=0, most=365 * TIME_LIMIT_MS
     )
 
     # What a peer may do
     first_bytes_ms: int = setting(
-        10_000, "from accept to the first bytes, TLS handshake included", least=100, most=TIME_MAX_MS
+        10_000, "from accept to the first bytes, TLS handshake included", least=100, most=TIME_LIMIT_MS
     )
     undecided_connections: int = setting(
         2_048, "connections that said nothing yet; one more drops the oldest", least=16, most=65_536
     )
     idle_timeout_ms: int = setting(
-        240_000, "advertised in open; a peer is dropped after twice as long", least=1_000, most=TIME_MAX_MS
+        240_000, "advertised in open; a peer is dropped after twice as long", least=1_000, most=TIME_LIMIT_MS
     )
     unauthorized_connection_ms: int = setting(
-        60_000, "a connection without an authorised link ends after this", least=1_000, most=TIME_MAX_MS
+        60_000, "a connection without an authorised link ends after this", least=1_000, most=TIME_LIMIT_MS
     )
     idle_link_ms: int = setting(
-        600_000, "a link that carried nothing for this long is detached", least=1_000, most=TIME_MAX_MS
+        600_000, "a link for events that carried nothing for this long is detached", least=1_000, most=TIME_LIMIT_MS
     )
     max_frame_size_bytes: int = setting(64 * KIB, "largest AMQP frame that is taken", least=4 * KIB, most=MIB)
     max_message_size_bytes: int = setting(MIB, "largest event or batch that is taken", least=KIB, most=8 * MIB)
@@ -164,7 +171,7 @@ class Settings:
         256 * MIB, "the same for all connections together", least=16 * MIB, most=64 * GIB
     )
     http_head_ms: int = setting(
-        10_000, "an HTTP request's head must be complete in this time", least=100, most=TIME_MAX_MS
+        10_000, "an HTTP request's head must be complete in this time", least=100, most=TIME_LIMIT_MS
     )
 
     def __post_init__(self) -> None:
@@ -207,7 +214,7 @@ class Settings:
     @property
     def partitions_max(self) -> int:
         """Of an event hub that is made from now on."""
-        return PARTITIONS_MOST if self.allow_more_partitions else PARTITIONS_MAX
+        return RAISED_PARTITIONS_LIMIT if self.allow_more_partitions else PARTITIONS_LIMIT
 
 
 def _check_range(name: str, value: int, least: int | None, most: int | None) -> None:

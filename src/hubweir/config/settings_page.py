@@ -8,11 +8,24 @@ import typing
 from hubweir.config.settings import Settings
 from hubweir.config.sources import PREFIX, TYPES
 
+# What the catalogs of the data folder keep; the others are this start's alone.
+KEPT = frozenset(
+    ("hostname", "namespace", "further_namespace", "key", "profile", "throughput_units", "maximum_throughput_units")
+)
+
 HEAD = f"""# Settings
 
 Flags of `hubweir serve` win over environment variables, those over a TOML file (`--config FILE`, or the variable
-`HUBWEIR_CONFIG`), that over the defaults. In the environment a setting is `{PREFIX}` and its name in capitals, lists
-are separated by commas: `{PREFIX}PORT=5671,5672`. In TOML the names stand at the top level: `port = [5671, 5672]`.
+`HUBWEIR_CONFIG`), that over a [`Config.json`](emulator_config.md), that over the defaults. In the environment a setting
+is `{PREFIX}` and its name in capitals, lists are separated by commas: `{PREFIX}PORT=5671,5672`. In TOML the names stand
+at the top level: `port = [5671, 5672]`.
+
+Namespaces live in the data folder: their names and host names, which one is the default, profiles, keys, throughput
+units. What a start says of them, by the settings marked ⁺, holds and is kept; what it does not say stays as the folder
+has it, and the default below is for a new namespace. Whatever a start changes there, also what was changed while the
+service ran, is told in a `note:` when it starts, with the flag, variable or file that says so. One setting loses: a key
+that a `Config.json` gives a namespace wins over `key`, which is for all of them; where both differ a note names both.
+More in [namespace.md](namespace.md).
 
 This page is made from `src/hubweir/config/settings.py`.
 
@@ -30,10 +43,11 @@ def _row(line: dataclasses.Field[object]) -> str:
     kind = TYPES[line.name]
     is_list = typing.get_origin(kind) is tuple
     name = {int: "number", str: "text", bool: "true or false"}[typing.get_args(kind)[0] if is_list else kind]
+    kept = " ⁺" if line.name in KEPT else ""
     least, most = line.metadata["least"], line.metadata["most"]
     allowed = "" if least is None else f"{least} to {most}"
     return (
-        f"| `{line.name}` | {'list of ' if is_list else ''}{name}{'s' if is_list else ''} | {_default(line)} "
+        f"| `{line.name}`{kept} | {'list of ' if is_list else ''}{name}{'s' if is_list else ''} | {_default(line)} "
         f"| {allowed} | {line.metadata['meaning']} |\n"
     )
 

@@ -1,4 +1,4 @@
-"""Where settings come from: flags win over the environment, that over a TOML file, that over the defaults.
+"""Sources of settings: flags win over the environment, that over a TOML file, that over the defaults.
 
 The variables and the mount points of the official emulators' containers count as defaults (emulator_variables.py).
 In the environment a setting is `HUBWEIR_` and its name in capitals; lists are separated by commas. A TOML file has the
@@ -13,6 +13,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,14 @@ NOT_SETTINGS = frozenset(
     PREFIX + name for name in ("CONFIG", "KERNELS", "HOME", "CONNECTION_STRING", "CA_FILE", "FIRST_SEED")
 )
 TYPES: dict[str, Any] = typing.get_type_hints(Settings)
-NAMES = tuple(line.name for line in dataclasses.fields(Settings))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSettings:
+    """settings, and the source of each that was given, as people are told of it; the others are defaults."""
+
+    settings: Settings
+    sources: Mapping[str, str]
 
 
 def load(
@@ -33,24 +41,39 @@ def load(
     environment: Mapping[str, str],
     file: Path | None = None,
     *,
-    below: Mapping[str, object] | None = None,
     mount_points: Iterable[Path] = MOUNT_POINTS,
 ) -> Settings:
-    """The settings of a service. flags: by setting name; a flag that is None was not given. below: win over defaults.
+    """The settings of a service, as of `load_given`, when nobody asks where they come from."""
+    return load_given(flags, environment, file, mount_points=mount_points).settings
+
+
+def load_given(
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    file: Path | None = None,
+    *,
+    mount_points: Iterable[Path] = MOUNT_POINTS,
+) -> GivenSettings:
+    """The settings of a service. flags: by setting name; a flag that is None was not given.
 
     file: a TOML file; without it, the one that HUBWEIR_CONFIG names, if any. mount_points: where a Config.json of the
     official emulators is looked for. Raises BadSetting with the source.
     """
-    values: dict[str, Any] = {**(below or {}), **emulator_defaults(environment, mount_points)}
+    values: dict[str, Any] = dict(emulator_defaults(environment, mount_points))
+    sources: dict[str, str] = {}
     path = file or (Path(environment["HUBWEIR_CONFIG"]) if environment.get("HUBWEIR_CONFIG") else None)
     if path is not None:
-        values.update(_from_file(path))
-    values.update(_from_environment(environment))
+        found = _from_file(path)
+        values.update(found)
+        sources.update(dict.fromkeys(found, f"the settings file {path}"))
+    found = _from_environment(environment)
+    values.update(found)
+    sources.update({name: f"the environment variable {PREFIX}{name.upper()}" for name in found})
     for name, value in flags.items():
         if value is not None:
-            flag = f"the flag --{name.replace('_', '-')}"
-            values[name] = _typed(_known(name, flag), value, flag)
-    return Settings(**values)
+            sources[name] = f"the flag --{name.replace('_', '-')}"
+            values[name] = _typed(_known(name, sources[name]), value, sources[name])
+    return GivenSettings(Settings(**values), sources)
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whose JSON Web Tokens a service takes, by its settings; the public keys are in a file."""
+"""Reads the settings of the issuer whose JSON Web Tokens a service takes; the public keys are in a file."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Carries bytes between one transport and one AMQP Endpoint, in either role; decides nothing.
 
 A *turn* is what one wake-up of the loop brings: bytes are received, the endpoint reports events, the host handles
-them, and at its end everything that the endpoint wants to send goes out with one write. Who changes an endpoint
-outside of a turn (an append became durable, a read came back) calls `wake()`: all wake-ups of one loop turn share one
-flush.
+them, and at its end everything that the endpoint wants to send goes out with one write. Whoever has something for the
+peer outside of a turn (an append became durable, a read came back) calls `wake()`: all wake-ups of one turn of the loop
+share one turn of the connection, in which the host is told that it ends, and then the bytes go out.
 
 One receive buffer serves all connections of a loop, so rows of a delivery event point into bytes that the next read
 overwrites: a host copies what it keeps before it returns.
@@ -14,12 +14,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, cast
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.events import Event
 from hubweir.drivers.monotonic import monotonic_ms
-from hubweir.drivers.peer_address import is_local
+from hubweir.drivers.peer_address import address_text, is_local
 from hubweir.drivers.tls import PeerCertificate, peer_certificate
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ CLOSE_GRACE_MS = 5_000
 
 
 class DriverHost(Protocol):
-    """Who holds the endpoint: the gateway's connection host, or a client. Called on the loop only.
+    """The holder of an endpoint: the gateway's connection host, or a client. Called on the loop only.
 
     Order: on_connected, then any number of turns (on_event…, on_turn_end), on_closed once and last.
     """
@@ -49,7 +50,8 @@ class DriverHost(Protocol):
         """One event of the endpoint. Delivery rows are valid only until this returns."""
 
     def on_turn_end(self) -> None:
-        """All events of a turn were given: last call before the bytes go out (settle ranges, top up credit)."""
+        """Last call before the bytes of a turn go out, of one that `wake` asked for, too: settle ranges, top up
+        credit."""
 
     def on_writing_paused(self) -> None:
         """The transport holds WRITE_HIGH_BYTES or more: stop producing for this peer."""
@@ -91,7 +93,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._in_turn = False
-        self._flush_is_due = False
+        self._is_woken = False
         self._writing_paused = False
         self._reading_paused = False
         self._reading_stopped = False
@@ -131,10 +133,10 @@ class AmqpDriver(asyncio.BufferedProtocol):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def wake(self) -> None:
-        """The endpoint has something to send: flush once, before this turn of the loop ends."""
-        if not self._in_turn and not self._flush_is_due:
-            self._flush_is_due = True
-            self._loop.call_soon(self._flush_when_due)
+        """The host or the endpoint has something to send: one turn of the connection, in this turn of the loop."""
+        if not self._in_turn and not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon(self._wake_up)
 
     def pause_reading(self) -> None:
         """Take no more bytes from the peer until resume_reading; what was read already is still handled."""
@@ -186,7 +188,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._writing_paused = False
         self._peer_reads_nothing = False
         self._balance_reading()
-        self._turn(self._host.on_writable)
+        self._turn(self._writable)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
@@ -207,41 +209,43 @@ class AmqpDriver(asyncio.BufferedProtocol):
     def _receive(self, data: memoryview) -> None:
         if self._closing:
             return  # our close is on its way; what still comes does not matter (part 2 section 2.4.3)
-        self._turn(lambda: self._give(self.endpoint.receive_data(data, monotonic_ms())))
+        self._turn(partial(self.endpoint.receive_data, data, monotonic_ms()))
 
-    def _connected(self) -> None:
+    def _connected(self) -> list[Event]:
         self._host.on_connected(self)
+        return []
 
-    def _ended(self) -> None:
-        self._give(self.endpoint.receive_eof(monotonic_ms()))
+    def _writable(self) -> list[Event]:
+        self._host.on_writable()
+        return []
 
-    def _timed(self) -> None:
-        self._give(self.endpoint.on_time(monotonic_ms()))
+    def _ended(self) -> list[Event]:
+        return self.endpoint.receive_eof(monotonic_ms())
 
-    def _give(self, events: list[Event]) -> None:
-        for event in events:
-            self._host.on_event(event)
-        self._host.on_turn_end()
+    def _timed(self) -> list[Event]:
+        return self.endpoint.on_time(monotonic_ms())
 
-    def _turn(self, step: Callable[[], None]) -> None:
-        """Run a step of this connection, then flush. A fault of ours ends this connection, loudly, and no other."""
-        if self._in_turn:
-            step()
-            return
-        self._in_turn = True
+    def _wake_up(self) -> None:
+        self._is_woken = False
+        self._turn(list)  # no events
+
+    def _turn(self, step: Callable[[], list[Event]]) -> None:
+        """Run a step of this connection, hand its events to the host, then write. A fault of ours ends this
+        connection, loudly, and no other."""
+        is_within, self._in_turn = self._in_turn, True
+        host = self._host
         try:
-            step()
-            self._flush()
+            for event in step():
+                host.on_event(event)
+            host.on_turn_end()
+            if not is_within:
+                self._flush()
         except Exception:
             logger.exception("a fault of the service ends the connection of %s", self._peer())
             self._closing = True
             self.abort()
         finally:
-            self._in_turn = False
-
-    def _flush_when_due(self) -> None:
-        self._flush_is_due = False
-        self._turn(_nothing)
+            self._in_turn = is_within
 
     def _flush(self) -> None:
         transport = self._transport
@@ -256,10 +260,11 @@ class AmqpDriver(asyncio.BufferedProtocol):
             if self._writing_paused and transport.get_write_buffer_size() > UNREAD_LIMIT_BYTES:
                 self._peer_reads_nothing = True
                 self._balance_reading()
-        if self.endpoint.is_closed:
-            self._close(transport)
-        else:
-            self._set_timer()
+        if self._timer is None or self.endpoint.has_changed:
+            if self.endpoint.is_closed:
+                self._close(transport)
+            else:
+                self._set_timer()
 
     def _close(self, transport: asyncio.Transport) -> None:
         """Close once what was written is out, or when the peer has not taken it in time."""
@@ -298,12 +303,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._timer = None
         if not self._closing:
             deadline_ms = self.endpoint.next_deadline_ms()
-            self._turn(self._timed if deadline_ms is not None and deadline_ms <= monotonic_ms() else _nothing)
+            self._turn(self._timed if deadline_ms is not None and deadline_ms <= monotonic_ms() else list)
 
     def _peer(self) -> str:
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
-        return str(name or "a closed socket")
-
-
-def _nothing() -> None:
-    """A turn that only flushes."""
+        return address_text(name)

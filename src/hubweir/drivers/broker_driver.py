@@ -25,7 +25,7 @@ WRITE_LOW_BYTES = 256 * 1024
 
 
 class FrameHost(Protocol):
-    """Who reads and writes the frames. Called on the loop only."""
+    """Reads and writes the frames of a stream. Called on the loop only."""
 
     def on_frame(self, frame: memoryview) -> None:
         """A whole frame, length field included; its buffer is the host's to keep. May raise HubweirError."""

@@ -1,4 +1,4 @@
-"""How many files and sockets this process may have open: as many as the system lets it ask for.
+"""Raises the limit of files and sockets that this process may have open, as far as the system lets it.
 
 Shells start programs with a soft limit of about a thousand, for the sake of programs that use select(2). A broker
 needs a descriptor for every connection and some for its logs; the hard limit is the system's real word.

@@ -14,6 +14,7 @@ answered the connection is closed without a word: its peer would take the refusa
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -85,7 +86,13 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self, transport: asyncio.Transport
     ) -> None:
         super().connection_made(transport)
-        self.flow = ReadingInTurn(transport, lambda: bool(self._held or self.pipeline))
+        known = weakref.ref(self)  # weakly, so that an ended connection is freed at once
+
+        def must_wait() -> bool:
+            protocol = known()
+            return protocol is not None and bool(protocol._held or protocol.pipeline)
+
+        self.flow = ReadingInTurn(transport, must_wait)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -202,6 +209,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._gone = True
         self._stop_timer()
         super().handle_websocket_upgrade()
+        self.parser = None  # type: ignore[assignment]  # it holds this protocol, and ends with it only when HTTP does
 
     def send_400_response(self, msg: str) -> None:
         self._refuse("400 Bad Request", msg)

@@ -1,9 +1,11 @@
-"""A small pool of threads for calls that would stall the loop: syncs of files, cold reads.
+"""Small pools of threads for calls that would stall the loop: one for each lane (hubweir.env.Lane).
 
-Completions come back on the loop in batches: however many calls end while the loop is busy, one wake-up carries them.
-An idle thread waits on a raw lock of its own, so that handing over a call costs one release.
+A pool has its own queue and threads, so a lane whose calls take long holds up nothing but itself. Threads start when
+they are first needed. Completions of all lanes come back on the loop in batches: however many calls end while the loop
+is busy, one wake-up carries them; of many, some a turn, so that peers are heard in between. An idle
+thread waits on a raw lock of its own, so that handing over a call costs one release.
 
-Bounds: the pool has a fixed number of threads. Its queue has no bound of its own, because each caller has at most one
+Bounds: each pool has a fixed number of threads. Its queue has no bound of its own, because each caller has at most one
 call under way (one sync round a log, one read a reader) and those are counted where they are admitted.
 """
 
@@ -17,25 +19,40 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from hubweir.env import Lane
+
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-# 8 to 16: 32 logs synced one after another took 79-134 ms a round, on 8 threads 4-7 ms.
+# Of writes, and of reads. 8 to 16: 32 logs synced one after another took 79-134 ms a round, on 8 threads 4-7 ms.
 THREADS = 12
+# Capture makes six files at once (broker/capture_slots.py), and two threads are left for those who begin or end it. The
+# others compute, or wait for the same disk that publishers wait for: few are as fast, and take less of both.
+OTHER_THREADS = {Lane.RECOVERY: 4, Lane.CAPTURE: 8, Lane.REMOVALS: 2, Lane.MAINTENANCE: 4}
+
+# The end of a sync tells every send that it carried: 0.1 ms and more.
+DONE_AT_ONCE = 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallResult(Generic[T]):
     """How a call ended; `hubweir.env.Result`."""
 
     returned: T | None
     raised: BaseException | None
+    is_over: bool = False  # it was an error, and raised
 
     def value(self) -> T:
-        """What the call returned; raises what it raised."""
-        if self.raised is not None:
-            raise self.raised
+        """See Result."""
+        assert not self.is_over, "an error was raised already, and forgotten"
+        raised, self.raised = self.raised, None
+        if raised is not None:
+            self.is_over = True
+            try:
+                raise raised
+            finally:
+                del raised
         return self.returned  # type: ignore[return-value]  # a call that returned None has T = None
 
 
@@ -57,18 +74,63 @@ class _Worker:
         self.thread: threading.Thread | None = None
 
 
-class OffloadPool:
-    """Runs calls on threads, and their completions on the loop that made the pool."""
+def _result_of(job: _Job) -> CallResult[Any]:
+    """Do the call. In a function of its own: an error holds the frames it came through, and no frame may hold it."""
+    try:
+        return CallResult(job.call(), None)
+    except BaseException as error:  # the owner of the call sees it; the thread must live on
+        return CallResult(None, error)
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, threads: int = THREADS) -> None:
+
+class Completions:
+    """What ended on threads, on its way to the loop; all pools of a loop share it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._mutex = threading.Lock()
+        self._done: deque[tuple[_Job, CallResult[Any]]] = deque()
+        self._drain_is_due = False
+
+    def report(self, job: _Job, result: CallResult[Any]) -> None:
+        """Called on a thread: complete the call in a later turn of the loop."""
+        self._done.append((job, result))
+        self._drain_later(self._loop.call_soon_threadsafe)
+
+    def _drain_later(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        with self._mutex:
+            if self._drain_is_due:
+                return
+            self._drain_is_due = True
+        try:
+            call_soon(self._drain)
+        except RuntimeError:
+            logger.error("an offloaded call ended after its loop was closed; its completion is lost")
+
+    def _drain(self) -> None:
+        with self._mutex:
+            self._drain_is_due = False
+        for _ in range(min(len(self._done), DONE_AT_ONCE)):
+            job, result = self._done.popleft()
+            try:
+                job.on_done(result)
+            except Exception:
+                # The last resort: who may leave something waiting contains its own faults (messaging_store/steps.py).
+                logger.exception("a completion failed; its owner is in an unknown state")
+        if self._done:
+            self._drain_later(self._loop.call_soon)
+
+
+class OffloadPool:
+    """Runs calls on threads of its own, and their completions on the loop."""
+
+    def __init__(self, completions: Completions, *, threads: int = THREADS, name: str = "calls") -> None:
+        self._completions = completions
+        self._name = name
         self._limit = threads
         self._mutex = threading.Lock()
         self._waiting: deque[_Job] = deque()
         self._idle: list[_Worker] = []
         self._workers: list[_Worker] = []
-        self._done: deque[tuple[_Job, CallResult[Any]]] = deque()
-        self._drain_is_due = False
         self._closed = False
 
     def submit(self, call: Callable[[], T], on_done: Callable[[CallResult[T]], None]) -> None:
@@ -101,51 +163,33 @@ class OffloadPool:
     def _start_worker(self, job: _Job) -> None:
         worker = _Worker()
         worker.job = job
-        name = f"hubweir-offload-{len(self._workers)}"
+        name = f"hubweir-offload-{self._name}-{len(self._workers)}"
         worker.thread = threading.Thread(target=self._run, args=(worker,), name=name, daemon=True)
         self._workers.append(worker)
         worker.thread.start()
 
     def _run(self, worker: _Worker) -> None:
-        job = worker.job
-        while job is not None:
-            try:
-                result: CallResult[Any] = CallResult(job.call(), None)
-            except BaseException as error:  # the owner of the call sees it; the thread must live on
-                result = CallResult(None, error)
-            self._report(job, result)
-            job = self._next_job(worker)
+        while self._work(worker):
+            self._wait(worker)
 
-    def _next_job(self, worker: _Worker) -> _Job | None:
-        """Wait for work; None when the pool closes."""
+    def _work(self, worker: _Worker) -> bool:
+        """Do the worker's job; False when it has none, because the pool closes.
+
+        Nothing of the job is kept: an idle thread must not hold the log that it worked for last.
+        """
+        job, worker.job = worker.job, None
+        if job is None:
+            return False
+        self._completions.report(job, _result_of(job))
+        return True
+
+    def _wait(self, worker: _Worker) -> None:
+        """Give the worker its next job when there is one; it gets none when the pool closes."""
         with self._mutex:
             if self._waiting:
-                return self._waiting.popleft()
+                worker.job = self._waiting.popleft()
+                return
             if self._closed:
-                return None
-            worker.job = None
+                return
             self._idle.append(worker)
         worker.wake.acquire()
-        return worker.job
-
-    def _report(self, job: _Job, result: CallResult[Any]) -> None:
-        self._done.append((job, result))
-        with self._mutex:
-            if self._drain_is_due:
-                return
-            self._drain_is_due = True
-        try:
-            self._loop.call_soon_threadsafe(self._drain)
-        except RuntimeError:
-            logger.error("an offloaded call ended after its loop was closed; its completion is lost")
-
-    def _drain(self) -> None:
-        with self._mutex:
-            self._drain_is_due = False
-        while self._done:
-            job, result = self._done.popleft()
-            try:
-                job.on_done(result)
-            except Exception:
-                # The last resort: who may leave something waiting contains its own faults (messaging_store/steps.py).
-                logger.exception("a completion failed; its owner is in an unknown state")

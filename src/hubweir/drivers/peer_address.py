@@ -1,4 +1,4 @@
-"""Whether a peer is on this machine, by the address that its socket has."""
+"""The address that a peer's socket has: in words for the log, and whether it is on this machine."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def is_local(address: object) -> bool:
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped
     return found.is_loopback
+
+
+def address_text(address: object) -> str:
+    """`127.0.0.1:5672`, `[::1]:5672`, or the path of a Unix socket; address: as in is_local."""
+    if isinstance(address, tuple) and len(address) >= 2:
+        host, port = str(address[0]), address[1]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return str(address) if address else "a closed or local socket"

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from hubweir.drivers.listening_socket import AcceptLoop, bind
+from hubweir.drivers.peer_address import address_text
 from hubweir.drivers.tasks import Tasks
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ TLS_HANDSHAKE = 0x16
 AMQP = b"AMQP"
 
 
-class Receiver(Protocol):
+class ReceivingProtocol(Protocol):
     """A protocol that can be given bytes which somebody else has read: AmqpDriver."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
@@ -36,7 +37,7 @@ class Receiver(Protocol):
     def receive(self, data: bytes) -> None: ...
 
 
-AmqpFactory = Callable[[str], Receiver]
+AmqpFactory = Callable[[str], ReceivingProtocol]
 HttpFactory = Callable[[], asyncio.Protocol]
 
 
@@ -54,11 +55,11 @@ class PortSwitch:
     ) -> None:
         """amqp (given the peer's address, for logs) and http make one protocol a connection.
 
-        Without tls, TLS connections are closed.
+        tls may be replaced at any time, for connections that come from then on. Without it TLS connections are closed.
         """
         self._amqp = amqp
         self._http = http
-        self._tls = tls
+        self.tls = tls
         self._first_bytes_ms = first_bytes_ms
         self._undecided_limit = undecided_limit
         self._loop = asyncio.get_running_loop()
@@ -100,10 +101,6 @@ class PortSwitch:
         return self._loop
 
     @property
-    def tls(self) -> ssl.SSLContext | None:
-        return self._tls
-
-    @property
     def first_bytes_s(self) -> float:
         return self._first_bytes_ms / 1000
 
@@ -119,7 +116,7 @@ class PortSwitch:
     def hand_over(self, transport: asyncio.Transport, first_bytes: bytes) -> None:
         """Give the transport and the bytes read so far to the protocol that they ask for."""
         if first_bytes.startswith(AMQP):
-            driver = self._amqp(str(transport.get_extra_info("peername")))
+            driver = self._amqp(address_text(transport.get_extra_info("peername")))
             transport.set_protocol(cast(asyncio.BaseProtocol, driver))
             driver.connection_made(transport)
             driver.receive(first_bytes)

@@ -1,4 +1,4 @@
-"""Is the head of an HTTP request one that every proxy reads as we do? If not, it is refused. (RFC 9112)
+"""Refuses the head of an HTTP request unless every proxy reads it as we do. (RFC 9112)
 
 What two readers of one connection may understand differently is how requests are smuggled: two hosts, a target that
 names another host than the Host field, an encoding of the body beside chunked. The parser refuses most of it (lengths

@@ -1,4 +1,4 @@
-"""The real Env: the clock of the machine, its randomness, files handed in, a running loop and a pool of threads."""
+"""The real Env: the clock of the machine, its randomness, files handed in, a running loop and pools of threads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hubweir.drivers.monotonic import monotonic_ms
-from hubweir.drivers.offload_pool import THREADS, OffloadPool
-from hubweir.env import Files, Result, Timer
+from hubweir.drivers.monotonic import boottime_ms, monotonic_ms
+from hubweir.drivers.offload_pool import OTHER_THREADS, THREADS, Completions, OffloadPool
+from hubweir.env import Files, Lane, Result, Timer
 
 T = TypeVar("T")
 
@@ -30,10 +30,16 @@ class SystemEnv:
         threads: int = THREADS,
         on_fault_point: Callable[[str], None] = _no_fault,
     ) -> None:
-        """files: rooted where the owner keeps its data. Without a loop it must be made inside a running one."""
+        """files: rooted where the owner keeps its data. Without a loop it must be made inside a running one.
+
+        threads: for writes, and as many for reads.
+        """
         self._files = files
         self._loop = loop or asyncio.get_running_loop()
-        self._pool = OffloadPool(self._loop, threads=threads)
+        completions = Completions(self._loop)
+        self._pools = {
+            lane: OffloadPool(completions, threads=OTHER_THREADS.get(lane, threads), name=lane.value) for lane in Lane
+        }
         self._on_fault_point = on_fault_point
 
     @property
@@ -47,8 +53,8 @@ class SystemEnv:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def monotonic_ms(self) -> int:
-        return monotonic_ms()
+    monotonic_ms = staticmethod(monotonic_ms)
+    boottime_ms = staticmethod(boottime_ms)
 
     def random_bytes(self, count: int) -> bytes:
         return secrets.token_bytes(count)
@@ -62,12 +68,13 @@ class SystemEnv:
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
         return self._loop.call_later(max(0, delay_ms) / 1000, callback)
 
-    def offload(self, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
-        self._pool.submit(call, on_done)
+    def offload(self, lane: Lane, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
+        self._pools[lane].submit(call, on_done)
 
     def fault(self, point: str) -> None:
         self._on_fault_point(point)
 
     def close(self) -> None:
         """End the threads; blocks until the calls under way are done. The loop must still run for completions."""
-        self._pool.close()
+        for pool in self._pools.values():
+            pool.close()

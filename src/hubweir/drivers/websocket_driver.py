@@ -23,6 +23,7 @@ from websockets.typing import Subprotocol
 
 from hubweir.drivers.amqp_driver import CLOSE_GRACE_MS, AmqpDriver
 from hubweir.drivers.monotonic import monotonic_ms
+from hubweir.drivers.peer_address import address_text
 
 # AMQP 1.0 over WebSockets says `amqp`; Azure's clients say AMQPWSB10. The one that is offered is echoed.
 SUBPROTOCOLS = (Subprotocol("AMQPWSB10"), Subprotocol("amqp"))
@@ -154,7 +155,7 @@ class WebSocketDriver(asyncio.Protocol):
         self._protocol.send_response(response)
         self._flush()
         if response.status_code == 101 and self._transport is not None:
-            peer = f"{self._transport.get_extra_info('peername')} (WebSocket)"
+            peer = f"{address_text(self._transport.get_extra_info('peername'))} (WebSocket)"
             amqp = self._amqp = self._new_amqp(peer, request.headers.get("Host", ""))
             amqp.connection_made(self)  # type: ignore[arg-type]  # as much of a transport as it asks for
 

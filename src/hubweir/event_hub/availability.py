@@ -13,7 +13,8 @@ What a hub holds stays, and so does its management. Links that may not stand any
 from __future__ import annotations
 
 from hubweir.errors import ENTITY_DISABLED, ServiceError
-from hubweir.namespace.descriptions import Availability, EventHubDescription
+from hubweir.namespace.entity import Availability
+from hubweir.namespace.event_hub_description import EventHubDescription
 
 
 def check_may_send(hub: EventHubDescription) -> None:

@@ -1,4 +1,4 @@
-"""Who reads one partition: the table of its readers, by consumer group and by owner.
+"""The readers of one partition, by consumer group.
 
 Consumer groups read independently: a group is a name in front of a reader's position, and costs nothing. The table
 says who holds which reader, so that the end of a connection, or of a process, frees exactly its own.
@@ -50,7 +50,3 @@ class ReaderTable:
         """The readers of a consumer group, any case."""
         folded = fold(group)
         return [reader for reader in self._readers.values() if reader.group == folded]
-
-    def of_owner(self, owner: Hashable) -> list[Reader]:
-        """The readers that this owner holds."""
-        return [reader for reader in self._readers.values() if reader.owner == owner]

@@ -1,4 +1,4 @@
-"""Who may read a partition in one consumer group: who is refused, and who has to make room.
+"""Decides which reader may read a partition in a consumer group: who is refused, and who has to make room.
 
 | readers there           | who comes              | what happens |
 |-------------------------|------------------------|--------------|
@@ -23,7 +23,7 @@ from hubweir.event_hub.consumer_group import Reader
 from hubweir.namespace.error_text import printable
 
 # Of one partition in one consumer group, all without an epoch. (Event Hubs quotas)
-READERS_PER_GROUP_MAX = 5
+READERS_PER_GROUP_LIMIT = 5
 UNNAMED = "nil"
 
 
@@ -45,10 +45,10 @@ def displaced_by(existing: Sequence[Reader], *, name: str | None, epoch: int | N
             "that is not lower."
         )
         raise ServiceError(LINK_STOLEN, text)
-    if len(existing) >= READERS_PER_GROUP_MAX:
+    if len(existing) >= READERS_PER_GROUP_LIMIT:
         names = ", ".join(shown(reader.name) for reader in existing)
         text = (
-            f"Consumer group '{existing[0].group}' has {READERS_PER_GROUP_MAX} receivers on this partition, which is "
+            f"Consumer group '{existing[0].group}' has {READERS_PER_GROUP_LIMIT} receivers on this partition, which is "
             f"the limit. They are: {names}. Close one of them, or read in another consumer group."
         )
         raise ServiceError(RESOURCE_LIMIT, text)

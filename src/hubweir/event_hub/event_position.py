@@ -1,4 +1,4 @@
-"""Where a reader of a partition starts: the filter text that clients send, parsed.
+"""Start positions of readers: parses the filter text that clients send.
 
 The text is `amqp.annotation.<name> (> | >=) <value>`, any case, spaces around the operator optional, the value bare or
 in single quotes. `>` starts behind the value, `>=` at it. (Client libraries' selector filters; Event Hubs AMQP guide)

@@ -1,4 +1,4 @@
-"""What the properties of one event may have: limits that always hold, at every door.
+"""Limits of one event's properties. They hold at every door.
 
 The ingest kernel holds every event against them as it is encoded (kernels/contract.py); a door that writes the message
 itself may refuse earlier. Bodies have no limit but the publication's.

@@ -35,7 +35,7 @@ Readable = bytes | bytearray | memoryview
 
 
 class AddStatus(IntEnum):
-    """How an add ended."""
+    """Outcomes of an add."""
 
     DONE = 0  # all rows are in the run
     MALFORMED = 1  # Added.row is no legal message; nothing of it is in the run
@@ -55,16 +55,17 @@ class Added:
     events: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Batch:
-    """The batch at the end of the run, not yet sealed. start: of its header; records: of its first record."""
+    """The batch at the end of the run, not yet sealed. start: of its header; records: of its first record. count: its
+    events so far."""
 
     start: int
     records: int
     name: bytes
     is_publisher: bool
-    count: int
     producer: Producer | None = None
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class _Mark:
     size: int
     events: int
     batch: _Batch
+    count: int
 
 
 class OpenRun:
@@ -112,11 +114,11 @@ class OpenRun:
         row, status, events_before = first_row, AddStatus.DONE, self.events
         while row < last_row and status is AddStatus.DONE:
             batch = self._batch_for(publisher, producer, rows, row)
-            mark = _Mark(len(self._out), self.events, batch)
+            size, events, count = len(self._out), self.events, batch.count
             row, resume_at, ended = self._ingest(batch, data, rows, row, last_row, 0)
             if resume_at:
-                # Only the first delivery of a call stops inside, so mark is its start.
-                row, status = self._take_chain(mark, data, rows, row, resume_at)
+                # Only the first delivery of a call stops inside, so this is its start.
+                row, status = self._take_chain(_Mark(size, events, batch, count), data, rows, row, resume_at)
             elif ended in _REFUSED:
                 status = _REFUSED[ended]
             elif ended == INGEST_NAME:
@@ -156,7 +158,7 @@ class OpenRun:
         room = BATCH_RECORDS_LIMIT - (len(self._out) - batch.records)
         name = None if batch.is_publisher else batch.name
         row, resume_at, events, status = ingest(data, rows, row, last_row, resume_at, name, self._out, room)
-        self._batch = replace(batch, count=batch.count + events)
+        batch.count += events
         self.events += events
         return row, resume_at, status
 
@@ -178,6 +180,7 @@ class OpenRun:
             if status in _REFUSED:
                 del self._out[mark.size :]
                 self._batch, self.events = mark.batch, mark.events
+                mark.batch.count = mark.count
                 return row, _REFUSED[status]
         return next_row, AddStatus.DONE
 
@@ -197,7 +200,8 @@ class OpenRun:
             if self._has_room(batch, rows[row * DELIVERY_WIDTH + D_LENGTH] + RECORD_HEADER_SIZE):
                 return batch
             name = batch.name
-        self._seal()
+        if batch is not None:
+            self._seal()
         return self._begin(name, is_publisher=is_publisher, producer=producer)
 
     def _has_room(self, batch: _Batch, size: int) -> bool:
@@ -223,7 +227,7 @@ class OpenRun:
 
     def _begin(self, name: bytes, *, is_publisher: bool, producer: Producer | None = None) -> _Batch:
         start = begin_batch(self._out, name=name, name_is_publisher=is_publisher, producer=producer)
-        self._batch = _Batch(start, len(self._out), name, is_publisher, 0, producer)
+        self._batch = _Batch(start, len(self._out), name, is_publisher, producer)
         return self._batch
 
     def _seal(self, *, continues: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""One partition: a log of events. Stamps are the log's; what a position means, and who waits, are decided here.
+"""One partition on its log: resolves positions and wakes readers that wait. Stamps are the log's.
 
 Sequence numbers are the log's indexes and offsets its offsets: dense from 0, never used twice, never going back
 (promises P3, P4). After a crash a partition is exactly its log; waiting readers are gone with their connections.
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
-from hubweir.messaging_store.log import Appended, Bounds, Log, Pending, Refused, Run
+from hubweir.messaging_store.log import Bounds, Log, Pending, Refused
+from hubweir.messaging_store.steps import call_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,6 @@ class Partition:
         self._waiters: dict[Waiting, None] = {}  # in the order they came
         log.on_visible(self._wake)
 
-    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
-        """Store a sealed run whole; see Log.append, whose errors and promises these are. run is the log's from now."""
-        return self.log.append(run, now_ms=now_ms, on_done=on_done)
-
-    def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
-        """Visible batches from the one that holds index on; see Log.read."""
-        return self.log.read(index, max_bytes=max_bytes, on_done=on_done)
-
     def resolve(self, position: EventPosition, on_done: Callable[[int | Refused], None]) -> int | Pending:
         """The sequence number of the first event that a reader from position gets, at once or through on_done.
 
@@ -105,16 +98,12 @@ class Partition:
 
     def _wake(self) -> None:
         """Wake every reader that has something; a fault of one is raised when all were woken."""
-        next_index, fault = self.log.bounds.next_index, None
-        for waiting in [waiting for waiting in self._waiters if waiting.index < next_index]:
-            # An earlier callback of this loop may have cancelled it.
-            if self._waiters.pop(waiting, self) is None:
-                try:
-                    waiting.callback()
-                except Exception as error:
-                    fault = fault or error
-        if fault is not None:
-            raise fault
+        if not self._waiters:
+            return
+        next_index = self.log.bounds.next_index
+        due = [waiting for waiting in self._waiters if waiting.index < next_index]
+        # Looked at one by one: an earlier callback may have cancelled a later one.
+        call_all(waiting.callback for waiting in due if self._waiters.pop(waiting, self) is None)
 
     def _resolve_sequence_number(self, position: EventPosition, bounds: Bounds) -> int:
         first = position.value if position.inclusive else position.value + 1

@@ -1,6 +1,6 @@
 """Partition key to partition: the same for every client and for the life of a hub (promise P5).
 
-The hash is a kernel (kernels/pure_keys.py is the readable one), as the service and the .NET and JavaScript libraries
+The hash is a kernel (kernels/keys/keys.py is the readable one), as the service and the .NET and JavaScript libraries
 compute it. Never change it: events of one key would change their partition, and producers that choose partitions
 themselves would disagree with the service.
 """

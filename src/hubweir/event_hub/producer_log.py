@@ -1,7 +1,10 @@
-"""The idempotent producers of a partition as its log and its snapshots have them.
+"""The idempotent producers of a partition as its log, the log's notes and its snapshots have them.
 
-A snapshot: one byte of version, then a row for each producer. An EXPIRED_PRODUCERS control batch: ids back to back. A
-PRODUCER_FENCE control batch: id, epoch and round, as in a row.
+A snapshot: one byte of version, then a row for each producer. A *fence* is the note of a producer (its key: `p`, then
+the id, 8 bytes): epoch and round, as in a row, and one byte, 1 when nothing of the round was stored and nothing is on
+its way. Such a fence says all that there is to know, whatever stands before it in the log; any other one raises the
+epoch of what stands there. The empty note says that the producer was expired: what stands before it holds no more. It
+is kept until both snapshots were made behind it.
 
 | row field | bytes | meaning |
 |-----------|------:|---------|
@@ -15,8 +18,9 @@ PRODUCER_FENCE control batch: id, epoch and round, as in a row.
 Version 1, without the last two fields, is written while no producer has a round: older versions read it.
 
 A log that has no snapshot never had a producer: the first one is answered only when an empty snapshot is durable. So a
-start replays nothing for the other logs. Replay applies what it meets in the order of the log, unjudged: what is in
-the log was judged when it was appended. Meeting again what the snapshot has already changes nothing.
+start replays nothing for the other logs. Replay applies batches and notes by their index, unjudged: what is in the log
+was judged when it was appended. Notes of an index below the snapshot's are in the snapshot: it holds a fence from the
+moment that it is written, and nobody who was expired.
 """
 
 from __future__ import annotations
@@ -27,15 +31,16 @@ from collections.abc import Iterable
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import Kept
-from hubweir.kernels.stored_batch import KIND_CONTROL, KIND_EVENTS
-from hubweir.messaging_store.control_batch import CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE, control_of
-from hubweir.messaging_store.log import Run
+from hubweir.kernels.stored_batch import KIND_EVENTS
+from hubweir.messaging_store.log import Note, Run
 from hubweir.messaging_store.record import headers_of, producer_of
 
 VERSION = 2
 _ROWS = {1: struct.Struct(">qIQq"), 2: struct.Struct(">qIQqQQ")}
-_FENCE = struct.Struct(">qIQ")
-_ID = struct.Struct(">q")
+_FENCE = struct.Struct(">IQ?")
+_KEY = struct.Struct(">cq")
+_KEY_MARK = b"p"
+EXPIRED = b""  # the body of a producer's note
 
 
 def encode_snapshot(sequences: ProducerSequences) -> bytes:
@@ -64,43 +69,62 @@ def restore_snapshot(sequences: ProducerSequences, state: bytes) -> None:
         sequences.restore(Kept(*row))
 
 
-def replay(sequences: ProducerSequences, runs: Iterable[Run], from_index: int) -> None:
-    """Apply what the log says from an index on. Raises what reading the log raises; what came before it is applied.
+def replay(sequences: ProducerSequences, runs: Iterable[Run], notes: Iterable[Note], from_index: int) -> None:
+    """Apply what the log and its notes say from an index on. Raises what reading the log raises: what came before it is
+    applied, and so are all notes.
 
-    CorruptStore for a fence that is none: then producers are not known, as behind damage.
+    runs: of the log from that index on. notes: all of the log's. CorruptStore for a fence that is none.
     """
-    for run in runs:
-        for header in headers_of(run.data):
-            if header.kind == KIND_CONTROL:
-                control, body = control_of(run.data, header)
-                if control == CONTROL_EXPIRED_PRODUCERS:
-                    sequences.drop(producer_id for (producer_id,) in _ID.iter_unpack(body))
-                elif control == CONTROL_PRODUCER_FENCE:
-                    if len(body) != _FENCE.size:
-                        raise CorruptStore(f"a fence of a producer has {len(body)} bytes, not {_FENCE.size}")
-                    producer_id, epoch, number = _FENCE.unpack(body)
-                    sequences.restore_fence(producer_id, number, epoch, header.enqueued_time_ms)
-            elif header.kind == KIND_EVENTS and header.first_index >= from_index:
-                producer = producer_of(run.data, header)
-                if producer is not None:
-                    last = producer.first_number + header.count - 1
-                    sequences.restore(
-                        Kept(
-                            producer.producer_id,
-                            producer.epoch,
-                            last,
-                            header.enqueued_time_ms,
-                            producer.round,
-                            producer.digest,
-                        )  # fmt: skip
-                    )
+    left = sorted((note for note in producer_notes(notes) if note.index >= from_index), key=_index, reverse=True)
+    try:
+        for run in runs:
+            for header in headers_of(run.data):
+                while left and left[-1].index <= header.first_index:
+                    _apply(sequences, left.pop())
+                if header.kind == KIND_EVENTS and header.first_index >= from_index:
+                    producer = producer_of(run.data, header)
+                    if producer is not None:
+                        last = producer.first_number + header.count - 1
+                        sequences.restore(
+                            Kept(
+                                producer.producer_id,
+                                producer.epoch,
+                                last,
+                                header.enqueued_time_ms,
+                                producer.round,
+                                producer.digest,
+                            )  # fmt: skip
+                        )
+    finally:
+        while left:
+            _apply(sequences, left.pop())
 
 
-def fence_body(producer_id: int, epoch: int, round: int) -> bytes:
-    """What a PRODUCER_FENCE control batch says."""
-    return _FENCE.pack(producer_id, epoch, round)
+def _apply(sequences: ProducerSequences, note: Note) -> None:
+    _, producer_id = _KEY.unpack(note.key)
+    if note.body == EXPIRED:
+        sequences.drop((producer_id,))
+        return
+    if len(note.body) != _FENCE.size:
+        raise CorruptStore(f"a fence of a producer has {len(note.body)} bytes, not {_FENCE.size}")
+    epoch, number, begins = _FENCE.unpack(note.body)
+    sequences.restore_fence(producer_id, number, epoch, note.time_ms, begins=begins)
 
 
-def expired_body(producer_ids: Iterable[int]) -> bytes:
-    """What an EXPIRED_PRODUCERS control batch says."""
-    return b"".join(map(_ID.pack, producer_ids))
+def producer_notes(notes: Iterable[Note]) -> list[Note]:
+    """Those that are of producers."""
+    return [note for note in notes if note.key[:1] == _KEY_MARK and len(note.key) == _KEY.size]
+
+
+def note_key(producer_id: int) -> bytes:
+    """The key of a producer's note."""
+    return _KEY.pack(_KEY_MARK, producer_id)
+
+
+def fence_body(epoch: int, round: int, *, begins: bool) -> bytes:
+    """The fence of a producer that was opened. begins: nothing of this round was stored, or is on its way."""
+    return _FENCE.pack(epoch, round, begins)
+
+
+def _index(note: Note) -> int:
+    return note.index

@@ -21,12 +21,12 @@ A sink that repeats its work after a failure opens its producer for a *round*, c
 
 Producers without rounds have round 0. The digest is the sink's, of all its rows of the round so far; it is only kept.
 
-State is in the log: every batch has a producer block, a *fence* says who was opened with which round and epoch, and a
-control batch says who was expired. An open is answered when its fence is durable: so no crash lets an older epoch or
-round in again, and what is told of the last number is durable. Who opens with epoch 0 and no round needs none: nobody
-is older. After a crash the state is the newest snapshot and the replay of what follows it; who never stored anything
-comes back with the numbers that it names. A producer is expired when it is not held and stored nothing for its
-lifetime; when PRODUCERS_MAX stand and a new one comes the one without rounds goes that is silent for longest.
+State is in the log: every batch has a producer block, a *fence* in the log's notes says who was opened with which round
+and epoch, and another note says who was expired. An open is answered when its fence is durable: so no crash lets an
+older epoch or round in again, and what is told of the last number is durable. Who opens with epoch 0 and no round needs
+none: nobody is older. After a crash the state is the newest snapshot and the replay of what follows it; who never
+stored anything comes back with the numbers that it names. A producer is expired when it is not held and stored nothing
+for its lifetime; when PRODUCERS_LIMIT stand and a new one comes the one without rounds goes that is silent for longest.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from enum import IntEnum
 
 from hubweir.errors import ARGUMENT_ERROR, OUT_OF_ORDER_SEQUENCE, RESOURCE_LIMIT, ServiceError
 from hubweir.event_hub.producer_state import (
-    DIGEST_MAX,
-    EPOCH_MAX,
-    ID_MAX,
+    DIGEST_LIMIT,
+    EPOCH_LIMIT,
+    ID_LIMIT,
     LIFETIME_MS,
-    NUMBER_MAX,
-    PRODUCERS_MAX,
+    NUMBER_LIMIT,
+    PRODUCERS_LIMIT,
     RESUMING_LIFETIME_MS,
-    ROUND_MAX,
+    ROUND_LIMIT,
+    AttachedProducer,
     Kept,
+    NumberedSend,
     OnSent,
-    Opened,
     ProducerState,
-    Transfer,
     check_range,
     of_an_older_round,
     stolen,
@@ -60,7 +60,7 @@ Append = Callable[[Callable[[Appended | Refused], None]], Appended]
 
 
 class Judgement(IntEnum):
-    """What a transfer's numbers say."""
+    """What a send is, by its numbers."""
 
     NEW = 1
     DUPLICATE = 2
@@ -72,7 +72,7 @@ class ProducerSequences:
     def __init__(
         self,
         *,
-        producers_max: int = PRODUCERS_MAX,
+        producers_max: int = PRODUCERS_LIMIT,
         lifetime_ms: int = LIFETIME_MS,
         resuming_lifetime_ms: int = RESUMING_LIFETIME_MS,
     ) -> None:
@@ -97,17 +97,17 @@ class ProducerSequences:
         new_id: Callable[[], int],
         expire: Callable[[list[int]], None],
         round: int = 0,
-    ) -> Opened:
+    ) -> AttachedProducer:
         """Let a link hold a producer, in the place of the one that holds it. None: assign it. round: 0 for none.
 
         expire: called with producers that have to go to make room; it writes that to the log, and may raise.
         Raises ServiceError ARGUMENT_OUT_OF_RANGE, ARGUMENT_ERROR (a round and a number), PRODUCER_EPOCH_STOLEN (a
         higher epoch or round exists), RESOURCE_LIMIT.
         """
-        check_range("id", producer_id, ID_MAX)
-        check_range("epoch", epoch, EPOCH_MAX)
-        check_range("sequence number", number, NUMBER_MAX)
-        check_range("round", round, ROUND_MAX)
+        check_range("id", producer_id, ID_LIMIT)
+        check_range("epoch", epoch, EPOCH_LIMIT)
+        check_range("sequence number", number, NUMBER_LIMIT)
+        check_range("round", round, ROUND_LIMIT)
         if round and number is not None:
             text = "An attach that names a round leaves its sequence number null: the service tells the last one."
             raise ServiceError(ARGUMENT_ERROR, text)
@@ -132,7 +132,10 @@ class ProducerSequences:
         in_log = (0, 0) if known.kept is None else (known.kept.round, known.kept.epoch)
         # What was told of a last number must be durable, and a fence comes behind all that is on its way.
         needs_fence = (round, known.epoch) != in_log or bool(round) or not known.is_settled
-        return Opened(producer_id, known.epoch, known.last if number is None else number, needs_fence)
+        last = known.last if number is None else number
+        has_stored = known.kept is not None and known.kept.round == round and known.kept.last > 0
+        begins = needs_fence and known.is_settled and not has_stored
+        return AttachedProducer(producer_id, known.epoch, last, needs_fence, begins=begins)
 
     def _begin_round(self, producer_id: int, known: ProducerState, round: int, epoch: int) -> ProducerState:
         begun = ProducerState(epoch, 0, 0, known.kept, known.opening, round)
@@ -142,9 +145,9 @@ class ProducerSequences:
     def _take_over(self, producer_id: int, known: ProducerState, epoch: int | None, number: int | None) -> None:
         if epoch is not None and epoch < known.epoch:
             raise stolen(producer_id, epoch, known.epoch)
-        if epoch is None and known.round and known.epoch >= EPOCH_MAX:
+        if epoch is None and known.round and known.epoch >= EPOCH_LIMIT:
             text = (
-                f"Producer {producer_id} was opened {EPOCH_MAX} times in one round: that is the limit; begin another."
+                f"Producer {producer_id} was opened {EPOCH_LIMIT} times in one round: that is the limit; begin another."
             )
             raise ServiceError(RESOURCE_LIMIT, text)
         if number is not None and not known.has_stored and known.is_settled:
@@ -153,9 +156,15 @@ class ProducerSequences:
             known.epoch = epoch
         elif known.round or known.opening is not None:
             # Names none and takes over: the other one can tell. In a round any link before may still live somewhere.
-            known.epoch = min(known.epoch + 1, EPOCH_MAX)
+            known.epoch = min(known.epoch + 1, EPOCH_LIMIT)
 
-    def fenced(self, opened: Opened, *, number: int | None, round: int, time_ms: int) -> Opened:
+    def fencing(self, opened: AttachedProducer, *, round: int, time_ms: int) -> None:
+        """The fence of an open is on its way: a snapshot that is taken from now on says what it says."""
+        producer = self._producers.get(opened.producer_id)
+        if producer is not None and producer.round == round:
+            producer.fencing = opened.epoch, time_ms
+
+    def fenced(self, opened: AttachedProducer, *, number: int | None, round: int, time_ms: int) -> AttachedProducer:
         """The fence of an open is as durable as the hub says, and with it all that was sent before; what to answer.
 
         number: as the attach named it.
@@ -167,6 +176,8 @@ class ProducerSequences:
         if kept is None or kept.round != round:
             kept = Kept(opened.producer_id, opened.epoch, 0, time_ms, round)
         producer.kept = replace(kept, epoch=opened.epoch, time_ms=time_ms)
+        if producer.fencing is not None and producer.fencing[0] <= opened.epoch:
+            producer.fencing = None
         if number is None and producer.round == round:
             opened = replace(opened, number=producer.durable, digest=kept.digest)
         return opened
@@ -182,7 +193,7 @@ class ProducerSequences:
 
     # -- sends
 
-    def judge(self, opening: int, sent: Transfer) -> Judgement:
+    def judge(self, opening: int, sent: NumberedSend) -> Judgement:
         """What to do with a transfer. Raises PRODUCER_EPOCH_STOLEN, OUT_OF_ORDER_SEQUENCE, ARGUMENT_OUT_OF_RANGE."""
         producer_id, first, last = sent.producer_id, sent.first_number, sent.last
         producer = self._producers.get(producer_id)
@@ -190,8 +201,8 @@ class ProducerSequences:
             raise stolen(producer_id, sent.epoch, None if producer is None else producer.epoch)
         if sent.round != producer.round:
             raise of_an_older_round(producer_id, sent.round, producer.round)
-        check_range("digest", sent.digest, DIGEST_MAX)
-        if first == producer.last + 1 and last <= NUMBER_MAX:
+        check_range("digest", sent.digest, DIGEST_LIMIT)
+        if first == producer.last + 1 and last <= NUMBER_LIMIT:
             return Judgement.NEW
         if first >= 1 and last <= producer.last:
             return Judgement.DUPLICATE
@@ -201,9 +212,11 @@ class ProducerSequences:
             f"one is {producer.last + 1}. Nothing of this was stored. Send what is missing first, or attach anew.",
         )
 
-    def send(self, opening: int, sent: Transfer, append: Append, on_done: OnSent) -> None:
-        """Judge a transfer and append it when it is new. on_done: once, with what the append said, or None for a
-        duplicate whose original is durable; a duplicate ends as refused when its original does.
+    def send(self, opening: int, sent: NumberedSend, append: Append, on_done: OnSent) -> None:
+        """Judge a send and append it when it is new.
+
+        on_done is called once: with the append's outcome, or with None for a duplicate of a durable send. A duplicate
+        of a send in flight gets that send's outcome.
 
         Raises what judge and append raise; then nothing changed.
         """
@@ -233,7 +246,7 @@ class ProducerSequences:
             producer.waiting.append((last, on_done))
 
     def _stored(self, producer: ProducerState, kept: Kept) -> None:
-        # A newer round may stand there already; its fence comes behind this in the log.
+        # The producer may have been opened with a newer round meanwhile; its fence follows this batch in the log.
         self._producers.get(kept.producer_id, producer).kept = producer.kept = kept
         producer.durable = kept.last
         ready = [on_done for last, on_done in producer.waiting if last <= kept.last]
@@ -296,18 +309,33 @@ class ProducerSequences:
     # -- state in the log (producer_log.py)
 
     def kept(self) -> list[Kept]:
-        """Every producer that has events or a fence in the log, as of what is visible."""
-        return [producer.kept for producer in self._producers.values() if producer.kept is not None]
+        """Every producer that has events or a fence in the log, as of what is visible, and of fences on their way.
+
+        A fence that is not stored after all was not answered either: it keeps no one out who may come in.
+        """
+        every = (_kept(producer_id, producer) for producer_id, producer in self._producers.items())
+        return [kept for kept in every if kept is not None]
 
     def restore(self, kept: Kept) -> None:
         """A batch, or a snapshot, says this. For start-up, in the order of the log."""
         self._producers[kept.producer_id] = ProducerState(kept.epoch, kept.last, kept.last, kept, round=kept.round)
 
-    def restore_fence(self, producer_id: int, round: int, epoch: int, time_ms: int) -> None:
-        """A fence says this. One that a later one superseded, or that a snapshot holds, changes nothing."""
+    def restore_fence(self, producer_id: int, round: int, epoch: int, time_ms: int, *, begins: bool = False) -> None:
+        """A fence says this. begins: whatever was known. Else one that a snapshot holds changes nothing."""
         known = self._producers.get(producer_id)
         before = None if known is None else known.kept
-        if before is None or round > before.round:
+        if begins or before is None or round > before.round:
             self.restore(Kept(producer_id, epoch, 0, time_ms, round))
         elif (round, epoch) > (before.round, before.epoch):
             self.restore(replace(before, epoch=epoch, time_ms=time_ms))
+
+
+def _kept(producer_id: int, producer: ProducerState) -> Kept | None:
+    """What a snapshot says of a producer."""
+    kept = producer.kept
+    if producer.fencing is None:
+        return kept
+    epoch, time_ms = producer.fencing
+    if kept is None or kept.round != producer.round:
+        return Kept(producer_id, epoch, 0, time_ms, producer.round)
+    return replace(kept, epoch=max(epoch, kept.epoch), time_ms=max(time_ms, kept.time_ms))

@@ -1,4 +1,4 @@
-"""One idempotent producer: what its log keeps of it, what it sends, what an attach is answered; and its limits.
+"""State of one idempotent producer: its log's note, its sends, the answer to its attach; and its limits.
 
 How these are judged and changed is producer_sequence.py; how they stand on disk, producer_log.py.
 """
@@ -16,11 +16,11 @@ LIFETIME_MS = 7 * 24 * 3_600_000
 # A pipeline may stand still over holidays, and must not begin to store rows twice then.
 RESUMING_LIFETIME_MS = 30 * 24 * 3_600_000
 # Of one partition. A snapshot of all of them is 440 KB.
-PRODUCERS_MAX = 10_000
+PRODUCERS_LIMIT = 10_000
 # The types on the wire: long, short, int.
-ID_MAX, EPOCH_MAX, NUMBER_MAX = 2**63 - 1, 2**15 - 1, 2**31 - 1
+ID_LIMIT, EPOCH_LIMIT, NUMBER_LIMIT = 2**63 - 1, 2**15 - 1, 2**31 - 1
 # Longs, too; a round is one more here than its sink says.
-ROUND_MAX = DIGEST_MAX = 2**63 - 1
+ROUND_LIMIT = DIGEST_LIMIT = 2**63 - 1
 
 OnSent = Callable[[Appended | Refused | None], None]
 
@@ -41,8 +41,8 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
-    """Who sends, and which events: first_number .. last. digest: behind the last one, 0 without a round."""
+class NumberedSend:
+    """One send of a producer: the events first_number .. last. digest: behind the last one, 0 without a round."""
 
     producer_id: int
     epoch: int
@@ -58,10 +58,11 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What the attach is answered: as named, and what was left out filled in. number: of the last event.
+class AttachedProducer:
+    """The answer to an attach: the values that it named, and those that it left out. number: of the last event.
 
-    needs_fence: write a fence, call `fenced` when it is durable, and answer with what that returns.
+    needs_fence: note a fence and call `fencing`; call `fenced` when it is durable, and answer with what that returns.
+    begins: what the fence says of the round (producer_log.py).
     """
 
     producer_id: int
@@ -69,11 +70,14 @@ class Opened:
     number: int
     needs_fence: bool = False
     digest: int = 0
+    begins: bool = False
 
 
 @dataclass(slots=True)
 class ProducerState:
     """kept: as the log has it, None before the first batch or fence. last: of what was appended, durable or not.
+
+    fencing: epoch and time of the newest fence of this round that was written and is not known to be durable.
 
     refusals: grows when appends were refused, so that what was on its way then is told from what comes later.
     One object a round: what is on its way of an older round ends at the object of that.
@@ -87,6 +91,7 @@ class ProducerState:
     round: int = 0
     refusals: int = 0
     waiting: list[tuple[int, OnSent]] = field(default_factory=list)
+    fencing: tuple[int, int] | None = None
 
     @property
     def has_stored(self) -> bool:

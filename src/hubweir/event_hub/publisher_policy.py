@@ -9,8 +9,8 @@ way round.
 from __future__ import annotations
 
 from hubweir.errors import INVALID_FIELD, UNAUTHORIZED, ServiceError
-from hubweir.namespace.descriptions import EventHubDescription
 from hubweir.namespace.error_text import printable
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 from hubweir.namespace.resource_path import fold
 

@@ -1,8 +1,13 @@
 """The gateway: connections, authentication, addresses, the way to the broker that owns a partition. Floor: servers.
 
 Start with amqp/connection_host.py, one connection's life; then amqp/publisher_node.py and amqp/consumer_node.py, the
-two kinds of link that events travel on. gateway.py is all that belongs to one namespace, gateway_process.py what the
-namespaces of a process share and how a peer's is found. Which broker holds a partition is directory.py; how commands
-reach it is brokers.py; what changes the catalog is catalog_keeper.py, behind management.py; what throughput units
-allow is namespace_units.py. Everything here is plain code that is called back: sockets live in drivers.
+two kinds of link that events travel on. gateway.py is all that belongs to one namespace, by settings.py;
+gateway_process.py is what the namespaces of a process share, and how a peer's is found. Which broker holds a partition
+is directory.py; commands reach it through brokers.py, and what publishers send in a turn waits in append_queue.py.
+
+authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
+brokers do for it; management_view.py shows hubs, rule_management.py changes rules. namespace_units.py applies
+throughput units. byte_budget.py limits what peers have sent and was not answered, held_runs.py what was read and not
+sent, management_rate.py requests for runtime information. refusals.py says what a peer and the log are told of a
+refusal. Everything here is plain code that is called back: sockets live in drivers.
 """

@@ -1,9 +1,10 @@
 """The open runs of one process: what publisher links brought in this turn of the loop, by partition.
 
-Every partition that got events has one open run and the claims of the links on it: which deliveries, of which link, it
-holds. At the end of the loop turn each run goes to its broker in one AppendEvents; its claims are answered together
-when the broker has answered. So append order is arrival order, and one write serves all links of a turn.
-After a crash: a run that was not answered is stored or not; no link was told that it is.
+Every partition that got events has one open run, and the submissions in it: which deliveries, of which link, the run
+holds. At the end of the loop turn each run goes to its broker in one AppendEvents; its submissions are answered
+together when the broker has answered. Of very many runs some go now and the others at the end of the next turn. So
+append order is arrival order, and one write serves all links of a turn. After a crash: a run that was not answered is
+stored or not; no link was told that it is.
 """
 
 from __future__ import annotations
@@ -12,33 +13,39 @@ import logging
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from hubweir.broker.commands import Answer, AppendEvents, Refusal
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.process import Refusal
 from hubweir.errors import INTERNAL_ERROR
-from hubweir.event_hub.open_run import Added, OpenRun
+from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.brokers import BrokerClient, OnAnswer
-from hubweir.gateway.directory import Place
+from hubweir.gateway.directory import PartitionPlace
 
 logger = logging.getLogger(__name__)
 
+# A run takes 0.1 ms to submit, and as much when its log takes it up; a hub of 1,024 partitions may fill one of each.
+SUBMITTED_AT_ONCE = 64
 
-class Claimant(Protocol):
+
+class Submitter(Protocol):
     """A publisher link that waits for the answer to deliveries of its own."""
 
-    def answered(self, claim: Claim, answer: Answer) -> None:
-        """The broker's word about the deliveries of a claim: EventsAppended or Refusal."""
+    def answered(self, submission: Submission, answer: Answer) -> None:
+        """The broker's word about deliveries of this submitter: EventsAppended or Refusal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Submission:
     """Deliveries first_id to last_id (both included, serial numbers) of one link, and the bytes they came in.
 
     ids: which of these, where others of the link went elsewhere; None: all. settled: the sender wants no outcome; the
-    claim only gives the bytes back. deliveries: how many.
+    submission only gives the bytes back. deliveries: how many.
     """
 
-    claimant: Claimant
+    submitter: Submitter
     first_id: int
     last_id: int
     deliveries: int
@@ -48,30 +55,28 @@ class Claim:
 
 
 class PartitionQueue:
-    """The open run of one partition, and who waits for it."""
+    """The open run of one partition, and who waits for it.
 
-    __slots__ = ("_claims", "_is_due", "_queue", "place", "run")
+    Whoever adds deliveries to `run` says whose they are with one call of `add_submissions`, before anything else is
+    added; the run is submitted at the end of the turn.
+    """
 
-    def __init__(self, queue: AppendQueue, place: Place) -> None:
+    __slots__ = ("_is_due", "_queue", "_size_bytes", "_submissions", "place", "run")
+
+    def __init__(self, queue: AppendQueue, place: PartitionPlace) -> None:
         self._queue = queue
-        self._claims: list[Claim] = []
+        self._submissions: list[Submission] = []
+        self._size_bytes = 0  # of the payloads in the run
         self._is_due = False
         self.place = place
         self.run = OpenRun()
 
-    def add(
-        self, data: memoryview, rows: array[int], first_row: int, last_row: int, *, publisher: bytes | None
-    ) -> Added:
-        """Take deliveries into the open run; they are submitted at the end of the turn. See OpenRun.add.
-
-        The caller claims what was added with one call of `claim`, before anything else is added.
-        """
-        return self.run.add(data, rows, first_row, last_row, publisher=publisher)
-
-    def claim(self, *claims: Claim) -> None:
+    def add_submissions(self, submissions: list[Submission]) -> None:
         """Remember who waits for all deliveries that were added, and see to it that the run is submitted."""
-        self._claims += claims
-        if self.run.size_bytes >= self._queue.run_limit_bytes:
+        self._submissions += submissions
+        for submission in submissions:
+            self._size_bytes += submission.size_bytes
+        if self._size_bytes >= self._queue.run_limit_bytes:
             self.submit()
         elif not self._is_due:
             self._is_due = True
@@ -80,24 +85,17 @@ class PartitionQueue:
     def submit(self) -> None:
         """Hand the run over now; does nothing when it is empty."""
         self._is_due = False
-        if not self._claims:
+        if not self._submissions:
             return
-        claims, self._claims = self._claims, []
+        submissions = self._submissions.copy()
+        self._submissions.clear()
         events = self.run.events
         run = self.run.take()
         place = self.place
-        size_bytes = sum(claim.size_bytes for claim in claims)
-
-        def answer_all(answer: Answer) -> None:
-            waiting, claims[:] = list(claims), []
-            for claim in waiting:
-                try:
-                    claim.claimant.answered(claim, answer)
-                except Exception:
-                    logger.exception("a fault of the service: a link could not be told how its sends ended")
-
+        size_bytes, self._size_bytes = self._size_bytes, 0
+        answer_all = partial(_answer_all, submissions)
         try:
-            command = AppendEvents(place.log_id, place.placement_version, run, events, size_bytes)
+            command = AppendEvents(place.log_id, run, events, size_bytes)
             self._queue.append(place.broker, command, answer_all)
         except Exception:
             # The other partitions of this turn, and the next turn of this one, must not suffer from it.
@@ -105,10 +103,22 @@ class PartitionQueue:
             answer_all(Refusal(INTERNAL_ERROR.symbol, "The service has a fault; it is in its log.", known=False))
 
 
+def _answer_all(submissions: list[Submission], answer: Answer) -> None:
+    """Tell each submitter once, whatever happens to one of them."""
+    waiting = submissions.copy()
+    submissions.clear()
+    for submission in waiting:
+        try:
+            submission.submitter.answered(submission, answer)
+        except Exception:
+            logger.exception("a fault of the service: a link could not be told how its sends ended")
+
+
 class AppendQueue:
     """The open runs of this process. call_soon: Env.call_soon, which runs after the code that runs now.
 
-    append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append).
+    append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append). run_limit_bytes: a run that
+    holds payloads of so many bytes is submitted at once.
     """
 
     def __init__(
@@ -124,13 +134,11 @@ class AppendQueue:
         self._due: list[PartitionQueue] = []
         self.run_limit_bytes = run_limit_bytes
 
-    def of(self, place: Place) -> PartitionQueue:
-        """The queue of this partition; a newer place of the same log takes over."""
+    def of(self, place: PartitionPlace) -> PartitionQueue:
+        """The queue of this partition."""
         queue = self._partitions.get(place.log_id)
         if queue is None:
             queue = self._partitions[place.log_id] = PartitionQueue(self, place)
-        elif place.placement_version > queue.place.placement_version:
-            queue.place = place
         return queue
 
     def forget(self, log_id: str) -> None:
@@ -146,7 +154,9 @@ class AppendQueue:
         self._due.append(queue)
 
     def submit_all(self) -> None:
-        """Submit every open run, in the order in which they were opened."""
-        due, self._due = self._due, []
+        """Submit the open runs in the order in which they were opened; those beyond a number in the next turn."""
+        due, self._due = self._due[:SUBMITTED_AT_ONCE], self._due[SUBMITTED_AT_ONCE:]
+        if self._due:
+            self._call_soon(self.submit_all)
         for queue in due:
             queue.submit()

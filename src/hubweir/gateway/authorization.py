@@ -2,7 +2,7 @@
 
 A token is what its text says it is: a shared access signature, or else, when an issuer is configured, a JSON Web Token.
 One table says which right an operation needs (auth/claims.py); here stands how a token is found good: by the rules of
-the hub that its resource names, then of the namespace. Existence of an entity is told only to the holder of a good
+the entity that its resource names, then of the namespace. Existence of an entity is told only to the holder of a good
 token that covers it (rule R23). Time for tokens never runs back (rule R20).
 """
 
@@ -25,8 +25,9 @@ from hubweir.auth.verified_token import VerifiedToken
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.env import Env
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.directory import Directory
-from hubweir.namespace.address import find_hub_prefix, not_found
+from hubweir.namespace.address import address_at, not_found
+from hubweir.namespace.entity import of_kind
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
@@ -42,7 +43,6 @@ class Authorization:
     def __init__(
         self,
         namespace: Namespace,
-        directory: Directory,
         env: Env,
         *,
         host_name: str,
@@ -51,7 +51,6 @@ class Authorization:
         issuer: IssuerKeys | None = None,
     ) -> None:
         self._namespace = namespace
-        self._directory = directory
         self._env = env
         self._time = HighWaterTime()
         self._host_name = host_name
@@ -72,8 +71,8 @@ class Authorization:
     def put_token(self, claims: Claims, token: str, audience: str) -> None:
         """Take a token for an audience into a connection's claims.
 
-        Raises AuthRefused; and, when the token is good and covers the audience, ServiceError NOT_FOUND for a hub that
-        is not there, UNAUTHORIZED for a publisher that was revoked.
+        Raises AuthRefused; and, when the token is good and covers the audience, ServiceError NOT_FOUND for an entity
+        that is not there, UNAUTHORIZED for a publisher that was revoked.
         """
         verified = self.verify(token)
         try:
@@ -81,7 +80,7 @@ class Authorization:
         except IllegalPath:
             raise invalid_audience(self.scope_of(audience)) from None
         if verified.covers(scope):
-            self._check_hub(scope)
+            self._check_entity(scope)
         claims.put(scope, verified)
 
     def plain(self, response: bytes) -> ConnectionGrant:
@@ -119,21 +118,21 @@ class Authorization:
             raise invalid_signature()
         return self._issuer.verify(token, self.now_ms() // 1000, hosts=self._hosts)
 
-    def _check_hub(self, scope: Scope) -> None:
-        """NOT_FOUND when the scope names a hub that is not there, UNAUTHORIZED when it names a revoked publisher.
+    def _check_entity(self, scope: Scope) -> None:
+        """NOT_FOUND when the scope names an entity that is not there, UNAUTHORIZED when it names a revoked publisher.
 
         The namespace and its nodes are always there.
         """
         segments = scope.segments
         if not segments or segments[0].startswith("$"):
             return
-        found = find_hub_prefix(segments, self._directory.name_of)
-        if found is None:
+        address = address_at(segments, self._namespace.find_any)
+        if address is None:
             raise not_found("/".join(segments), host=self._host_name)
-        hub, depth = found
-        match segments[depth:]:
-            case ("publishers", publisher, *_):
-                check_publisher(self._directory.hub(hub).description, publisher)
+        hub = of_kind(address.entity, EventHubDescription)
+        match address.part:
+            case ("publishers", publisher, *_) if hub is not None:
+                check_publisher(hub.description, publisher)
 
     def _namespace_rule(self, name: str) -> AuthorizationRule | None:
         return find_rule(name, self._namespace.description.rules)

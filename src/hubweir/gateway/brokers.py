@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import Answer, Command, Push
+from hubweir.broker.commands.command import Answer, Command, Push
 
 OnAnswer = Callable[[Answer], None]
 OnPush = Callable[[Push], None]
@@ -34,9 +34,7 @@ class InProcessBroker:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-
-    def submit(self, command: Command, on_answer: OnAnswer) -> None:
-        self._broker.submit(command, on_answer)
+        self.submit = broker.submit
 
     def listen(self, on_push: OnPush) -> None:
         self._broker.on_push = on_push

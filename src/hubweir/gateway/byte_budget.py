@@ -1,4 +1,4 @@
-"""How many bytes of peers are taken and not answered yet, and who has to wait. (docs/reliability.md, rule R17)
+"""Counts the bytes of peers that are taken and not answered, and pauses who is over. (docs/reliability.md, rule R17)
 
 Credit is advice: some clients send without any. What bounds memory is this: every delivery's bytes are taken from the
 budget when they arrive and given back when it is answered. A connection over its own budget, or any connection that
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Reader(Protocol):
+class SocketReader(Protocol):
     """Somebody whose socket can be left unread for a while."""
 
     def pause_reading(self) -> None: ...
@@ -39,9 +39,10 @@ class ProcessBudget:
     def is_full(self) -> bool:
         return self.used >= self._limit
 
-    def take(self, size: int) -> None:
-        """Bytes arrived, or are about to."""
+    def take(self, size: int) -> bool:
+        """Bytes arrived, or are about to; True when that is more than there is room for."""
         self.used += size
+        return self.used >= self._limit
 
     def wait(self, waiter: Waiter) -> None:
         """Tell this one when half of the process's budget is free."""
@@ -65,7 +66,7 @@ class ConnectionBudget:
 
     __slots__ = ("_limit", "_paused", "_process", "_reader", "_waits_for_process", "used")
 
-    def __init__(self, limit_bytes: int, process: ProcessBudget, reader: Reader) -> None:
+    def __init__(self, limit_bytes: int, process: ProcessBudget, reader: SocketReader) -> None:
         self._limit = limit_bytes
         self._process = process
         self._reader = reader
@@ -76,8 +77,8 @@ class ConnectionBudget:
     def take(self, size: int) -> None:
         """Bytes arrived. They are here already, so they are counted even when this goes over."""
         self.used += size
-        self._process.take(size)
-        if not self._paused and (self.used >= self._limit or self._process.is_full):
+        is_full = self._process.take(size)
+        if not self._paused and (is_full or self.used >= self._limit):
             self._paused = True
             self._reader.pause_reading()
             self._wait_for_process()
@@ -86,7 +87,8 @@ class ConnectionBudget:
         """Bytes were answered, or will never be."""
         self.used -= size
         self._process.give_back(size)
-        self._resume()
+        if self._paused:
+            self._resume()
 
     def process_has_room(self) -> None:
         """Half of the process's budget is free."""

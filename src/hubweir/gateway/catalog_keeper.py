@@ -1,56 +1,75 @@
-"""The one writer of the catalog: hubs are made and removed in steps that a crash may interrupt. (Promise P18)
+"""Changes the catalog for the whole gateway, and carries its changes on at the brokers. (Promise P18)
 
-Creating: the intent in the catalog, with a log id for every partition → the brokers make their logs, which does
-nothing for a log that is there → the commit. Deleting likewise. An intent found at start is carried on to its end.
-At start the brokers are told every partition that the catalog names; what it does not name they leave alone.
-After a crash a hub is served or it is not: never with a part of its partitions.
+Making and removing an entity takes steps, each of which a crash or a failure may interrupt. Creating: the intent in the
+catalog, with a log id for every log → the brokers make the logs, which does nothing for a log that is there → the
+commit. Deleting likewise. An intent found at start is carried on to its end. At start the brokers are told to open
+every log of the entities that are made: what is lost of those is never made anew. What the catalog does not name they
+leave alone. After a crash an entity is served or it is not: never with a part of its logs.
+
+When a step fails (a disk that is full or sick for a moment), a creation is taken back and a deletion goes on. A step
+that cannot be done now is done later: after 1 s, then ever later, up to every 30 s, until nothing is left. Who asked is
+told at the first failure. "Nothing was changed" is said only where that is so; else that the service goes on with it.
+Steps of one entity are done one after the other.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from hubweir.broker.commands import (
-    Answer,
-    ChangePartition,
-    Command,
-    CreatePartition,
-    DeletePartition,
-    Refusal,
-)
-from hubweir.errors import CONDITIONS, INTERNAL_ERROR, ServiceError
+from msgspec.structs import replace
+
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.turns import Turns
+from hubweir.env import Env, Timer
+from hubweir.errors import CONDITIONS, INTERNAL_ERROR, STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
-from hubweir.namespace.descriptions import EntityStatus, EventHubDescription
-from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
-from hubweir.namespace.namespace import Namespace
+from hubweir.gateway.entity_logs import LogCommands, logs_of
+from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRules
+from hubweir.namespace.change_context import ChangeContext
+from hubweir.namespace.changes import EntityChange, NamespaceChange, RuleChange
+from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityStatus, of_kind
 
 logger = logging.getLogger(__name__)
 
-OnHub = Callable[[EventHubDescription | ServiceError], None]
+K = TypeVar("K", bound=EntityDescription)
+OnDescription = Callable[[K | ServiceError], None]
 OnRefusals = Callable[[list[Refusal]], None]
 _CONDITION_OF = {condition.symbol: condition for condition in CONDITIONS}
 
+# A disk that fails is not asked more often than logs ask it.
+FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 30_000
+
 
 class CatalogKeeper:
-    """Changes hubs in the catalog and at the brokers. Every on_done is called once, on the loop."""
+    """Makes every change of one namespace's catalog. Every on_done is called once, on the loop."""
 
-    def __init__(self, namespace: Namespace, brokers: Brokers) -> None:
-        self._namespace = namespace
+    def __init__(self, writer: CatalogWriter, brokers: Brokers, env: Env) -> None:
+        self._writer = writer
+        self._namespace = writer.namespace
         self._brokers = brokers
-        self.on_removed: Callable[[EventHubEntry], None] | None = None
+        self._env = env
+        self.on_removed: Callable[[AnyEntity], None] | None = None
+        self._turns = Turns()  # by entity id
+        self._taken_back: set[str] = set()  # ids of entities that are not to be made after all
+        self._not_told: set[str] = set()  # ids of entities with a log that did not take the newest settings
+        self._retry: Timer | None = None
+        self._retry_ms = FIRST_RETRY_MS
+        self._stopped = False
 
     def start(self, on_done: Callable[[list[ServiceError]], None]) -> None:
-        """Have the brokers open every partition of the catalog, and carry on what a crash interrupted.
+        """Have the brokers open every log of the catalog, and carry on what a crash interrupted.
 
-        on_done: with what could not be opened or carried on; the rest is served.
+        on_done: with what could not be opened or carried on; the rest is served. Carrying on is tried again.
         """
         problems: list[ServiceError] = []
-        open_hubs = list(self._namespace.hubs())
-        unfinished = list(self._namespace.unfinished())
-        left = len(open_hubs) + len(unfinished)
+        served = self._namespace.entities(EntityDescription)
+        unfinished = self._namespace.unfinished()
+        left = len(served) + len(unfinished)
 
-        def finished(result: EventHubDescription | ServiceError) -> None:
+        def finished(result: EntityDescription | ServiceError) -> None:
             nonlocal left
             left -= 1
             if isinstance(result, ServiceError):
@@ -62,115 +81,211 @@ class CatalogKeeper:
         if not left:
             on_done(problems)
             return
-        for entry in open_hubs:
-            self._open(entry, finished)
-        for entry in unfinished:
-            logger.info("event hub %s was %s when the service ended", entry.name, entry.description.status.name)
-            if entry.description.status is EntityStatus.CREATING:
-                self._make_partitions(entry, finished)
-            else:
-                self._remove_partitions(entry, finished)
+        for entity in served:
+            self._open(entity, finished)
+        for entity in unfinished:
+            logger.info("%s was %s when the service ended", entity.description.title, entity.status.name)
+            self._finish(entity, finished)
 
-    def create(self, description: EventHubDescription, on_done: OnHub) -> None:
-        """Make a hub; on_done when it is served and durable, or with why not: then nothing of it is left."""
+    def stop(self) -> None:
+        """Try nothing again: the next start carries on."""
+        self._stopped = True
+        if self._retry is not None:
+            self._retry.cancel()
 
-        def intended(result: EventHubEntry | ServiceError) -> None:
-            if isinstance(result, ServiceError):
-                on_done(result)
-            else:
-                self._make_partitions(result, on_done)
+    # What may be asked for
 
-        self._namespace.begin_create_hub(description, range(len(self._brokers)), intended)
+    def create(self, description: K, on_done: OnDescription[K]) -> None:
+        """Make an entity; on_done when it is served and durable, or with why not and what is left of it."""
+        self._writer.begin_create(description, range(len(self._brokers)), self._then_finish(on_done))
 
-    def delete(self, name: str, on_done: OnHub) -> None:
-        """Remove a hub and its events. From the intent on it is not served any more."""
+    def delete(self, name: str, kind: type[K], on_done: OnDescription[K]) -> None:
+        """Remove an entity and what it holds. From the intent on it is not served any more, and goes whatever fails."""
+        self._writer.begin_delete(name, kind, self._then_finish(on_done))
 
-        def intended(result: EventHubEntry | ServiceError) -> None:
-            if isinstance(result, ServiceError):
-                on_done(result)
-            else:
-                self._remove_partitions(result, on_done)
+    def change(self, name: str, kind: type[K], change: EntityChange[K], on_done: OnDescription[K]) -> None:
+        """Change an entity first in the catalog, then at its brokers, as far as the change concerns them.
 
-        self._namespace.begin_delete_hub(name, intended)
-
-    def change(self, wanted: EventHubDescription, on_done: OnHub) -> None:
-        """Set what may change of a hub, first in the catalog, then at its brokers.
-
-        Another number of partitions is refused, with the reason.
-        A broker that is away gets them at its next start, from the catalog.
+        change: see CatalogWriter. A broker that is away gets the settings at its next start, from the catalog.
         """
+        before: list[K] = []
 
-        def changed(result: EventHubEntry | ServiceError) -> None:
+        def noted(known: K, context: ChangeContext) -> K:
+            before[:] = [known]
+            return change(known, context)
+
+        def changed(result: Entity[K] | ServiceError) -> None:
             if isinstance(result, ServiceError):
                 on_done(result)
                 return
-            hub = result.description
-            commands = (
-                (placement, ChangePartition(placement.log_id, hub.durability, hub.retention_ms, hub.capture))
-                for placement in result.placements
-            )
-            self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, hub)))
+            (known,) = before
+            told = logs_of(replace(result, description=known)).change()
+            # Settings that are set again are told again: a capture that waits for its next try tries at once.
+            is_set = result.description.changed_at_ms != known.changed_at_ms
+            if is_set or result.entity_id in self._not_told or told != logs_of(result).change():
+                self._tell_settings(result, on_done)
+            else:
+                on_done(result.description)
 
-        self._namespace.change_hub(
-            wanted.name,
-            retention_ms=wanted.retention_ms,
-            durability=wanted.durability,
-            partition_count=wanted.partition_count,
-            availability=wanted.availability,
-            user_metadata=wanted.user_metadata,
-            capture=wanted.capture,
-            on_done=changed,
-        )
+        self._writer.change(name, kind, noted, changed)
 
-    def revoke_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
-        """A publisher may not send from now on: its links end, new ones and tokens for it are refused."""
-        self._namespace.revoke_publisher(hub, publisher, described(on_done))
+    def change_rules(self, name: str | None, change: RuleChange, on_done: OnRules) -> None:
+        """Change the authorization rules of an entity, or with None of the namespace. It bites at once."""
+        self._writer.change_rules(name, change, on_done)
 
-    def restore_publisher(self, hub: str, publisher: str, on_done: OnHub) -> None:
-        """A revoked publisher may send again."""
-        self._namespace.restore_publisher(hub, publisher, described(on_done))
+    def describe(self, change: NamespaceChange, on_done: OnNamespace) -> None:
+        """Change what the namespace is, and which throughput units it holds."""
+        self._writer.describe(change, on_done)
+
+    def record_usage(self, hours: Sequence[tuple[int, ...]], oldest_hour_ms: int, on_done: OnNamespace) -> None:
+        """Record what the namespace used; see CatalogWriter."""
+        self._writer.record_usage(hours, oldest_hour_ms, on_done)
 
     # Steps
 
-    def _open(self, entry: EventHubEntry, on_done: OnHub) -> None:
-        self._submit_all(self._creations(entry), lambda refusals: on_done(_outcome(refusals, entry.description)))
+    def _open(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
+        commands = logs_of(entity).open(self._namespace.description.name)
+        self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, entity.description)))
 
-    def _make_partitions(self, entry: EventHubEntry, on_done: OnHub) -> None:
+    def _then_finish(self, on_done: OnDescription[K]) -> Callable[[Entity[K] | ServiceError], None]:
+        """Carry an entity on to its end once the intent is written."""
+
+        def intended(result: Entity[K] | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                on_done(result)
+            else:
+                self._finish(result, on_done)
+
+        return intended
+
+    def _finish(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
+        """Carry an entity that is half made or half removed on to its end, when nothing else is done with it."""
+
+        def begin(ended: Callable[[], None]) -> None:
+            def done(result: K | ServiceError) -> None:
+                if self._half_done(entity) is not None:
+                    self._try_again()
+                elif not self._namespace.unfinished():
+                    self._retry_ms = FIRST_RETRY_MS
+                on_done(result)
+                ended()
+
+            now = self._half_done(entity)
+            if now is None:
+                done(entity.description)  # what was before this in the turn did it
+            elif now.status is EntityStatus.DELETING:
+                self._remove_logs(now, done)
+            elif entity.entity_id in self._taken_back:
+                self._take_back(now, _later(f"{entity.description.title} cannot be made"), done)
+            else:
+                self._make_logs(now, done)
+
+        self._turns.take(entity.entity_id, begin)
+
+    def _make_logs(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
+        def committed(result: Entity[K] | ServiceError) -> None:
+            now = self._half_done(entity)
+            if isinstance(result, ServiceError) and now is not None and now.status is EntityStatus.DELETING:
+                on_done(result)  # somebody deleted it meanwhile
+            elif isinstance(result, ServiceError):
+                logger.error("%s is made and cannot be served: %s", entity.description.title, result.text)
+                on_done(_later(f"{entity.description.title} is not served yet: the catalog cannot be written now"))
+            else:
+                on_done(result.description)
+
         def made(refusals: list[Refusal]) -> None:
             if refusals:
                 # Take it back, so that the name is free again; a crash in between is carried on as a deletion.
-                refusal = service_error(refusals[0])
-                self.delete(entry.name, lambda _: on_done(refusal))
+                self._taken_back.add(entity.entity_id)
+                self._take_back(entity, service_error(refusals[0]), on_done)
             else:
-                self._namespace.commit_create_hub(entry.name, described(on_done))
+                self._writer.commit_create(entity, committed)
 
-        self._submit_all(self._creations(entry), made)
+        self._submit_all(logs_of(entity).make(self._namespace.description.name), made)
 
-    def _creations(self, entry: EventHubEntry) -> list[tuple[Placement, Command]]:
-        """What makes, or opens, the partitions of a hub."""
-        hub, namespace = entry.description, self._namespace.description.name
-        settings = hub.durability, hub.retention_ms, namespace, hub.capture
-        return [
-            (placement, CreatePartition(placement.log_id, hub.name, partition_id, *settings))
-            for partition_id, placement in zip(hub.partition_ids, entry.placements, strict=True)
+    def _take_back(self, entity: Entity[K], refusal: ServiceError, on_done: OnDescription[K]) -> None:
+        """Remove an entity that could not be made; on_done with the refusal."""
+
+        def removed(result: K | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                logger.error("%s cannot be taken back: %s", entity.description.title, result.text)
+                on_done(_later(f"{refusal.text}. What is made of {_named(entity)} is not removed yet", refusal))
+            else:
+                on_done(refusal)
+
+        def intended(result: Entity[K] | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                removed(result)
+            else:
+                self._remove_logs(result, removed)
+
+        self._writer.take_back(entity, intended)
+
+    def _tell_settings(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
+        """Have the brokers do what the catalog says of an entity."""
+
+        def told(refusals: list[Refusal]) -> None:
+            self._not_told.discard(entity.entity_id)
+            if not refusals:
+                on_done(entity.description)
+                return
+            refusal = service_error(refusals[0])
+            self._not_told.add(entity.entity_id)
+            self._try_again()
+            on_done(_later(f"{refusal.text}. The settings of {_named(entity)} are stored", refusal))
+
+        self._submit_all(logs_of(entity).change(), told)
+
+    # What could not be done is done later
+
+    def _half_done(self, entity: Entity[K]) -> Entity[K] | None:
+        """The entity as it is now, when it is half made or half removed."""
+        found = (each for each in self._namespace.unfinished() if each.entity_id == entity.entity_id)
+        return of_kind(next(found, None), type(entity.description))
+
+    def _try_again(self) -> None:
+        if self._retry is None and not self._stopped:
+            self._retry = self._env.call_later(self._retry_ms, self._carry_on)
+            self._retry_ms = min(2 * self._retry_ms, LAST_RETRY_MS)
+
+    def _carry_on(self) -> None:
+        self._retry = None
+        unfinished = self._namespace.unfinished()
+        self._taken_back &= {entity.entity_id for entity in unfinished}
+        untold = [
+            entity for entity in self._namespace.entities(EntityDescription) if entity.entity_id in self._not_told
         ]
+        self._not_told = {entity.entity_id for entity in untold}
+        for entity in unfinished:
+            if entity.entity_id not in self._turns.busy:
+                self._finish(entity, _log_carried_on)
+        for entity in untold:
+            self._tell_settings(entity, _log_carried_on)
 
-    def _remove_partitions(self, entry: EventHubEntry, on_done: OnHub) -> None:
+    def _remove_logs(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
+        text = f"{entity.description.title} is not served any more, and not all of it is removed yet"
+
+        def committed(result: Entity[K] | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                logger.error("%s is removed and still in the catalog: %s", entity.description.title, result.text)
+                on_done(_later(text))
+            else:
+                on_done(result.description)
+
         def removed(refusals: list[Refusal]) -> None:
             if refusals:
-                on_done(service_error(refusals[0]))
+                logger.error("%s cannot be removed now: %s", entity.description.title, refusals[0].text)
+                on_done(_later(text, service_error(refusals[0])))
             else:
                 if self.on_removed is not None:
-                    self.on_removed(entry)
-                self._namespace.commit_delete_hub(entry.name, described(on_done))
+                    self.on_removed(entity)
+                self._writer.commit_delete(entity, committed)
 
-        commands = ((placement, DeletePartition(placement.log_id)) for placement in entry.placements)
-        self._submit_all(commands, removed)
+        self._submit_all(logs_of(entity).remove(), removed)
 
-    def _submit_all(self, commands: Iterable[tuple[Placement, Command]], on_done: OnRefusals) -> None:
+    def _submit_all(self, commands: LogCommands, on_done: OnRefusals) -> None:
         """Give each command to the broker of its placement; on_done with the refusals when all have answered."""
-        waiting = list(commands)
-        left = len(waiting)
+        left = len(commands)
         refusals: list[Refusal] = []
 
         def answered(answer: Answer) -> None:
@@ -181,21 +296,32 @@ class CatalogKeeper:
             if not left:
                 on_done(refusals)
 
-        for placement, command in waiting:
+        if not commands:
+            on_done(refusals)
+        for placement, command in commands:
             self._brokers.of_store(placement.store_index).submit(command, answered)
 
 
-def described(on_done: OnHub) -> Callable[[EventHubEntry | ServiceError], None]:
-    """An on_done of the namespace that gives the hub's description on."""
-
-    def done(result: EventHubEntry | ServiceError) -> None:
-        on_done(result if isinstance(result, ServiceError) else result.description)
-
-    return done
+def _named(entity: AnyEntity) -> str:
+    """How texts name an entity in the middle of a sentence."""
+    return f"{entity.kind.noun} '{entity.name}'"
 
 
-def _outcome(refusals: list[Refusal], hub: EventHubDescription) -> EventHubDescription | ServiceError:
-    return service_error(refusals[0]) if refusals else hub
+def _later(text: str, refusal: ServiceError | None = None) -> ServiceError:
+    """The answer when something is half done. refusal: why; its condition stays."""
+    condition = STORE_OFFLINE if refusal is None else refusal.condition
+    return ServiceError(condition, f"{text}: the service goes on with it by itself. Look first, then try again.")
+
+
+def _log_carried_on(result: EntityDescription | ServiceError) -> None:
+    if isinstance(result, ServiceError):
+        logger.warning("not done yet: %s", result.text)
+    else:
+        logger.info("done now: what was left of a change of %s", result.title)
+
+
+def _outcome(refusals: list[Refusal], description: K) -> K | ServiceError:
+    return service_error(refusals[0]) if refusals else description
 
 
 def service_error(refusal: Refusal) -> ServiceError:

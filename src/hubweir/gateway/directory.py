@@ -1,7 +1,7 @@
-"""Which broker holds which partition, by the catalog. One look-up per attach or request, none per event.
+"""Finds the broker of a partition by the catalog. One look-up per attach or request, none per event.
 
-Names are compared without case, as everywhere. A place stays good until the catalog says otherwise: the broker that
-gets a command with an old placement version refuses it as moved.
+Names are compared without case, as everywhere. A place stays good for as long as its log is there: a broker refuses
+commands for a log that it does not have as moved (ENTITY_MOVED), and clients look again.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, NOT_FOUND, ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.namespace.error_text import entity_not_found, entity_uri, invalid_partition
-from hubweir.namespace.event_hub_entry import EventHubEntry
+from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.namespace import Namespace
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where one partition lives. hub: its name as created. placement_version: the catalog's when this was read."""
+class PartitionPlace:
+    """Where one partition lives. hub: its name as created."""
 
     hub: str
     partition_id: str
     log_id: str
-    placement_version: int
     broker: BrokerClient
 
 
@@ -34,17 +33,12 @@ class Directory:
         self._brokers = brokers
         self._host_name = host_name
 
-    def name_of(self, hub: str) -> str | None:
-        """The hub's name as created, or None when no hub of that name is served."""
-        entry = self._namespace.find_hub(hub)
-        return None if entry is None else entry.description.name
-
-    def hub(self, name: str) -> EventHubEntry:
+    def hub(self, name: str) -> EventHubEntity:
         """The hub; ServiceError NOT_FOUND with the text that clients match."""
-        entry = self._namespace.find_hub(name)
-        if entry is None:
+        found = self._namespace.find(name, EventHubDescription)
+        if found is None:
             raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(self._host_name, name)))
-        return entry
+        return found
 
     def group(self, hub: str, group: str) -> str:
         """The consumer group's name as created; ServiceError NOT_FOUND for a hub or group that is not there."""
@@ -54,17 +48,17 @@ class Directory:
             raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(self._host_name, path)))
         return found
 
-    def partition(self, hub: str, partition_id: str) -> Place:
+    def partition(self, hub: str, partition_id: str) -> PartitionPlace:
         """Where this partition lives; ServiceError NOT_FOUND (hub) or ARGUMENT_OUT_OF_RANGE (partition)."""
-        entry = self.hub(hub)
-        description = entry.description
+        entity = self.hub(hub)
+        description = entity.description
         if not description.has_partition(partition_id):
             text = invalid_partition(partition_id, hub=description.name, partition_count=description.partition_count)
             raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
-        placement = entry.placements[int(partition_id)]
+        placement = entity.placements[int(partition_id)]
         broker = self._brokers.of_store(placement.store_index)
-        return Place(description.name, partition_id, placement.log_id, self._namespace.version, broker)
+        return PartitionPlace(description.name, partition_id, placement.log_id, broker)
 
-    def partitions(self, hub: str) -> tuple[Place, ...]:
+    def partitions(self, hub: str) -> tuple[PartitionPlace, ...]:
         """The places of all partitions of a hub, in order."""
         return tuple(self.partition(hub, partition_id) for partition_id in self.hub(hub).description.partition_ids)

@@ -1,4 +1,4 @@
-"""The gateway of one namespace: its catalog, rules, units and quotas at work, for the connections that are its own.
+"""Serves one namespace: catalog, authorization, throughput units and quotas, for the connections opened to it.
 
 The launcher builds one for each namespace, on one process (gateway_process.py), which has what they share and says
 which of them a peer means. Nodes and handlers of requests know their gateway alone, so nothing of one namespace reaches
@@ -7,14 +7,18 @@ another.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
+from hubweir.alarms import Alarms
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands import Owner
+from hubweir.broker.commands.command import Owner
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
-from hubweir.event_hub.event_hub import HubRouter
+from hubweir.event_hub.hub_router import HubRouter
 from hubweir.gateway.append_queue import AppendQueue
 from hubweir.gateway.authorization import Authorization
 from hubweir.gateway.brokers import Brokers
@@ -22,16 +26,21 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.held_runs import HeldRuns
-from hubweir.gateway.management import Management
 from hubweir.gateway.management_rate import ManagementRate
+from hubweir.gateway.management_view import ManagementView
 from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.gateway.refusals import RefusalLog, Refusals
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.namespace.error_text import Reference, entity_not_found, entity_uri, with_reference
-from hubweir.namespace.event_hub_entry import EventHubEntry
+from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.entity import AnyEntity
+from hubweir.namespace.error_text import entity_not_found, entity_uri
 from hubweir.namespace.host_names import HostNames
-from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
+
+EndLink = Callable[[ServiceError], None]
+# To end a link takes 40 us, and a hub may have thousands.
+ENDED_AT_ONCE = 64
 
 
 class GatewayConnection(Protocol):
@@ -44,8 +53,8 @@ class GatewayConnection(Protocol):
     def catalog_changed(self) -> None:
         """Rules, keys or descriptions changed: links that may not stand any more end now."""
 
-    def hub_removed(self, hub: str, error: ServiceError) -> None:
-        """A hub is gone: links that would send to it end, so that clients look for it again. (Readers have ended.)"""
+    def senders_to(self, entity: str) -> list[EndLink]:
+        """What ends each of its links that send to an entity; it does nothing when the link has ended already."""
 
 
 class SharedProcess(Protocol):
@@ -54,10 +63,12 @@ class SharedProcess(Protocol):
     env: Env
     brokers: Brokers
     counters: Counters
+    alarms: Alarms
     process_id: int
     budget: ProcessBudget
     held_runs: HeldRuns
     large_turns: HeldRuns
+    refusal_log: RefusalLog
 
     def add(self, gateway: Gateway) -> None:
         """One namespace more."""
@@ -69,39 +80,43 @@ class SharedProcess(Protocol):
 class Gateway:
     """See the module's text. Adds itself to its process."""
 
-    def __init__(self, process: SharedProcess, namespace: Namespace, settings: GatewaySettings) -> None:
-        env, brokers = process.env, process.brokers
+    def __init__(self, process: SharedProcess, writer: CatalogWriter, settings: GatewaySettings) -> None:
+        """writer: of the namespace's catalog; from now on nobody but the gateway's keeper uses it."""
+        env, brokers, namespace = process.env, process.brokers, writer.namespace
         self.env = env
         self.namespace = namespace
         self.brokers = brokers
         self.settings = settings
         self.counters = process.counters
-        self.process_id = process.process_id
         self.process_budget = process.budget
         self.held_runs = process.held_runs
         self.large_turns = process.large_turns
+        self.refusals = Refusals(env, process.refusal_log, namespace=settings.namespace, process_id=process.process_id)
         self.hosts = settings.hosts or HostNames(frozenset((fold(settings.host_name),)))
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         self.authorization = Authorization(
             namespace,
-            self.directory,
             env,
             host_name=settings.host_name,
             hosts=self.hosts,
             is_ours=lambda rule, scope: process.of_signature(rule, scope) is self,
             issuer=settings.issuer,
         )
+        self.keeper = CatalogKeeper(writer, brokers, env)
+        self.keeper.on_removed = self._forget
         self.units = NamespaceUnits(
-            env, namespace, brokers, cap_partitions=settings.partition_cap, units_max=settings.max_throughput_units
+            env,
+            namespace,
+            self.keeper,
+            brokers,
+            cap_partitions=settings.partition_cap,
+            units_max=settings.max_throughput_units,
+            alarms=process.alarms,
         )
         self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=settings.run_limit_bytes)
-        self.keeper = CatalogKeeper(namespace, brokers)
-        self.keeper.on_removed = self._forget_hub
-        self.management = Management(
-            namespace, self.directory, self.keeper, self.units, capture_account=settings.capture_account
-        )
+        self.management = ManagementView(namespace, self.directory)
         self.management_rate = ManagementRate(settings.management_reads_per_second, now_ms=env.monotonic_ms())
-        self.rules = RuleManagement(namespace, env, settings_rule=settings.settings_rule)
+        self.rules = RuleManagement(namespace, self.keeper, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}
         self._connections: dict[int, GatewayConnection] = {}
         namespace.on_change(self._catalog_changed)
@@ -136,16 +151,22 @@ class Gateway:
         for connection in list(self._connections.values()):
             connection.catalog_changed()
 
-    def _forget_hub(self, entry: EventHubEntry) -> None:
-        """A hub was removed: what is held of its partitions goes too."""
-        self._routers.pop(entry.name, None)
-        for placement in entry.placements:
-            self.append_queue.forget(placement.log_id)
-        gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entry.name)))
-        for connection in list(self._connections.values()):
-            connection.hub_removed(entry.name, gone)
+    def _forget(self, entity: AnyEntity) -> None:
+        """An entity was removed: what is held of its logs goes too.
 
-    def describe(self, text: str) -> str:
-        """The text of an error that the engine makes, with the reference that people quote."""
-        tracker = f"{self.settings.namespace}:gateway{self.process_id}"
-        return with_reference(text, Reference(self.env.new_id(), tracker, self.env.now_ms()))
+        Links that send to it end, so that clients look for it again. (Readers have ended.)
+        """
+        self._routers.pop(entity.name, None)
+        for placement in entity.placements:
+            self.append_queue.forget(placement.log_id)
+        gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entity.name)))
+        # All that stand on it now; not those of an entity that gets its name before the last has ended.
+        ends = deque(end for connection in self._connections.values() for end in connection.senders_to(entity.name))
+        self._end_links(ends, gone)
+
+    def _end_links(self, ends: deque[EndLink], error: ServiceError) -> None:
+        """Some of them now, those that are left in the next turn of the loop."""
+        for _ in range(min(len(ends), ENDED_AT_ONCE)):
+            ends.popleft()(error)
+        if ends:
+            self.env.call_soon(partial(self._end_links, ends, error))

@@ -1,15 +1,16 @@
-"""What the gateways of one process share, and which of them a peer means: one gateway a namespace, the default first.
+"""The gateways of one process, what they share, and the choice between them: one a namespace, the default first.
 
 A peer names a host: in SASL, in `open`, in the Host header. A name that was given to a namespace (namespace/
 host_names.py) leads there. Any other (an address, localhost) leaves it open, and the first token that is taken decides
 then: a token belongs to the namespace of the host that it was made for; where that is nobody's, to the first namespace
 that has a rule of its name there, else to the default one. No namespace takes a token that belongs to another.
 
-Shared are the brokers, counters, and budgets of bytes; the connections too (amqp/connections.py).
+Shared are the brokers, counters, alarms, and budgets of bytes; the connections too (amqp/connections.py).
 """
 
 from __future__ import annotations
 
+from hubweir.alarms import Alarms
 from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
@@ -19,6 +20,7 @@ from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.held_runs import HeldRuns
+from hubweir.gateway.refusals import RefusalLog
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
 
@@ -32,14 +34,23 @@ class GatewayProcess:
     """See the module's text. process_id tells this process's readers from those of others at a broker."""
 
     def __init__(
-        self, env: Env, brokers: Brokers, *, budget_bytes: int, counters: Counters | None = None, process_id: int = 0
+        self,
+        env: Env,
+        brokers: Brokers,
+        *,
+        budget_bytes: int,
+        counters: Counters | None = None,
+        alarms: Alarms | None = None,
+        process_id: int = 0,
     ) -> None:
         self.env = env
         self.brokers = brokers
         self.counters = counters if counters is not None else Counters()
+        self.alarms = alarms if alarms is not None else Alarms(env, self.counters)
         self.process_id = process_id
         self.budget = ProcessBudget(budget_bytes)
         self.held_runs = HeldRuns()
+        self.refusal_log = RefusalLog(env)
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
         self.gateways: list[Gateway] = []
 
@@ -51,7 +62,7 @@ class GatewayProcess:
 
     @property
     def default(self) -> Gateway:
-        """The namespace of who names none."""
+        """The namespace for connections that name none."""
         return self.gateways[0]
 
     def named(self, host: str) -> Gateway | None:

@@ -1,9 +1,9 @@
-"""How much a reader asks for at once, and how much of what was read the process holds until it is sent.
+"""Sizes each reader's reads, and limits what was read and waits in the process until it is sent.
 
-Every read costs the same effort however much it brings, so a reader that catches up is given larger and larger runs:
-twice as much when it sent a whole one, back to the least when it came to the end, or left a run lying. A run lies in
-memory until it is sent. The least is everybody's right; what goes beyond comes out of one pool of the process. While
-the pool is used up, large reads wait for better times, and who cannot send what it holds lets it go at once.
+A larger read is cheaper per byte. So a reader that catches up is given larger and larger runs: twice as much when it
+sent a whole one, and the minimum again when it came to the end, or left a run lying. A run lies in memory until it is
+sent. Every reader may hold one minimum run; larger runs draw on a pool of the process. While the pool is empty, reads
+shrink to the minimum, and a reader that cannot send drops its run and reads it again later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class ReadSize:
 
     def ask(self) -> int:
         """How many bytes to read now. More than the least is counted from here on: such a read should not wait."""
-        beyond = min(self._wanted_bytes - self._least_bytes, self._pool.left_bytes)
+        beyond = self._wanted_bytes - self._least_bytes
+        if beyond:
+            beyond = min(beyond, self._pool.left_bytes)
         self._count(beyond)
         self._asked_bytes = self._least_bytes + beyond
         return self._asked_bytes

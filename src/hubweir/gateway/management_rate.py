@@ -1,4 +1,4 @@
-"""How many requests for runtime information a namespace answers in a second; one above it is refused, and retried.
+"""Limits the requests for runtime information that a namespace answers in a second; others are refused, and retried.
 
 Clients ask for runtime information to find their partitions; one that asks in a loop must not cost the others. All
 connections of the namespace count together, as the tiers of the service have it (Event Hubs quotas and limits).

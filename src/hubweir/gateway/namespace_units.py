@@ -10,16 +10,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
-from hubweir.broker.commands import AlreadyAppended, Answer, AppendEvents, AppendNumbered, CapPartitions, Refusal
+from hubweir.alarms import UNITS_UNUSED, Alarms
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.process import CapPartitions, Refusal
+from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers, OnAnswer
-from hubweir.namespace.descriptions import NamespaceDescription, UnitsDescription
+from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
-from hubweir.throughput_unit.admission import Busy, NamespaceAdmission
+from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
+from hubweir.throughput_unit.admission import Admitted, Busy, NamespaceAdmission
 from hubweir.throughput_unit.auto_inflate import UnitsRaised, check_maximum
-from hubweir.throughput_unit.throughput_unit import UNITS_MAX, check_units, units_beyond_partitions
+from hubweir.throughput_unit.throughput_unit import UNITS_LIMIT, check_units, units_beyond_partitions
 from hubweir.throughput_unit.usage import FORMAT, HOUR_MS, HOURS_KEPT, Usage
 
 logger = logging.getLogger(__name__)
@@ -37,16 +44,20 @@ class NamespaceUnits:
         self,
         env: Env,
         namespace: Namespace,
+        keeper: CatalogKeeper,
         brokers: Brokers,
         *,
         cap_partitions: bool = True,
-        units_max: int = UNITS_MAX,
+        units_max: int = UNITS_LIMIT,
+        alarms: Alarms,
     ) -> None:
         self._env = env
         self._namespace = namespace
+        self._keeper = keeper
         self._brokers = brokers
         self._cap_partitions = cap_partitions
         self._units_max = units_max
+        self._alarms = alarms
         self._recorded: Rows = {row[0]: row for row in namespace.usage}
         self._capped = False
         now_ms = env.monotonic_ms()
@@ -62,29 +73,30 @@ class NamespaceUnits:
         )
         self._applied = held
         self._tell_brokers()
+        self._tell_unused()
         self._timer: Timer = env.call_later(RECORD_EVERY_MS, self._record_now_and_then)
 
     # Events
 
     def append(self, broker: BrokerClient, command: AppendEvents | AppendNumbered, on_answer: OnAnswer) -> None:
         """Have a run stored, when the namespace's units let it in; else a known refusal, and nothing is stored."""
-        admission, env = self.admission, self._env
-        admitted = admission.admit(command.size_bytes, command.events, env.monotonic_ms())
+        admission = self.admission
+        admitted = admission.admit(command.size_bytes, command.events, self._env.monotonic_ms())
         if admission.maximum_units is not None:
             self._write_raises()
         if isinstance(admitted, Busy):
             error = admission.busy_error(admitted)
             on_answer(Refusal(error.condition.symbol, error.text))
             return
+        broker.submit(command, partial(self._answered, admitted, on_answer))
 
-        def answered(answer: Answer) -> None:
-            if isinstance(answer, AlreadyAppended):
-                admission.give_back(admitted, env.monotonic_ms())
-            elif isinstance(answer, Refusal) and answer.known:
-                admission.give_back(admitted, env.monotonic_ms(), busy=answer.symbol == SERVER_BUSY.symbol)
-            on_answer(answer)
-
-        broker.submit(command, answered)
+    def _answered(self, admitted: Admitted, on_answer: OnAnswer, answer: Answer) -> None:
+        if isinstance(answer, AlreadyAppended):
+            self.admission.give_back(admitted, self._env.monotonic_ms())
+        elif isinstance(answer, Refusal) and answer.known:
+            busy = answer.symbol == SERVER_BUSY.symbol
+            self.admission.give_back(admitted, self._env.monotonic_ms(), busy=busy)
+        on_answer(answer)
 
     def inflated(self) -> None:
         """A read may have made units grow: write it down."""
@@ -105,38 +117,48 @@ class NamespaceUnits:
                     known,
                     held=known.held if held is None else held,
                     maximum=known.maximum if maximum is None else maximum,
+                    inflated=known.inflated if held is None else 0,
                 )
             )
 
-        self._namespace.change_units(decide, on_done)
+        self._change_units(decide, on_done)
 
-    def apply_settings(self, held: int, maximum: int, on_done: OnUnits) -> None:
-        """At a start: what the settings say holds, unless they said the same before; then what was changed since."""
+    def ask(self, held: int | None, maximum: int | None, on_done: OnUnits) -> None:
+        """At a start: hold what it says, None what is held already. What auto-inflate added to as many units stays, up
+        to the maximum.
+
+        on_done: as of `change`.
+        """
 
         def decide(known: UnitsDescription) -> UnitsDescription:
-            if known.from_settings == (held, maximum):
-                return self._checked(known)
-            return self._checked(UnitsDescription(held, maximum, (held, maximum)))
+            asked = known.asked if held is None else held
+            most = known.maximum if maximum is None else maximum
+            inflated = known.inflated if asked == known.asked else 0
+            if most:
+                inflated = max(0, min(inflated, most - asked))
+            return self._checked(UnitsDescription(asked + inflated, most, inflated))
 
-        self._namespace.change_units(decide, on_done)
+        self._change_units(decide, on_done)
 
     def catalog_changed(self) -> None:
-        """The catalog was changed: hold what it says now."""
+        """Apply the throughput units that are now in the catalog."""
         units = self._namespace.description.units
         if units == self._applied:
+            self._tell_unused()  # hubs came or went
             return
         self._applied = units
         self.admission.maximum_units = units.maximum or None
         if (units.held or None) != self.admission.units:
             self.admission.set_units(units.held or None, self._env.monotonic_ms())
         self._tell_brokers()
+        self._tell_unused()
 
     @property
     def warning(self) -> str | None:
         """What an operator should know about the units held; None: nothing."""
         if not self._cap_partitions or not self.admission.units:
             return None
-        hubs = {hub.name: hub.description.partition_count for hub in self._namespace.hubs()}
+        hubs = {hub.name: hub.description.partition_count for hub in self._namespace.entities(EventHubDescription)}
         return units_beyond_partitions(self._namespace.description.name, self.admission.units, hubs)
 
     # Usage
@@ -170,9 +192,13 @@ class NamespaceUnits:
                 self._recorded = now
             on_done(result)
 
-        self._namespace.record_usage(changed, oldest_ms, recorded)
+        self._keeper.record_usage(changed, oldest_ms, recorded)
 
     # Inside
+
+    def _change_units(self, decide: Callable[[UnitsDescription], UnitsDescription], on_done: OnUnits) -> None:
+        """decide: from the units of the moment in which the change has its turn; it may raise ServiceError."""
+        self._keeper.describe(lambda known: replace(known, units=decide(known.units)), on_done)
 
     def _checked(self, units: UnitsDescription) -> UnitsDescription:
         name = self._namespace.description.name
@@ -190,7 +216,15 @@ class NamespaceUnits:
                 "namespace %s: %s reached the limit, throughput units were raised from %d to %d",
                 self._namespace.description.name, raised.cause.value, raised.before, raised.after,
             )  # fmt: skip
-            self._namespace.change_units(_raise_by(raised), _log_refusal)
+            self._change_units(_raise_by(raised), _log_refusal)
+
+    def _tell_unused(self) -> None:
+        """An alarm while more units are held than the partitions can use."""
+        about, text = f"namespace {self._namespace.description.name}", self.warning
+        if text is None:
+            self._alarms.end(UNITS_UNUSED, about)
+        else:
+            self._alarms.begin(UNITS_UNUSED, about, text)
 
     def _tell_brokers(self) -> None:
         is_capped = self._cap_partitions and self._applied.held > 0
@@ -206,7 +240,8 @@ def _raise_by(raised: UnitsRaised) -> Callable[[UnitsDescription], UnitsDescript
     def decide(known: UnitsDescription) -> UnitsDescription:
         if not known.held or known.maximum < raised.after:
             return known
-        return replace(known, held=max(known.held, raised.after))
+        more = max(0, raised.after - known.held)
+        return replace(known, held=known.held + more, inflated=known.inflated + more)
 
     return decide
 

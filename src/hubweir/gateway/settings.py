@@ -1,4 +1,4 @@
-"""What the gateway may be told: limits and times, with a reason beside each number.
+"""Settings of a gateway: limits and times, with a reason beside each number.
 
 These are safety limits, always on. Quotas of a tier are no business of this page.
 """
@@ -31,7 +31,8 @@ class GatewaySettings:
     unauthorized_connection_ms: int = 60_000
     # A connection whose last link is gone may attach another meanwhile. The same as the service.
     linkless_connection_ms: int = 300_000
-    # A link that carried nothing for this long is detached; clients attach again when they next send.
+    # A link for events that carried nothing for this long is detached; clients attach again when they next send. Links
+    # of $cbs, of $management and of their answers are not: clients attach them once for a connection's life.
     idle_link_ms: int = 600_000
     # Credit on links that bring events, and on request links; topped up at half.
     publisher_credit: int = 1_000
@@ -48,14 +49,16 @@ class GatewaySettings:
     read_bytes: int = 128 * 1024
     read_most_bytes: int = 1024 * 1024
     # What all links of a connection may send before it is flushed and other connections have their turn: the first is
-    # everybody's right, the second what a pool of the process has room for. A peer that reads nothing costs this much
-    # memory, or one event's size when that is more. A whole large read in one turn spares most of what turns cost.
+    # every connection's minimum, the second is the most that the pool of the process adds to. A peer that reads nothing
+    # costs this much memory, or one event's size when that is more. A whole large read in one turn spares most of what
+    # turns cost.
     turn_bytes: int = 64 * 1024
     turn_most_bytes: int = 1024 * 1024
     # An idle reader asks again after this long; its broker wakes it at once when there are events.
     read_wait_ms: int = 60_000
-    # While throughput units are on, a partition carries at most one of them. The most that a namespace may hold.
+    # While throughput units are on, a partition carries at most what one unit carries.
     partition_cap: bool = True
+    # How many units a namespace may hold, as in the standard tier. (Event Hubs quotas)
     max_throughput_units: int = 40
     # More connections than this are closed after open; None: as many as the system lets it.
     connections_max: int | None = None
@@ -68,6 +71,5 @@ class GatewaySettings:
     # The rule of the namespace that every start takes from the settings; it is not changed any other way.
     settings_rule: str = ""
     # The storage account that captured files may go to; empty: none, only to the local folder.
-    capture_account: str = ""
     # Whose JSON Web Tokens are taken besides shared access signatures; None: nobody's.
     issuer: IssuerKeys | None = None

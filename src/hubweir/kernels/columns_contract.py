@@ -2,10 +2,10 @@
 
 The rules of contract.py hold here too: buffers in, integers out, KernelRefusal for a call that breaks this page, a
 status for what is wrong with bytes of others, no buffer kept. A buffer that a kernel writes belongs to it until it
-returns: no other thread may touch it meanwhile, since the interpreter's lock may be free. Each kernel exists in plain
-Python (pure_columns.py names them all) and compiled (`_capture.pyx`, `_columns.pyx`).
+returns: no other thread may touch it meanwhile, since the interpreter's lock may be free. The rooms
+are columns/ and capture/.
 
-Text of an AMQP value (pure_text.py). One rule for properties in columns, for nested values and for bodies that are no
+Text of an AMQP value (text.py). One rule for properties in columns, for nested values and for bodies that are no
 bytes: a value is written as JSON; where that is a JSON string and stands alone, its quotes and escapes are left out.
 null `null`; boolean `true` `false`; integers in decimal; float and double in the fewest digits that read back as the
 same double, but NaN, Infinity and -Infinity as strings; string and symbol themselves (what is no UTF-8 replaced by
@@ -125,7 +125,7 @@ or no body section: none.
 
 from __future__ import annotations
 
-from hubweir.kernels.pure_batches import Readable
+from hubweir.kernels.buffers.tables import Readable
 
 MAX_TEXT_DEPTH = 16
 

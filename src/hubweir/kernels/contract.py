@@ -1,7 +1,7 @@
 """What each kernel promises: buffers in, integers out, who owns the bytes.
 
 A kernel is a function over buffers: no classes, no clock, no knowledge of hubs or links. Each exists twice, in
-`pure.py` (plain Python, the oracle) and compiled (`_amqp.pyx`, `_record.pyx`, `_keys.pyx`); `hubweir.kernels` exports
+plain Python (the oracle; twins.py lists them) and compiled (`_ROOM.pyx` in its room); `hubweir.kernels` exports
 whichever this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and
 report what is wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it
 returned. `out` buffers grow at their end and are left as they were when the status is an error.
@@ -95,8 +95,8 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         between two events. One event that is larger than a frame is a delivery of as many as it needs.
         A batch goes out with what a reader needs and with zeros for everything else: kind, length, count, name block,
         records, first_index, first_offset and enqueued_time as of its events; of the flags those about the name; no
-        producer block; writer_epoch, nonce, durable_upto and header_crc zero, for the nonce is secret, and so is a
-        checksum of it. payload_crc is of the payload that goes out.
+        producer block; writer_epoch, nonce, batch_number, unsynced and header_crc zero, for the nonce is secret, and so
+        is a checksum of it. payload_crc is of the payload that goes out.
         Place, max_events, max_frames and max_bytes are as of deliver, except that a delivery which is not the call's
         first is begun only where a full frame is left of max_bytes; the first is as small as max_bytes wants, but one
         event at least. max_deliveries: the credit.
@@ -113,6 +113,18 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         its start), BATCHES_DAMAGED (what stands at position is no sound batch of this log), BATCHES_NEWER (a sound
         header with a newer version). nonce 0: a run that its owner has not completed yet, so only magic, version,
         lengths and payload CRC are checked.
+
+    follow_batches(data, nonce, walk, entries, table) -> (rows, entries, status)
+        Go over stored batches that continue each other, from the start of data on, and keep in one walk row what a
+        start wants to know of them all. A batch is checked as scan_batches checks it; it must also have the index and
+        the offset behind the one before, and a batch number that is higher. Each one that is taken moves the walk on.
+        walk: one walk row, changed. entries: a sparse index row is written for each batch that stands at W_NEXT_ENTRY
+        of the file or behind it, the next one W_ENTRY_BYTES later. table: None, or a table of batch rows, one each.
+        rows: how many batches were taken. entries: how many sparse index rows were written.
+        status: BATCHES_OK (the end of data, or no room for a row that is wanted), BATCHES_PARTIAL and BATCHES_NEWER as
+        of scan_batches, BATCHES_DAMAGED also where a sound batch does not continue what came before, BATCHES_LIMIT
+        (a batch that does has the index W_LIMIT or a higher one). What the status is about is not taken: the walk's
+        position is its start.
 
     scan_records(data, batch_at, table) -> rows
         One row per event record of the batch: where record and message start, their lengths.
@@ -157,10 +169,30 @@ KEY_WIDTH = 4
 # A batch row. B_RECORDS: position in data of its first record. Numbers of 64 bits stand as two's complement.
 (
     B_POSITION, B_LENGTH, B_KIND, B_FLAGS, B_COUNT, B_FIRST_INDEX, B_FIRST_OFFSET, B_ENQUEUED_TIME, B_DURABLE_UPTO,
-    B_WRITER_EPOCH, B_RECORDS,
-) = range(11)  # fmt: skip
-BATCH_WIDTH = 11
-BATCHES_OK, BATCHES_PARTIAL, BATCHES_DAMAGED, BATCHES_NEWER = range(4)
+    B_WRITER_EPOCH, B_RECORDS, B_NUMBER,
+) = range(12)  # fmt: skip
+BATCH_WIDTH = 12
+BATCHES_OK, BATCHES_PARTIAL, BATCHES_DAMAGED, BATCHES_NEWER, BATCHES_LIMIT = range(5)
+
+# A walk row: where a walk over stored batches is, and what it met. Positions are those of the file, in which data
+# begins at W_POSITION. -1: there is none.
+# W_POSITION, W_INDEX, W_OFFSET: of the next batch. W_NUMBER: the next batch has this number or a higher one.
+# W_LIMIT: the walk ends before a batch of this index. W_FIRST_NUMBER: of the first batch that the last call took.
+# W_DURABLE_UPTO: the largest of all batches. W_LAST_BATCH, W_LAST_TIME: position of the last batch with records, and
+# when it was enqueued. W_IS_CLOSED: 1 when the last batch of all is the mark of a clean stop. W_MARKS_FROM: from this
+# position on there are idle marks only.
+# W_CHAIN_POSITION, W_CHAIN_INDEX, W_CHAIN_OFFSET, W_CHAIN_NUMBER: the first batch of a chain that has not ended yet.
+# W_BEFORE_BATCH, W_BEFORE_TIME: W_LAST_BATCH and W_LAST_TIME as they were before it.
+(
+    W_POSITION, W_INDEX, W_OFFSET, W_NUMBER, W_LIMIT, W_FIRST_NUMBER, W_DURABLE_UPTO, W_LAST_BATCH, W_LAST_TIME,
+    W_IS_CLOSED, W_MARKS_FROM, W_CHAIN_POSITION, W_CHAIN_INDEX, W_CHAIN_OFFSET, W_CHAIN_NUMBER, W_BEFORE_BATCH,
+    W_BEFORE_TIME, W_NEXT_ENTRY, W_ENTRY_BYTES,
+) = range(19)  # fmt: skip
+WALK_WIDTH = 19
+
+# A sparse index row: where a batch stands in the file, its first index and offset, when it was enqueued.
+S_POSITION, S_INDEX, S_OFFSET, S_TIME = range(4)
+SPARSE_WIDTH = 4
 
 # A record row.
 R_RECORD, R_LENGTH, R_MESSAGE, R_MESSAGE_LENGTH = range(4)

@@ -28,9 +28,12 @@ Header, completed by the owner of the log (zero before):
 |     40 |    8 | first_index     | index of the first record (events: its sequence number); control: the next index |
 |     48 |    8 | first_offset    | logical count of record bytes before the first record |
 |     56 |    8 | enqueued_time   | signed, ms since 1970; never less than the batch before |
-|     64 |    8 | durable_upto    | every index below this was durable when the batch was written |
-|     72 |    4 | reserved        | zero |
+|     64 |    8 | batch_number    | of the batch in its log, control batches too; rises from batch to batch |
+|     72 |    4 | unsynced        | durable_upto = batch_number - unsynced: what has a smaller number was durable then |
 |     76 |    4 | header_crc      | CRC-32C, seed CRC_SEED, of header bytes 0 to 76 (so of the payload CRC too) |
+
+Batch numbers are dense where batches are appended. Where a segment begins with a part of what another one held, some
+are left out; what is copied keeps its number. Numbers of batches that were refused, and superseded, are used again.
 
 Flags: CONTINUES: the batch belongs to the same transfer as the next one, whole or absent with it (a chain).
 NAME_IS_KEY / NAME_IS_PUBLISHER: what the name block holds, for every record of the batch.
@@ -70,7 +73,7 @@ FLAG_CONTINUES, FLAG_NAME_IS_KEY, FLAG_NAME_IS_PUBLISHER = 1, 2, 4
 
 AT_MAGIC, AT_VERSION, AT_KIND, AT_FLAGS, AT_LENGTH, AT_COUNT = 0, 4, 5, 6, 8, 12
 AT_NAME_LENGTH, AT_PRODUCER_LENGTH, AT_PAYLOAD_CRC, AT_WRITER_EPOCH, AT_NONCE = 16, 20, 24, 28, 32
-AT_FIRST_INDEX, AT_FIRST_OFFSET, AT_ENQUEUED_TIME, AT_DURABLE_UPTO, AT_RESERVED, AT_HEADER_CRC = 40, 48, 56, 64, 72, 76
+AT_FIRST_INDEX, AT_FIRST_OFFSET, AT_ENQUEUED_TIME, AT_BATCH_NUMBER, AT_UNSYNCED, AT_HEADER_CRC = 40, 48, 56, 64, 72, 76
 HEADER_SIZE = 80
 
 # One struct for the whole header, in the order of the tables above.
@@ -88,6 +91,13 @@ RECORD_STRUCT = ">8I"
 ABSENT = 0xFFFFFFFF
 
 OPERATION_HEADER_SIZE = 4
+
+# Of the control kinds (messaging_store/control_batch.py) those that every walk over a log must know: a mark, which has
+# MARK_CLOSED behind its kind after a clean stop, and what moves the next index and the next offset.
+CONTROL_IDLE_MARK, CONTROL_SKIPPED = 1, 4
+MARK_CLOSED = 1
+SKIPPED_STRUCT = ">BQQ"
+AT_SKIPPED_INDEX, AT_SKIPPED_OFFSET, SKIPPED_SIZE = 1, 9, 17
 
 # At most this many bytes of records in one batch, unless one event alone is larger: one flipped bit, or one read on
 # small credit, then costs little. (docs/reliability.md, rule R5)

@@ -1,4 +1,4 @@
-"""The end of a segment's time as the newest: its indexes are saved, its file is closed, away from the loop.
+"""Closes a segment that was rolled: a worker thread saves its indexes and closes its file.
 
 After a crash: nothing here is needed. Indexes can be rebuilt, and recovery deals with spare space and a missing mark.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from hubweir.env import Result
+from hubweir.env import Lane, Result
 from hubweir.messaging_store.log_state import LogState
 from hubweir.messaging_store.segment import ActiveSegment
 
@@ -22,7 +22,7 @@ def save_indexes(state: LogState, old: ActiveSegment) -> None:
         if segment is not None and segment.indexes is not None:
             segment.indexes.save(files, folder, segment.header.name.stem)
 
-    state.steps.away(save, _ignore_failure)
+    state.steps.away(Lane.MAINTENANCE, save, _ignore_failure)
 
 
 def close_segment(state: LogState, active: ActiveSegment | None, on_closed: Callable[[], None]) -> None:
@@ -47,7 +47,7 @@ def close_segment(state: LogState, active: ActiveSegment | None, on_closed: Call
         finally:
             on_closed()
 
-    state.steps.away(finish, finished)
+    state.steps.away(Lane.MAINTENANCE, finish, finished)
 
 
 def _ignore_failure(result: Result[None]) -> None:

@@ -33,10 +33,11 @@ _U32 = struct.Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """What complete_run left behind the run. last_record_offset is None when the run has no record."""
+    """The end of the log behind a completed run. last_record_offset is None when the run has no record."""
 
     next_index: int
     next_offset: int
+    next_number: int
     last_record_offset: int | None
 
 
@@ -47,23 +48,26 @@ def complete_run(
     first_index: int,
     first_offset: int,
     enqueued_time_ms: int,
+    first_number: int,
     durable_upto: int,
     writer_epoch: int,
 ) -> RunEnd:
-    """Fill in the owner's half of every header in run, in place; return the next index and offset.
+    """Fill in the owner's half of every header in run, in place; return the next index, offset and batch number.
 
+    first_number: of the run's first batch. durable_upto: a batch number; what has a smaller one is durable.
     Raises KernelRefusal when run is not sealed batches back to back, or ends inside a chain.
     """
     at, end, flags = 0, len(run), 0
-    next_index, next_offset = first_index, first_offset
+    next_index, next_offset, number = first_index, first_offset, first_number
     last = None  # the last batch that has records: position, count, its first offset, where its records start
     with memoryview(run) as view:
         while at < end:
             kind, flags, length, count, records_at = _made_half(run, at, end)
             _COMPLETED.pack_into(
                 run, at + AT_WRITER_EPOCH, writer_epoch, nonce, next_index, next_offset, enqueued_time_ms,
-                durable_upto, 0,
+                number, number - durable_upto,
             )  # fmt: skip
+            number += 1
             with view[at : at + AT_HEADER_CRC] as header:
                 _U32.pack_into(run, at + AT_HEADER_CRC, crc32c(header, CRC_SEED))
             if kind == KIND_CONTROL:
@@ -75,7 +79,7 @@ def complete_run(
             at += length
     if flags & FLAG_CONTINUES:
         raise KernelRefusal("the run ends inside a chain: its last batch says that another one continues it")
-    return RunEnd(next_index, next_offset, None if last is None else last_record_offset(run, *last))
+    return RunEnd(next_index, next_offset, number, None if last is None else last_record_offset(run, *last))
 
 
 def last_record_offset(run: bytes | bytearray | memoryview, at: int, count: int, offset: int, records_at: int) -> int:

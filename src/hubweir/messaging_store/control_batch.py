@@ -1,14 +1,11 @@
-"""Control batches: what a log, or the hub on it, notes between the records. They take no index and no offset.
+"""Control batches: what a log notes between the records. They take no index and no offset.
 
-Control kinds, the first byte of a control batch's payload:
+Control kinds, the first byte of a control batch's payload (2, 3 and 5 are of earlier formats, and free):
 
-| kind | name              | what follows |
-|-----:|-------------------|--------------|
-|    1 | IDLE_MARK         | one byte: 0 the log fell idle, 1 the log was closed cleanly |
-|    2 | EPOCH             | the new writer epoch, 4 bytes |
-|    3 | EXPIRED_PRODUCERS | what event_hub writes there |
-|    4 | SKIPPED           | the new next index and next offset, 8 bytes each: numbers between are never used |
-|    5 | PRODUCER_FENCE    | the producer's id, 8 bytes, and what event_hub writes there |
+| kind | name      | what follows |
+|-----:|-----------|--------------|
+|    1 | IDLE_MARK | one byte: 0 a mark of an idle log, or behind appends, 1 the log was closed cleanly |
+|    4 | SKIPPED   | the new next index and next offset, 8 bytes each: numbers between are never used |
 
 The header of a control batch carries the log's next index and offset as they are before it.
 """
@@ -17,15 +14,15 @@ from __future__ import annotations
 
 import struct
 
-from hubweir.kernels.stored_batch import KIND_CONTROL
+from hubweir.kernels import stored_batch
+from hubweir.kernels.stored_batch import KIND_CONTROL, MARK_CLOSED, SKIPPED_STRUCT
 from hubweir.messaging_store.record import BatchHeader, begin_batch, seal_batch
 
-CONTROL_IDLE_MARK, CONTROL_EPOCH, CONTROL_EXPIRED_PRODUCERS, CONTROL_SKIPPED, CONTROL_PRODUCER_FENCE = 1, 2, 3, 4, 5
-IDLE, CLOSED = b"\x00", b"\x01"
-# Of a PRODUCER_FENCE: the newest one of an id says all that is to be known of those before it (carried_over.py).
-FENCED_ID_SIZE = 8
+# The kernels know them, too.
+CONTROL_IDLE_MARK, CONTROL_SKIPPED = stored_batch.CONTROL_IDLE_MARK, stored_batch.CONTROL_SKIPPED
+IDLE, CLOSED = b"\x00", bytes((MARK_CLOSED,))
 
-_SKIPPED = struct.Struct(">BQQ")
+_SKIPPED = struct.Struct(SKIPPED_STRUCT)
 
 
 def pack_control(control: int, body: bytes = b"") -> bytearray:

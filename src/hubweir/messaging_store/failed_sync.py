@@ -1,17 +1,19 @@
-"""What a log does when a write or a sync fails (rule R9). A failed sync is final: it is never tried again.
+"""Repairs a log behind a failed write or sync (rule R9). A failed sync is final: it is never tried again.
 
 The kernel may have thrown the unsynced pages away and will say so only once; the page cache is no evidence. So:
 
 1. the store takes a new writer epoch and makes it durable;
 2. everything above the last good sync is dropped, but for what relaxed mode already showed to readers, which is still
-   in memory; the files are looked at again by recovery, up to that sync;
+   in memory;
 3. a new segment is made from there on, with what was shown; by its epoch it supersedes the old file's rest;
 4. only now the waiting sends are refused: nothing of them can come back.
 
 A fault of ours in a step of the log (steps.py) ends here too: what was being written ends *unknown*, what only waited
 is refused, and the same steps make the log anew from what is durable, a second later.
 
-If 1, 2 or 3 fails, the log goes offline and the waiting sends end *unknown*: the next start may find them or not. An
+No other file is touched: retention, snapshots, indexes and capture go on with theirs in the log's folder meanwhile.
+
+If 1 or 3 fails, the log goes offline and the waiting sends end *unknown*: the next start may find them or not. An
 offline log tries the steps again by itself, under yet another epoch, after 1 s and then ever later, up to every 30 s:
 `log.offline_retries` counts, and an alarm stands until it works.
 """
@@ -22,15 +24,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from hubweir.env import Result, Timer
-from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
-from hubweir.messaging_store.carried_over import carried_over, superseded_whole
+from hubweir.alarms import LOG_OFFLINE
+from hubweir.env import Files, Lane, Result, Timer
+from hubweir.errors import LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.group_commit import GroupCommit
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.log_state import Entry, LogState, tell
-from hubweir.messaging_store.recovery import recover
-from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader, create
-from hubweir.messaging_store.segment_files import Segment, SegmentIndexes
+from hubweir.messaging_store.segment import ActiveSegment, SegmentHeader
+from hubweir.messaging_store.segment_files import SegmentIndexes
+from hubweir.messaging_store.superseding import begins_with, superseded_whole
+from hubweir.messaging_store.write_round import check_behind_write
 
 # Each try takes an epoch and reads the newest segment's end: seldom enough to cost nothing on a disk that stays broken.
 FIRST_RETRY_MS, LAST_RETRY_MS = 1000, 30_000
@@ -52,8 +55,9 @@ class Repair:
         self._epochs = epochs
         self._delay_ms = FIRST_RETRY_MS
         self._timer: Timer | None = None
-        self._alarm: str | None = None  # what was told when the log went offline
+        self._is_told = False  # an alarm stands, for it did not come back at once
         self._is_running = False
+        self._left: ActiveSegment | None = None  # what was appended to when the log failed; its file is closed
 
     def failed(self, error: OSError, entries: list[Entry]) -> None:
         """Run the four steps above; commit starts no round until they are over."""
@@ -77,7 +81,7 @@ class Repair:
             return
         being_written, waiting = commit.drain_for_fault()
         self._refuse(waiting, known=True)  # of these no file holds anything
-        state.tail.forget_from(state.visible.index)
+        state.tail.forget_from(state.visible.number)
         self._give_up(fault, being_written)
 
     def stop(self) -> None:
@@ -90,17 +94,17 @@ class Repair:
         state, epochs = self._state, self._epochs
         self._is_running = True
         old, state.active = state.active, None
+        self._left = left = old or self._left
 
         def epoch_taken(result: Result[int]) -> None:
             try:
                 state.writer_epoch = result.value()
-                # A control batch takes no index: it may have been shown and not synced, though no record was.
-                is_shown = state.visible.index > state.synced.index or self._commit.unsynced_bytes > 0
-                shown = state.tail.runs_from(state.synced.index) if is_shown else []
-                header = state.new_header(state.synced, state.env.now_ms())
-                before = superseded_whole(state.segments, header.first_index)
+                shown = state.tail.runs_from(state.synced.number)
+                header = state.new_header(state.synced, superseded_whole(state.segments, state.synced.index))
                 state.steps.away(
-                    lambda: _make_segment(state, old, header, shown, before), lambda made: ended(made, shown)
+                    Lane.RECOVERY,
+                    lambda: _make_segment(state, old, left, header, shown),
+                    lambda made: ended(made, shown),
                 )
             except Exception as failure:  # a fault of ours as well: the log must not stay half repaired
                 self._give_up(failure, waiting)
@@ -119,13 +123,13 @@ class Repair:
 
     def _succeeded(self, waiting: list[Entry]) -> None:
         state = self._state
-        self._is_running = False
+        self._is_running, self._left = False, None
         state.synced = state.appended = state.visible
-        state.offline = None
-        if self._alarm is not None:
-            state.alarms.remove(self._alarm)
+        state.offline = None if state.fenced is None else str(state.fenced)
+        if self._is_told:
+            state.alarms.end(LOG_OFFLINE, state.about)
             state.counters.add("log.offline_healed")
-            self._alarm = None
+            self._is_told = False
         self._delay_ms = FIRST_RETRY_MS
         self._refuse(waiting, known=True)
         self._commit.resume()
@@ -136,21 +140,26 @@ class Repair:
         self._is_running = False
         if not isinstance(failure, OSError | StoreError):
             state.steps.report(failure)
-        state.offline = (
-            f"log {state.log_id}: {_reason(failure)}; "
-            f"it is tried again within {LAST_RETRY_MS // 1000} s, and reads go on"
-        )
         state.appended = state.visible
-        if self._alarm is None:
-            self._alarm = state.offline
-            state.alarm(state.offline)
+        if not isinstance(failure, LogFenced):
+            self._go_offline(failure)
+        else:
+            state.offline = str(failure)
+        self._refuse(waiting, known=False)
         if isinstance(failure, LogFenced):
-            state.fenced = True
-        elif not state.closing:
+            state.fence(failure)
+        self._commit.resume()
+
+    def _go_offline(self, failure: Exception) -> None:
+        """Tell it, and try again later."""
+        state = self._state
+        text = f"{_reason(failure)}; it is tried again within {LAST_RETRY_MS // 1000} s, and reads go on"
+        state.offline = f"log {state.log_id}: {text}"
+        if not state.closing:
+            self._is_told = True
+            state.alarms.begin(LOG_OFFLINE, state.about, text)
             self._timer = state.steps.later(self._delay_ms, self._again)
             self._delay_ms = min(2 * self._delay_ms, LAST_RETRY_MS)
-        self._refuse(waiting, known=False)
-        self._commit.resume()
 
     def _again(self) -> None:
         self._timer = None
@@ -168,21 +177,36 @@ class Repair:
 def _make_segment(
     state: LogState,
     old: ActiveSegment | None,
+    left: ActiveSegment | None,
     header: SegmentHeader,
     shown: list[memoryview],
-    before: Segment | None,
 ) -> ActiveSegment:
     """Steps 2 and 3; blocking."""
     if old is not None:
         with suppress(OSError):
             old.file.close()
-    found = recover(state.env.files, state.folder, state.log_id, upto=state.synced.index)
-    if found.end.index < state.synced.index and found.segments:
-        raise CorruptStore(f"log {state.log_id}: records from {found.end.index} on, once synced, cannot be read")
-    carried = carried_over(state.env.files, before)
-    # What was shown begins behind records only; before the first one everything is carried over already.
-    content = [part for part in (carried, shown) if part]
-    return state.reserve.use_for(lambda: create(state.env.files, state.folder, header, content))
+    begin = begins_with(header, number=state.synced.number, last_time_ms=state.synced.last_time_ms)
+    content = [part for part in (begin, shown) if part]
+    end = state.visible
+    segment = state.reserve.use_for(lambda: state.create_segment(header, content, index=end.index, offset=end.offset))
+    try:
+        check_behind_write(state)  # another owner may have found what is about to be told as refused
+    except (LogFenced, OSError):
+        segment.file.close()
+        raise
+    if left is not None:
+        with suppress(OSError):  # only space: it goes with the file
+            _cut(state.env.files, left)
+    return segment
+
+
+def _cut(files: Files, left: ActiveSegment) -> None:
+    """Give back what is set aside behind a segment's end, and what failed there: all of that is superseded by now."""
+    file = files.open(left.path)
+    try:
+        file.truncate(left.end)
+    finally:
+        file.close()
 
 
 def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]) -> None:

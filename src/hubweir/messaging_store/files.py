@@ -4,10 +4,12 @@ File objects keep a path, not a descriptor: descriptors live in a bounded cache 
 store may have more files than the process may have descriptors. A file that was written and not synced keeps its
 descriptor, because the kernel reports a failed write-back to descriptors that were open when it happened.
 
-Worker threads use files while the loop does: the cache has a lock, held for look-ups only, never during a read, a
-write or a sync. `os` calls release the interpreter lock.
+Worker threads use files while the loop does: the cache has a lock, held for look-ups only, never during a call of the
+system: a file that takes long to open must not hold up the sync of another. `os` calls release the interpreter lock.
 
 After a crash: what `sync` returned for is there, names after `sync_folder`; nothing else is promised.
+
+Long because all calls of the operating system for files stand here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from hubweir.errors import StoreError, StoreLocked
 from hubweir.messaging_store.layout import LOCK_NAME
 
 DESCRIPTORS = 512
+SMALL_BYTES = 4096
 # POSIX promises at least 16, Linux takes 1,024 buffers in one call.
 _BUFFERS_PER_WRITE = min(1024, os.sysconf("SC_IOV_MAX") if hasattr(os, "sysconf") else 16)
 _ZEROS = bytes(1024 * 1024)
@@ -55,13 +58,29 @@ class _Descriptors:
         """The file's descriptor, opened if need be, in use until `give`."""
         with self._lock:
             held = self._open.get(id(file))
-            if held is None:
-                held = _Descriptor(os.open(file.path, file.flags))
-                self._open[id(file)] = held
-            self._open.move_to_end(id(file))
-            held.users += 1
-            self._shrink()
-            return held
+            if held is not None:
+                self._open.move_to_end(id(file))
+                held.users += 1
+                over = self._over_bound()
+        if held is None:
+            return self._reopen(file)
+        if over:
+            _close_all(over)
+        return held
+
+    def _reopen(self, file: SystemFile) -> _Descriptor:
+        spare = [os.open(file.path, file.flags)]
+        with self._lock:
+            held = self._open.get(id(file))
+            if held is None and not file.is_closed:
+                held = self._open[id(file)] = _Descriptor(spare.pop())
+            if held is not None:
+                held.users += 1
+                spare += self._over_bound()
+        _close_all(spare)
+        if held is None:
+            raise file.closed_error()
+        return held
 
     def give(self, held: _Descriptor) -> None:
         with self._lock:
@@ -70,7 +89,8 @@ class _Descriptors:
     def add(self, file: SystemFile, fd: int) -> None:
         with self._lock:
             self._open[id(file)] = _Descriptor(fd)
-            self._shrink()
+            over = self._over_bound()
+        _close_all(over)
 
     def drop(self, file: SystemFile) -> None:
         """Close the file's descriptor if it has one."""
@@ -82,33 +102,45 @@ class _Descriptors:
     def count(self) -> int:
         return len(self._open)
 
-    def _shrink(self) -> None:
+    def _over_bound(self) -> list[int]:
+        """Take the descriptors out that are over the bound; whoever asked closes them, without the lock."""
+        over: list[int] = []
         if len(self._open) <= self._bound:
-            return
+            return over
         for key, held in list(self._open.items()):
             if len(self._open) <= self._bound:
-                return
+                break
             if not held.users and held.writes == held.synced_writes:
                 del self._open[key]
-                os.close(held.fd)
+                over.append(held.fd)
+        return over
+
+
+def _close_all(descriptors: Sequence[int]) -> None:
+    for fd in descriptors:
+        os.close(fd)
 
 
 class SystemFile:
     """A File. See hubweir.env.File."""
 
-    __slots__ = ("__weakref__", "_closed", "_descriptors", "flags", "path")
+    __slots__ = ("__weakref__", "_descriptors", "flags", "is_closed", "path")
 
     def __init__(self, descriptors: _Descriptors, path: str, flags: int, fd: int) -> None:
         self._descriptors = descriptors
         self.path = path
         self.flags = flags
-        self._closed = False
+        self.is_closed = False
         descriptors.add(self, fd)
 
     def _take(self) -> _Descriptor:
-        if self._closed:
-            raise StoreError(f"{self.path} is used after it was closed")
+        if self.is_closed:
+            raise self.closed_error()
         return self._descriptors.take(self)
+
+    def closed_error(self) -> StoreError:
+        """What is raised when it is used after `close`."""
+        return StoreError(f"{self.path} is used after it was closed")
 
     def read(self, position: int, size: int) -> bytes:
         held = self._take()
@@ -175,8 +207,8 @@ class SystemFile:
             self._descriptors.give(held)
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self.is_closed:
+            self.is_closed = True
             self._descriptors.drop(self)
 
 
@@ -215,6 +247,11 @@ def _reserve(fd: int, now: int, size: int) -> None:
         now += os.pwrite(fd, _ZEROS[: size - now], now)
 
 
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    """Another one when another file stands under the name; an inode's number may be used again, its time not."""
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
 class _FolderLock:
     """A held flock. Closing the descriptor gives it up."""
 
@@ -234,6 +271,7 @@ class SystemFiles:
         self._root = os.path.abspath(root)
         os.makedirs(self._root, mode=0o700, exist_ok=True)
         self._descriptors = _Descriptors(descriptors)
+        self._small: dict[str, tuple[tuple[int, int, int], bytes]] = {}  # by path: what read_small found, in which file
 
     def _path(self, path: str) -> str:
         parts = [part for part in path.split("/") if part]
@@ -251,6 +289,25 @@ class SystemFiles:
         flags = os.O_RDONLY | os.O_CLOEXEC
         full = self._path(path)
         return SystemFile(self._descriptors, full, flags, os.open(full, flags))
+
+    def read_small(self, path: str) -> bytes | None:
+        full = self._path(path)
+        try:
+            fd = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            known, data = self._small.get(full, (None, b""))
+            # No descriptor is free. Who asks each round of writes needs none as long as the file is the same.
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or known != _identity(os.stat(full)):
+                raise
+            return data
+        try:
+            data = os.read(fd, SMALL_BYTES)
+            self._small[full] = _identity(os.fstat(fd)), data
+            return data
+        finally:
+            os.close(fd)
 
     def list(self, folder: str) -> list[str]:
         try:

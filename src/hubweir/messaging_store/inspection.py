@@ -9,10 +9,12 @@ Kinds of finding:
 | kind        | meaning |
 |-------------|---------|
 | damage      | bytes that were vouched for and are no sound batch: they are never served |
-| missing     | a segment ends before the next one begins |
+| missing     | a segment that ends before the next one begins, or that is not there |
 | torn tail   | bytes behind the last batch that counts: a crash in the middle of a write, dropped at the next start |
 | header      | a segment's header is damaged; recovery makes it again where that is safe |
+| newest      | what the store remembers of the log's newest segment is damaged or not there |
 | snapshot    | a snapshot is damaged; the one before it, or a longer replay, takes its place |
+| notes       | the owner's notes are damaged: those of the file before, if it is there, take their place |
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from hubweir.kernels.contract import B_FIRST_INDEX, B_POSITION, BATCH_WIDTH
 from hubweir.kernels.stored_batch import AT_RECORD_LENGTH, KIND_CONTROL
 from hubweir.messaging_store.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
 from hubweir.messaging_store.layout import (
+    LOGS_FOLDER,
+    NEWEST_FOLDER,
     OFFSETS_SUFFIX,
     PREVIOUS_SNAPSHOT_NAME,
     SEGMENT_SUFFIX,
@@ -33,12 +37,15 @@ from hubweir.messaging_store.layout import (
     TIMES_SUFFIX,
     join,
 )
+from hubweir.messaging_store.newest_segment import load_newest
+from hubweir.messaging_store.notes import load_notes, note_files
 from hubweir.messaging_store.operations import operations_of
 from hubweir.messaging_store.record import BatchHeader, Producer, name_of, producer_of, read_header
-from hubweir.messaging_store.recovery import Recovered, recover
+from hubweir.messaging_store.recovery import Recovered, numbers_used, recover
 from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, unpack_header
 from hubweir.messaging_store.segment_files import Segment, load_indexes
 from hubweir.messaging_store.snapshot import load, load_one
+from hubweir.messaging_store.whole_file import read_sealed
 
 _LENGTH = struct.Struct(">I")
 _KNOWN_SUFFIXES = (SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX)
@@ -86,9 +93,11 @@ class StoredBatch:
             at += length
 
 
-def look(files: Files, folder: str, log_id: str) -> Recovered:
+def look(files: Files, store_folder: str, log_id: str) -> Recovered:
     """What a start would make of a log. Blocking. files: ReadOnlyFiles. Raises OSError, NewerFormat, CorruptStore."""
-    return recover(files, folder, log_id)
+    folder = join(store_folder, LOGS_FOLDER, log_id)
+    used = numbers_used(load(files, folder), load_notes(files, folder).notes.values())
+    return recover(files, folder, log_id, newest=load_newest(files, store_folder, log_id), used=used)
 
 
 def pieces(files: Files, segment: Segment, start: Place | None = None) -> Iterator[Piece | Damage]:
@@ -108,6 +117,9 @@ def batches(files: Files, segments: list[Segment], index: int = 0) -> Iterator[S
     """Every batch from the one that holds index on, and every damaged range between. Blocking."""
     for segment in segments:
         if segment.end_index is not None and segment.end_index <= index:
+            continue
+        if segment.is_lost:
+            yield segment, Damage(segment.start, None)
             continue
         start = None
         if index > segment.first_index:
@@ -148,12 +160,28 @@ def findings(
 
     on_bytes: told how many bytes more were read.
     """
+    store_folder, _, log_id = folder.rpartition(f"/{LOGS_FOLDER}/")
+    if load_newest(files, store_folder, log_id) is None:
+        text = "it is damaged or not there: a lost newest segment would not be missed; the next start skips numbers"
+        yield Finding("newest", join(store_folder, NEWEST_FOLDER, log_id), 0, text)
     for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME):
         path = join(folder, name)
         if files.exists(path) and load_one(files, path) is None:
             yield Finding("snapshot", path, 0, "its checksum does not fit")
+    for name in note_files(files, folder):
+        path = join(folder, name)
+        if files.exists(path) and read_sealed(files, path) is None:
+            yield Finding("notes", path, 0, "its checksum does not fit")
     for segment in found.segments:
-        yield from _findings_in(files, segment, on_bytes)
+        if segment.is_lost:
+            last = "the end" if segment.end_index is None else str(segment.end_index - 1)
+            text = f"the segment is not there; records {segment.first_index} to {last} are lost"
+            yield Finding("missing", segment.path, 0, text)
+        else:
+            yield from _findings_in(files, segment, on_bytes)
+    if found.lost_from is not None and not found.segments[-1].is_lost:
+        text = f"records from {found.lost_from} on are not there, though a snapshot or capture had them"
+        yield Finding("missing", found.segments[-1].path, found.end.position, text)
     torn = torn_tail(files, found)
     if torn is not None:
         yield torn
@@ -164,9 +192,9 @@ def torn_tail(files: Files, found: Recovered) -> Finding | None:
 
     An owner that writes just now looks the same: look at the log again, and see whether its end has moved.
     """
-    if not found.segments:
-        return None
-    newest = found.segments[-1]
+    newest = next((segment for segment in reversed(found.segments) if not segment.is_lost), None)
+    if newest is None or newest is not found.segments[-1]:
+        return None  # what followed the lost segment's begin was dropped long ago
     file = files.open_to_read(newest.path)
     try:
         size, end = file.size(), found.end.position
@@ -215,6 +243,6 @@ def _place(resume: Place | None) -> str:
 
 
 def other_files(files: Files, folder: str) -> list[str]:
-    """The names in a log's folder that are no segment, index or snapshot."""
-    snapshots = (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME)
-    return [name for name in files.list(folder) if not name.endswith(_KNOWN_SUFFIXES) and name not in snapshots]
+    """The names in a log's folder that are no segment, index, snapshot or notes."""
+    known = (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME, *note_files(files, folder))
+    return [name for name in files.list(folder) if not name.endswith(_KNOWN_SUFFIXES) and name not in known]

@@ -1,14 +1,16 @@
 """Names of folders and files in a store, and the version of the whole.
 
-    store-N/FORMAT                         "hubweir store 1": refused, untouched, when it names a newer version
+    store-N/FORMAT                         "hubweir store 2": refused, untouched, when it names another version
     store-N/LOCK                           held (flock) while a process owns the store
     store-N/EPOCH                          the newest writer epoch, made durable at each open and each failed sync
     store-N/RESERVE                        space kept for what must work on a full disk (reserve.py)
+    store-N/CLOCK                          the time that the store saw pass, of the last minute (trusted_clock.py)
+    store-N/newest/<log id>                the log's newest segment, and a limit of its numbers (newest_segment.py)
     store-N/logs/<log id>/                 one log; the id is generated, 32 hexadecimal digits
         <first index, 20 digits>-<epoch, 8 hex>.log      a segment (segment.py)
         <the same>.offsets, <the same>.times             its sparse indexes (offset_index.py, time_index.py)
         snapshot, snapshot.previous                      the owner's state (snapshot.py)
-        capture                                          how far it is captured (capture/capture_mark.py)
+        notes-<epoch, 8 hex>                             the owner's notes (notes.py)
     *.new                                  a file that was being written when the process ended: removed at open
 
 No name ever holds text that a client chose (rule R15).
@@ -19,10 +21,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-FORMAT_VERSION, FORMAT_TEXT = 1, "hubweir store "  # what stands in FORMAT: the text, then the version
+FORMAT_VERSION, FORMAT_TEXT = 2, "hubweir store "  # what stands in FORMAT: the text, then the version
 FORMAT_NAME, LOCK_NAME, EPOCH_NAME, LOGS_FOLDER = "FORMAT", "LOCK", "EPOCH", "logs"
-RESERVE_NAME = "RESERVE"
-SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME = "snapshot", "snapshot.previous"
+RESERVE_NAME, CLOCK_NAME, NEWEST_FOLDER = "RESERVE", "CLOCK", "newest"
+SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME, NOTES_PREFIX = "snapshot", "snapshot.previous", "notes-"
 SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX, UNFINISHED_SUFFIX = ".log", ".offsets", ".times", ".new"
 
 _SEGMENT = re.compile(r"([0-9]{20})-([0-9a-f]{8})\.log")

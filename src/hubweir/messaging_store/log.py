@@ -3,22 +3,26 @@
 A log is appended at its end, read in order, and trimmed at its front. Its records have dense indexes from 0 and byte
 offsets (table: kernels/stored_batch.py). `append` and `read` are completions: they answer later through a callback on
 the owner's loop, so that a sync or a cold read never stalls the loop, and so that a replicated engine can stand
-behind the same interface. The segment files of this folder (segment_log.py) are the first engine.
+behind the same interface. The segment files of this folder (segment_log.py) are the first engine; what another one has
+to do says docs/extending.md, and tests/test_log_contract.py tries it.
 
 One writer: whoever holds the lease. Every lease has a writer epoch, higher than all before it; an append under an
 older epoch raises LogFenced, and readers never see a batch of an older epoch behind one of a newer.
+
+Beside its records a log keeps *notes* of its owner's: under each key the newest, a few bytes that trimming does not
+take and that the log does not understand.
 
 Visible means below the log's watermark: synced in DURABLE mode, written in RELAXED mode. Nothing above it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from hubweir.errors import StoreError
+from hubweir.errors import CorruptStore, StoreError
 
 
 class Durability(IntEnum):
@@ -86,7 +90,22 @@ class Refused:
     known: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an owner noted under a key, last. index, offset: the log's end when it did: every record below was there.
+
+    time_ms: as given to Log.note, and not before the newest record's.
+    """
+
+    key: bytes
+    body: bytes
+    index: int
+    offset: int
+    time_ms: int
+
+
 OnAppended = Callable[[Appended | Refused], None]
+OnNoted = Callable[[Note | Refused], None]
 
 
 class Pending(Protocol):
@@ -124,8 +143,24 @@ class Log(Protocol):
         After a crash: the run is there whole, or not at all; whole for certain once on_done said Appended in DURABLE.
         """
 
-    def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
-        """Append a control batch (control_batch.py), in the order of appends. It takes no index and no offset."""
+    @property
+    def notes(self) -> Mapping[bytes, Note]:
+        """The newest durable note of each key. The same object each time, which follows the log; for reading only."""
+
+    @property
+    def notes_damage(self) -> str | None:
+        """Why notes that were there could not be read at the start, for people; None: they are all there."""
+
+    def note(self, key: bytes, body: bytes | None, *, now_ms: int, on_done: OnNoted) -> None:
+        """Keep a few bytes of the owner's, which trimming leaves alone, in the place of what is kept under this key.
+
+        key: at most 64 bytes. body: at most 64 KiB; None: keep nothing under the key. All notes of a log together
+        should stay below some MB: an engine may write them all with each. Of two notes the later call's counts.
+        Raises LogFenced, LogOffline or DiskFull when it is refused at once. on_done comes once: with the note when it
+        is durable, in every mode, and everything appended before it with it; or with Refused.
+        After a crash: a note is there for certain once on_done said so, and so are the records before it. One that was
+        refused is not there; when the refusal is not `known` it may be.
+        """
 
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """Visible batches from the one that holds index on: at least one batch, then up to max_bytes.
@@ -136,16 +171,23 @@ class Log(Protocol):
         """
 
     def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
-        """Index of the first record whose offset is at least `offset`; next_index when there is none."""
+        """Index of the first record whose offset is at least `offset`; next_index when there is none.
+
+        Where damage may hold that record, the index is the damage's first: a read there is refused and names it.
+        """
 
     def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
-        """Index of the first record enqueued at time_ms or later; next_index when there is none."""
+        """Index of the first record enqueued at time_ms or later; next_index when there is none. Damage: the same."""
 
     def on_visible(self, callback: Callable[[], None]) -> None:
         """Call back after every move of the watermark (one callback a log; None was set before)."""
 
-    def replay(self, index: int = 0) -> Iterator[Run]:
-        """Every visible batch from index on, blocking: for start-up only."""
+    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
+        """Every visible batch from index on, blocking: for start-up only.
+
+        on_damage: told of each damaged range, of records or of control batches, before what follows it; it has an alarm
+        then. None: CorruptStore is raised there.
+        """
 
     def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
         """Drop whole segments whose newest record is older than retention; return the new first index.

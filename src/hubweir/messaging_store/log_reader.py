@@ -9,8 +9,9 @@ Segments are looked up on the loop and passed in, so retention may drop one mean
 from __future__ import annotations
 
 import errno
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hubweir.env import Files
@@ -22,11 +23,13 @@ from hubweir.kernels.contract import (
     B_FIRST_INDEX,
     B_FIRST_OFFSET,
     B_LENGTH,
+    B_NUMBER,
     B_POSITION,
     B_RECORDS,
     BATCH_WIDTH,
 )
 from hubweir.messaging_store.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
+from hubweir.messaging_store.known_damage import name_range
 from hubweir.messaging_store.log import Run
 from hubweir.messaging_store.segment_files import Segment, load_indexes
 
@@ -43,8 +46,9 @@ class ReadDamaged:
     def error(self) -> CorruptStore:
         """What the reader is told: which records, in which file, and where to read on."""
         return CorruptStore(
-            f"log {self.segment.header.log_id}: records {self.start} to {self.resume - 1} are damaged in "
+            f"log {self.segment.header.log_id}: {name_range(self.start, self.resume)} are damaged in "
             f"{self.segment.path}; read on from {self.resume}",
+            first_index=self.start,
             resume_index=self.resume,
         )
 
@@ -56,15 +60,14 @@ class SegmentGone(FileNotFoundError):
         super().__init__(errno.ENOENT, "no such file", segment.path)
         self.segment = segment
 
-    def error(self) -> CorruptStore:
-        """What is told when the log still counts on the file."""
+    def error(self, end: int) -> CorruptStore:
+        """What is told when the log still counts on the file. end: index behind the last record that it held."""
         segment = self.segment
-        last = "the end" if segment.end_index is None else str(segment.end_index - 1)
-        behind = "" if segment.end_index is None else f"; read on from {segment.end_index}, or put the file back"
         return CorruptStore(
-            f"log {segment.header.log_id}: records {segment.first_index} to {last} are lost: {segment.path} "
-            f"is missing{behind}",
-            resume_index=segment.end_index,
+            f"log {segment.header.log_id}: records {segment.first_index} to {end - 1} are lost: {segment.path} "
+            f"is missing; read on from {end}, or put the file back",
+            first_index=segment.first_index,
+            resume_index=end,
         )
 
 
@@ -162,75 +165,126 @@ def _cut(piece: Piece, index: int, end: int, max_bytes: int) -> Run | None:
     return Run(data, rows[first + B_FIRST_INDEX], rows[last + B_FIRST_INDEX] + rows[last + B_COUNT])
 
 
-def replay_runs(files: Files, segments: list[Segment], index: int, limit: int) -> Iterator[Run]:
-    """Every batch below limit from index on, control batches included; blocking. CorruptStore at damage."""
+def replay_runs(
+    files: Files,
+    segments: list[Segment],
+    index: int,
+    *,
+    limit: int,
+    limit_number: int,
+    on_damage: Callable[[ReadDamaged], None],
+) -> Iterator[Run]:
+    """Every batch from index on, control batches included; blocking.
+
+    limit: below it lie all indexes; limit_number: and below this all batch numbers. on_damage: told of damage, in
+    control batches too, before what follows it is yielded; it may raise.
+    """
     try:
-        yield from _replay(files, segments, index, limit)
+        for segment in segments:
+            if segment.end_index is None or segment.end_index > index:
+                yield from _replay(files, segment, index, _End.of(segment, limit, limit_number), on_damage)
     except SegmentGone as gone:  # blocking, so retention removes nothing that was passed in
-        raise gone.error() from gone
+        end = limit if gone.segment.end_index is None else gone.segment.end_index
+        raise gone.error(end) from gone
 
 
-def _replay(files: Files, segments: list[Segment], index: int, limit: int) -> Iterator[Run]:
-    for segment in segments:
-        end = limit if segment.end_index is None else min(limit, segment.end_index)
-        if segment.end_index is not None and segment.end_index <= index:
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where the part of a segment that counts ends. number: None when only the index is known. is_exact: the segment's
+    batches reach up to the number, so that some are missing when they do not."""
+
+    index: int
+    number: int | None
+    is_exact: bool
+
+    @classmethod
+    def of(cls, segment: Segment, limit: int, limit_number: int) -> _End:
+        if segment.end_index is None:
+            return cls(limit, limit_number, False)
+        return cls(min(limit, segment.end_index), segment.end_number, segment.end_number is not None)
+
+    def is_behind(self, rows: array[int], at: int) -> bool:
+        """Whether the batch of a row counts no more."""
+        if self.number is not None:
+            return rows[at + B_NUMBER] >= self.number
+        return rows[at + B_FIRST_INDEX] + rows[at + B_COUNT] > self.index
+
+    def is_before(self, place: Place) -> bool:
+        """Whether what stands at a place counts."""
+        return place.index < self.index if self.number is None else place.number < self.number
+
+    def is_reached(self, place: Place) -> bool:
+        return place.index >= self.index and (not self.is_exact or place.number >= (self.number or 0))
+
+
+def _replay(
+    files: Files, segment: Segment, index: int, end: _End, on_damage: Callable[[ReadDamaged], None]
+) -> Iterator[Run]:
+    _indexes(files, segment)
+    assert segment.indexes is not None
+    # Any number of control batches may stand at index: begin before all of them.
+    reached = start = segment.indexes.offsets.before_index(index - 1) or segment.start
+    for item in _pieces(files, segment, start, PIECE_BYTES):
+        if isinstance(item, Damage):
+            resume = end.index if item.resume is None else item.resume.index
+            is_wanted = resume > index or item.start.index >= index
+            if end.is_before(item.start) and is_wanted:
+                on_damage(ReadDamaged(segment, item, item.start.index, resume))
+            reached = item.resume or Place(segment.end_position, end.index, 0, end.number or 0)
             continue
-        _indexes(files, segment)
-        assert segment.indexes is not None
-        # Any number of control batches may stand at index: begin before all of them.
-        start = segment.indexes.offsets.before_index(index - 1) or segment.start
-        reached = start.index
-        for item in _pieces(files, segment, start, PIECE_BYTES):
-            if isinstance(item, Damage):
-                resume = end if item.resume is None else item.resume.index
-                if item.start.index < end and resume > index:
-                    raise ReadDamaged(segment, item, item.start.index, resume).error()
-                reached = resume
-                continue
-            rows = item.rows
-            wanted = [
-                at
-                for at in range(0, item.count * BATCH_WIDTH, BATCH_WIDTH)
-                if rows[at + B_FIRST_INDEX] + rows[at + B_COUNT] > index
-                and rows[at + B_FIRST_INDEX] + rows[at + B_COUNT] <= end
-                or not rows[at + B_COUNT]
-                and index <= rows[at + B_FIRST_INDEX] <= end
-            ]
-            if wanted:
-                first, last = wanted[0], wanted[-1]
-                data = item.data[rows[first + B_POSITION] : rows[last + B_POSITION] + rows[last + B_LENGTH]]
-                yield Run(data, rows[first + B_FIRST_INDEX], rows[last + B_FIRST_INDEX] + rows[last + B_COUNT])
-            reached = item.end.index
-            if reached > end:
-                break
-        if reached < end:
-            missing = Damage(Place(segment.end_position, reached, 0), None)
-            raise ReadDamaged(segment, missing, reached, end).error()
+        rows = item.rows
+        wanted = [
+            at
+            for at in range(0, item.count * BATCH_WIDTH, BATCH_WIDTH)
+            if rows[at + B_FIRST_INDEX] + max(rows[at + B_COUNT], 1) > index and not end.is_behind(rows, at)
+        ]
+        if wanted:
+            first, last = wanted[0], wanted[-1]
+            data = item.data[rows[first + B_POSITION] : rows[last + B_POSITION] + rows[last + B_LENGTH]]
+            yield Run(data, rows[first + B_FIRST_INDEX], rows[last + B_FIRST_INDEX] + rows[last + B_COUNT])
+        reached = item.end
+        if reached.index > end.index or end.number is not None and reached.number >= end.number:
+            break
+    if not end.is_reached(reached):
+        missing = Damage(Place(segment.end_position, reached.index, 0, reached.number), None)
+        on_damage(ReadDamaged(segment, missing, reached.index, end.index))
 
 
 def find_offset_in(files: Files, segments: list[Segment], offset: int, limit: int) -> int:
     """Index of the first record below limit whose offset is at least offset; limit when there is none. Blocking.
 
-    Damaged ranges are stepped over: the answer is then the first sound record behind them.
+    Where damage may hold that record, the answer is the damage's first index: who reads there is told what is lost.
     """
+    lost: int | None = None  # the first index of damage that nothing sound before the offset follows
     for segment in segments:
+        if segment.is_lost:
+            continue
         end = limit if segment.end_index is None else min(limit, segment.end_index)
         _indexes(files, segment)
         assert segment.indexes is not None
         start = segment.indexes.offsets.before_offset(offset) or segment.start
         for item in _pieces(files, segment, start, PIECE_BYTES):
             if isinstance(item, Damage):
+                lost = _earlier(lost, item, end)
                 continue
             rows = item.rows
             for at in range(0, item.count * BATCH_WIDTH, BATCH_WIDTH):
                 if rows[at + B_FIRST_INDEX] >= end:
                     break
+                if lost is not None and rows[at + B_FIRST_OFFSET] > offset:
+                    return lost
+                lost = None
                 size = rows[at + B_POSITION] + rows[at + B_LENGTH] - rows[at + B_RECORDS]
                 if rows[at + B_COUNT] and rows[at + B_FIRST_OFFSET] + size > offset:
                     return rows[at + B_FIRST_INDEX] + place_of_offset(item.data, rows[at + B_POSITION], offset)
             if item.end.index >= end:
                 break
-    return limit
+    return limit if lost is None else lost
+
+
+def _earlier(lost: int | None, damage: Damage, end: int) -> int | None:
+    """The first index of damage, of the one before it too; what lies behind a segment's records is no damage."""
+    return damage.start.index if lost is None and damage.start.index < end else lost
 
 
 def place_of_offset(run: bytes | memoryview, batch_at: int, offset: int) -> int:
@@ -239,8 +293,14 @@ def place_of_offset(run: bytes | memoryview, batch_at: int, offset: int) -> int:
 
 
 def find_time_in(files: Files, segments: list[Segment], time_ms: int, limit: int) -> int:
-    """Index of the first record below limit enqueued at time_ms or later; limit when there is none. Blocking."""
+    """Index of the first record below limit enqueued at time_ms or later; limit when there is none. Blocking.
+
+    Where damage may hold that record: as find_offset_in.
+    """
+    lost: int | None = None
     for segment in segments:
+        if segment.is_lost:
+            continue
         end = limit if segment.end_index is None else min(limit, segment.end_index)
         _indexes(files, segment)
         assert segment.indexes is not None
@@ -248,13 +308,17 @@ def find_time_in(files: Files, segments: list[Segment], time_ms: int, limit: int
         start = None if index is None else segment.indexes.offsets.before_index(index)
         for item in _pieces(files, segment, start or segment.start, PIECE_BYTES):
             if isinstance(item, Damage):
+                lost = _earlier(lost, item, end)
                 continue
             rows = item.rows
             for at in range(0, item.count * BATCH_WIDTH, BATCH_WIDTH):
                 if rows[at + B_FIRST_INDEX] >= end:
                     break
-                if rows[at + B_COUNT] and rows[at + B_ENQUEUED_TIME] >= time_ms:
-                    return rows[at + B_FIRST_INDEX]
+                if not rows[at + B_COUNT]:
+                    continue
+                if rows[at + B_ENQUEUED_TIME] >= time_ms:
+                    return rows[at + B_FIRST_INDEX] if lost is None else lost
+                lost = None
             if item.end.index >= end:
                 break
-    return limit
+    return limit if lost is None else lost

@@ -1,8 +1,6 @@
 """The snapshots of one log: when its owner's state is saved, and how far the log may be trimmed for it.
 
-A snapshot covers what was visible when it was asked for, and is written only when all of that is synced. Control
-batches take no index, so some may stand behind what a snapshot of the same index saw: such a snapshot counts as one
-index less, for trimming would take them away.
+A snapshot covers what was visible when it was asked for, and is written only when all of that is synced.
 
 After a crash: see snapshot.py; a snapshot that was being saved is there whole, or not at all.
 """
@@ -11,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hubweir.env import Result
-from hubweir.errors import LogOffline
+from hubweir.alarms import RECORDS_LOST
+from hubweir.env import Lane, Result
+from hubweir.errors import LogFenced, LogOffline
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.log_state import LogState
 from hubweir.messaging_store.snapshot import Snapshot, load, save
@@ -26,14 +25,8 @@ class LogSnapshots:
     ) -> None:
         self._state = state
         self._when_synced = when_synced
-        self._covered = [snapshot.index - 1 for snapshot in found]  # control batches may have come behind them
-        self._controls = 0  # appended by this process
+        self._covered = [snapshot.index for snapshot in found]
         self._saving = False
-
-    def control_appended(self) -> None:
-        """A control batch stands at the next index, which no snapshot before it covers any more."""
-        self._covered = [min(index, self._state.appended.index - 1) for index in self._covered]
-        self._controls += 1
 
     def trim_limit(self) -> int | None:
         """How far trimming may go: to the older of two snapshots; nowhere with only one; None: anywhere, with none."""
@@ -44,26 +37,32 @@ class LogSnapshots:
     def take(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """See Log.save_snapshot."""
         log = self._state
-        snapshot = Snapshot(log.visible.index, state)
+        snapshot = Snapshot(log.visible.index, log.visible.offset, state)
         if self._saving or log.closing:
             log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
             return
         self._saving = True
-        controls = self._controls
 
         def saved(result: Result[None]) -> None:
             self._saving = False
             try:
                 result.value()
+            except LogFenced as error:
+                log.fence(error)
+                on_done(Refused(error))
             except OSError as error:
                 on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
             else:
-                self._covered = [snapshot.index - (controls != self._controls), *self._covered][:2]
+                self._covered = [snapshot.index, *self._covered][:2]
                 on_done(None)
+
+        def write() -> None:
+            log.check_epoch()  # another owner's snapshots are his
+            save(log.env.files, log.folder, snapshot)
 
         def synced(durable: bool) -> None:
             if durable:
-                log.steps.away(lambda: save(log.env.files, log.folder, snapshot), saved)
+                log.steps.away(Lane.MAINTENANCE, write, saved)
             else:
                 self._saving = False
                 on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))
@@ -75,5 +74,8 @@ class LogSnapshots:
         for snapshot in load(self._state.env.files, self._state.folder):
             if snapshot.index <= self._state.visible.index:
                 return snapshot.index, snapshot.state
-            self._state.alarm(f"log {self._state.log_id}: a snapshot covers records that the log does not have")
+            state = self._state
+            last = state.visible.index - 1
+            text = f"a snapshot covers records up to {snapshot.index - 1}, and the log ends at {last}"
+            state.alarms.begin(RECORDS_LOST, state.about, text)
         return None

@@ -31,15 +31,22 @@ class OffsetIndex:
     def __len__(self) -> int:
         return len(self._indexes)
 
-    def wants(self, position: int) -> bool:
-        """Whether a batch at this position is far enough from the last entry to get one."""
-        return not self._positions or position >= self._positions[-1] + ENTRY_EVERY_BYTES
+    @property
+    def next_position(self) -> int:
+        """A batch at this position, or behind it, is far enough from the last entry to get one."""
+        return self._positions[-1] + ENTRY_EVERY_BYTES if self._positions else 0
 
     def add(self, place: Place) -> None:
         """Note a place behind all noted before."""
         self._indexes.append(place.index)
         self._offsets.append(place.offset)
         self._positions.append(place.position)
+
+    def extend(self, positions: array[int], indexes: array[int], offsets: array[int]) -> None:
+        """Note many places behind all noted before, column by column."""
+        self._indexes.extend(indexes)
+        self._offsets.extend(offsets)
+        self._positions.extend(positions)
 
     def before_index(self, index: int) -> Place | None:
         """The last entry at or before an index."""

@@ -24,7 +24,7 @@ def pack_operations(operations: Sequence[bytes]) -> bytearray:
     room = 0
     for operation in operations:
         size = OPERATION_HEADER_SIZE + len(operation)
-        if not groups or size > room:
+        if size > room:
             groups.append([])
             room = BATCH_RECORDS_LIMIT
         groups[-1].append(operation)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hubweir.env import Result
+from hubweir.alarms import READ_FAULT
+from hubweir.env import Lane, Result
 from hubweir.errors import LogOffline, StoreError
 from hubweir.messaging_store.log import Pending, Refused
 from hubweir.messaging_store.log_reader import SegmentGone
 from hubweir.messaging_store.log_state import LogState
-from hubweir.messaging_store.write_round import NO_FILES, out_of_files
+from hubweir.messaging_store.segment import NO_FILES
+from hubweir.messaging_store.write_round import out_of_files
 
 Raw = TypeVar("Raw")
 Answer = TypeVar("Answer")
@@ -51,6 +53,7 @@ def read_away(
         value: Answer | Refused
         try:
             raw = result.value()
+            state.alarms.end(READ_FAULT, state.about)
             try:
                 value = answer(raw)
             except (OSError, StoreError):
@@ -71,7 +74,7 @@ def read_away(
         except _ReadFault as error:
             state.steps.report(error.fault)
             refusal = _faulted(state, error.fault)
-            state.alarm(str(refusal))
+            state.alarms.begin(READ_FAULT, state.about, f"a read ended in a fault of the service: {error.fault!r}")
             value = Refused(refusal)
         except StoreError as error:
             value = Refused(error)
@@ -90,7 +93,14 @@ def read_away(
         except Exception as fault:  # reading changes nothing: this read is refused, the log goes on
             raise _ReadFault(fault) from fault
 
-    state.steps.away(contained, done)
+    state.steps.away(Lane.READS, contained, done)
+    return pending
+
+
+def refuse_soon(state: LogState, error: StoreError, on_done: Callable[[Refused], None]) -> Pending:
+    """A read that is refused, not inside this call."""
+    pending = PendingRead()
+    state.steps.soon(lambda: None if pending.cancelled else on_done(Refused(error)))
     return pending
 
 
@@ -112,6 +122,8 @@ def _lost(state: LogState, gone: SegmentGone) -> StoreError:
     """The refusal for a file that should be there; alarmed, unless its log is closed and may be deleted."""
     if state.closing:
         return LogOffline(f"log {state.log_id} is closed")
-    error = gone.error()
-    state.alarm(str(error))
-    return error
+    segment = gone.segment
+    # What is in memory is served all the same.
+    end = state.tail.start_index if segment.end_index is None else segment.end_index
+    state.damage.found(segment.first_index, end, f"{segment.path} is missing")
+    return gone.error(end)

@@ -6,10 +6,16 @@ Files that are being written (`*.new`) are not shown, so that nobody tries to cl
 from __future__ import annotations
 
 import errno
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from hubweir.env import File, Files
 from hubweir.messaging_store.layout import UNFINISHED_SUFFIX
+
+T = TypeVar("T")
+
+# Retention may remove a segment between the listing and the read, but seldom twice within one look.
+LOOKS = 5
 
 
 class ReadOnlyFiles:
@@ -23,6 +29,9 @@ class ReadOnlyFiles:
 
     def list(self, folder: str) -> list[str]:
         return [name for name in self._files.list(folder) if not name.endswith(UNFINISHED_SUFFIX)]
+
+    def read_small(self, path: str) -> bytes | None:
+        return self._files.read_small(path)
 
     def exists(self, path: str) -> bool:
         return not path.endswith(UNFINISHED_SUFFIX) and self._files.exists(path)
@@ -54,3 +63,16 @@ class ReadOnlyFiles:
 
 def _refused(path: str) -> OSError:
     return OSError(errno.EROFS, "this view of a store changes nothing", path)
+
+
+def read_again(read: Callable[[], T]) -> T:
+    """Return what read returns; when its owner removed a file meanwhile, read once more, LOOKS times at most.
+
+    Raises what the last read raises, FileNotFoundError among it.
+    """
+    for _ in range(LOOKS - 1):
+        try:
+            return read()
+        except FileNotFoundError:
+            pass
+    return read()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hubweir.env import Buffer
+from hubweir.errors import CorruptStore, LogFenced
 from hubweir.kernels import find_offset
 from hubweir.messaging_store.log import Pending, Refused, Run
 from hubweir.messaging_store.log_reader import (
@@ -21,9 +22,9 @@ from hubweir.messaging_store.log_reader import (
     segment_of,
 )
 from hubweir.messaging_store.log_state import LogState
-from hubweir.messaging_store.pending_read import read_away
+from hubweir.messaging_store.pending_read import read_away, refuse_soon
 from hubweir.messaging_store.record import headers_of
-from hubweir.messaging_store.recovery import describe_damage
+from hubweir.messaging_store.recovery import place_of_damage
 
 
 class Reads:
@@ -35,6 +36,8 @@ class Reads:
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """See Log.read."""
         state = self._state
+        if state.fenced is not None:  # what is here may be superseded, and what is new is elsewhere
+            return refuse_soon(state, LogFenced(f"log {state.log_id}: {state.fenced}"), on_done)
         limit = state.visible.index
         index = max(index, state.first_index)
         if index >= limit:
@@ -113,15 +116,24 @@ class Reads:
         """Tell the operator what cannot be served."""
         if found.damage not in found.segment.damage:
             found.segment.damage.append(found.damage)
-            self._state.counters.add("log.corrupt_records", found.resume - found.start)
-            self._state.alarm(describe_damage(found.segment, found.damage))
+        self._state.damage.found(found.start, found.resume, place_of_damage(found.segment, found.damage))
 
-    def replay(self, index: int = 0) -> Iterator[Run]:
+    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
         """See Log.replay."""
         state = self._state
+
+        def damaged(found: ReadDamaged) -> None:
+            if on_damage is None:
+                raise found.error()
+            self._quarantine(found)
+            on_damage(found.error())
+
         index = max(index, state.first_index)
         segments = state.segments[segment_of(state.segments, index) :] if state.segments else []
-        return replay_runs(state.env.files, segments, index, state.visible.index)
+        return replay_runs(
+            state.env.files, segments, index, limit=state.visible.index, limit_number=state.visible.number,
+            on_damage=damaged,
+        )  # fmt: skip
 
 
 def _index_of_offset(data: Buffer, offset: int, default: int) -> int:

@@ -65,7 +65,8 @@ class BatchHeader:
     first_index: int
     first_offset: int
     enqueued_time_ms: int
-    durable_upto: int
+    number: int
+    unsynced: int
 
     @property
     def end(self) -> int:
@@ -81,6 +82,11 @@ class BatchHeader:
     def record_bytes(self) -> int:
         """Bytes of records: what the batch adds to the log's offset; 0 for control."""
         return 0 if self.kind == KIND_CONTROL else self.end - self.records_at
+
+    @property
+    def durable_upto(self) -> int:
+        """Every batch with a smaller number was durable when this one was written."""
+        return self.number - self.unsynced
 
     @property
     def continues(self) -> bool:
@@ -123,11 +129,11 @@ def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> Ba
     """The header at position, unverified (scan_batches verifies). The buffer must hold HEADER_SIZE bytes there."""
     (
         _, version, kind, flags, length, count, name_length, producer_length, payload_crc, writer_epoch, nonce,
-        first_index, first_offset, enqueued_time_ms, durable_upto, _, _,
+        first_index, first_offset, enqueued_time_ms, number, unsynced, _,
     ) = _HEADER.unpack_from(buffer, position)  # fmt: skip
     return BatchHeader(
         position, version, kind, flags, length, count, name_length, producer_length, payload_crc, writer_epoch, nonce,
-        first_index, first_offset, enqueued_time_ms, durable_upto,
+        first_index, first_offset, enqueued_time_ms, number, unsynced,
     )  # fmt: skip
 
 

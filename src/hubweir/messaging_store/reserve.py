@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from hubweir.alarms import RESERVE_USED, Alarms
 from hubweir.counters import Counters
-from hubweir.env import Env, Result, SyncFailed, Timer
+from hubweir.env import Env, Lane, Result, SyncFailed, Timer
 from hubweir.errors import DiskFull
 from hubweir.messaging_store.layout import RESERVE_NAME, join
 from hubweir.messaging_store.segment import NO_SPACE
@@ -25,19 +26,28 @@ from hubweir.messaging_store.segment import NO_SPACE
 T = TypeVar("T")
 RESERVE_BYTES = 4 * 1024 * 1024
 FIRST_LOOK_MS, LAST_LOOK_MS = 1000, 30_000
+USED_UP = (
+    f"the disk is nearly full, and the {RESERVE_BYTES // 2**20} MiB kept for deletes, marks and the next start are "
+    f"used up; they are set aside again when {2 * RESERVE_BYTES // 2**20} MiB are free: delete a hub, shorten "
+    "retention or add space"
+)
 
 
 class Reserve:
     """The reserve of one store folder. is_there: it can be given up."""
 
-    def __init__(self, env: Env, folder: str, counters: Counters) -> None:
+    def __init__(self, env: Env, folder: str, counters: Counters, alarms: Alarms, about: str) -> None:
+        """about: the store, as its alarms name it."""
         self._env = env
         self._folder = folder
         self._counters = counters
+        self._alarms = alarms
+        self._about = about
         self._path = join(folder, RESERVE_NAME)
         self.is_there = env.files.exists(self._path)
         self._timer: Timer | None = None
         self._looking = False
+        self._is_told = False  # an alarm stands
         self._stopped = False
         self._delay_ms = FIRST_LOOK_MS
 
@@ -91,7 +101,14 @@ class Reserve:
             self.is_there = files.exists(self._path)
 
     def watch(self) -> None:
-        """On the loop: see to it that a reserve that is gone comes back."""
+        """On the loop: see to it that a reserve that is gone comes back, and an alarm stands until it does."""
+        if self.is_there:
+            if self._is_told:
+                self._alarms.end(RESERVE_USED, self._about)
+                self._is_told = False
+        elif not self._stopped:
+            self._alarms.begin(RESERVE_USED, self._about, USED_UP)
+            self._is_told = True
         if self.is_there or self._timer is not None or self._looking or self._stopped:
             return
         self._timer = self._env.call_later(self._delay_ms, self._look)
@@ -108,7 +125,7 @@ class Reserve:
                 self._delay_ms = FIRST_LOOK_MS
             self.watch()
 
-        self._env.offload(self.make, looked)
+        self._env.offload(Lane.MAINTENANCE, self.make, looked)
 
     def stop(self) -> None:
         """The store closes."""
@@ -116,13 +133,3 @@ class Reserve:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def alarm(self) -> str | None:
-        """What the operator must know: None while the reserve is there."""
-        if self.is_there:
-            return None
-        return (
-            f"store {self._folder}: the disk is nearly full, and the {RESERVE_BYTES // 2**20} MiB kept for deletes, "
-            f"marks and the next start are used up; they are set aside again when {2 * RESERVE_BYTES // 2**20} MiB "
-            "are free: delete a hub, shorten retention or add space"
-        )

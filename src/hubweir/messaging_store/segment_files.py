@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 
 from hubweir.env import Buffer, Files
 from hubweir.kernels.contract import (
-    B_ENQUEUED_TIME,
-    B_FIRST_INDEX,
-    B_FIRST_OFFSET,
-    B_POSITION,
-    BATCH_WIDTH,
+    SPARSE_WIDTH,
+    W_ENTRY_BYTES,
+    W_LIMIT,
+    W_NEXT_ENTRY,
 )
-from hubweir.messaging_store.batch_scan import Damage, Piece, Place, scan
+from hubweir.messaging_store.batch_scan import EVERY_INDEX, Damage, Place, Stretch, follow, new_walk
 from hubweir.messaging_store.layout import OFFSETS_SUFFIX, TIMES_SUFFIX, join
-from hubweir.messaging_store.offset_index import OffsetIndex
+from hubweir.messaging_store.offset_index import ENTRY_EVERY_BYTES, OffsetIndex
 from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader
 from hubweir.messaging_store.time_index import TimeIndex
@@ -38,27 +37,28 @@ class SegmentIndexes:
 
     def note(self, place: Place, time_ms: int) -> None:
         """A batch starts at this place; it gets an entry when the last one is far enough away."""
-        if self.offsets.wants(place.position):
+        if place.position >= self.offsets.next_position:
             self.offsets.add(place)
             self.times.add(time_ms, place.index)
 
-    def note_piece(self, piece: Piece, before_index: int | None = None) -> None:
-        """Note every batch of a scanned piece that is far enough from the last, below an index."""
-        rows: array[int] = piece.rows
-        for at in range(0, piece.count * BATCH_WIDTH, BATCH_WIDTH):
-            if before_index is not None and rows[at + B_FIRST_INDEX] >= before_index:
-                return
-            position = piece.start.position + rows[at + B_POSITION]
-            if self.offsets.wants(position):
-                self.offsets.add(Place(position, rows[at + B_FIRST_INDEX], rows[at + B_FIRST_OFFSET]))
-                self.times.add(rows[at + B_ENQUEUED_TIME], rows[at + B_FIRST_INDEX])
+    def walk(self, start: Place) -> array[int]:
+        """A walk (batch_scan.py) that asks for the entries behind those that are here."""
+        walk = new_walk(start)
+        walk[W_NEXT_ENTRY], walk[W_ENTRY_BYTES] = self.offsets.next_position, ENTRY_EVERY_BYTES
+        return walk
+
+    def note_entries(self, entries: array[int]) -> None:
+        """Take over what such a walk found: sparse index rows (kernels/contract.py)."""
+        positions, indexes, offsets, times = (entries[each::SPARSE_WIDTH] for each in range(SPARSE_WIDTH))
+        self.offsets.extend(positions, indexes, offsets)
+        self.times.extend(times, indexes)
 
     def note_run(self, run: Buffer, position: int) -> None:
         """Note every batch of a completed run, which starts at a position, that is far enough from the last.
 
         A run may hold many batches: without entries inside, each read of its middle would begin at its start.
         """
-        if self.offsets.wants(position + len(run)):
+        if position + len(run) >= self.offsets.next_position:
             for header in headers_of(run):
                 place = Place(position + header.position, header.first_index, header.first_offset)
                 self.note(place, header.enqueued_time_ms)
@@ -73,7 +73,9 @@ class SegmentIndexes:
 class Segment:
     """One file and the indexes header.first_index .. end_index - 1 that are valid in it (None: it is the newest).
 
-    end_position: no batch of the log lies at or beyond it. damage: ranges found unreadable, in order.
+    end_position: no batch of the log lies at or beyond it. end_number: its batches have smaller numbers, control
+    batches too, and reach up to it; None when that is not known. damage: ranges found unreadable, in order. is_lost:
+    its file ought to be there and is not (segment_order.py).
     """
 
     header: SegmentHeader
@@ -82,6 +84,8 @@ class Segment:
     end_position: int
     indexes: SegmentIndexes | None = None
     damage: list[Damage] = field(default_factory=list)
+    is_lost: bool = False
+    end_number: int | None = None
 
     @property
     def first_index(self) -> int:
@@ -94,7 +98,7 @@ class Segment:
     @property
     def start(self) -> Place:
         """Where its first batch is."""
-        return Place(SEGMENT_HEADER_SIZE, self.header.first_index, self.header.first_offset)
+        return Place(SEGMENT_HEADER_SIZE, self.header.first_index, self.header.first_offset, self.header.first_number)
 
     def names(self) -> list[str]:
         """Every file that belongs to it."""
@@ -110,9 +114,11 @@ def load_indexes(files: Files, segment: Segment) -> SegmentIndexes:
     built = SegmentIndexes()
     file = files.open_to_read(segment.path)
     try:
-        for item in scan(file, segment.start, segment.end_position, segment.header.nonce):
-            if isinstance(item, Piece):
-                built.note_piece(item, segment.end_index)
+        walk = built.walk(segment.start)
+        walk[W_LIMIT] = EVERY_INDEX if segment.end_index is None else segment.end_index
+        for item in follow(file, walk, segment.end_position, segment.header.nonce):
+            if isinstance(item, Stretch):
+                built.note_entries(item.entries)
     finally:
         file.close()
     if segment.end_index is not None:

@@ -30,11 +30,14 @@ class SegmentFile:
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeaders:
-    """files: in the order of the names that were asked for. nonce: the log's, None when there is no segment."""
+    """files: in the order of the names that were asked for. nonce: the log's, None when there is no segment.
+
+    damaged: what was found damaged, one text each.
+    """
 
     files: list[SegmentFile]
     nonce: int | None
-    alarms: list[str]
+    damaged: list[str]
 
 
 def read_headers(files: Files, folder: str, log_id: str, names: Sequence[SegmentName]) -> SegmentHeaders:
@@ -52,27 +55,27 @@ def read_headers(files: Files, folder: str, log_id: str, names: Sequence[Segment
             header = SegmentHeader(log_id, 0, name.writer_epoch, name.first_index, 0, -1, -1, 0, Durability.DURABLE)
         found.append(SegmentFile(header, size))
     nonce = next((each.header.nonce for number, each in enumerate(found) if number not in damaged), None)
-    alarms: list[str] = []
+    told: list[str] = []
     for number in reversed(damaged):
         segment = found[number]
         path = join(folder, names[number].file_name)
         rebuilt = _rebuilt(files, path, segment, nonce)
         if rebuilt is not None:
-            alarms.append(f"{path}: the segment header is damaged; rebuilt from the batch behind it")
+            told.append(f"{path}: the segment header is damaged; rebuilt from the batch behind it")
             found[number] = SegmentFile(rebuilt, segment.size)
             nonce = rebuilt.nonce
         elif segment.header.first_index == 0 and len(names) == 1 and not _holds_anything(files, path, segment.size):
-            alarms.append(f"{path}: the segment header is damaged; the log was empty")
+            told.append(f"{path}: the segment header is damaged; the log was empty")
             found.pop(number)
         elif nonce is not None and number < len(found) - 1:
             # Its range is known from its neighbours; reads there find nothing sound and say so.
-            alarms.append(f"{path}: the segment header and the batch behind it are damaged")
+            told.append(f"{path}: the segment header and the batch behind it are damaged")
             found[number] = SegmentFile(replace(segment.header, nonce=nonce), segment.size)
         else:
             raise CorruptStore(
                 f"{path}: the newest segment's header and first batch are damaged; nothing can be proved"
             )
-    return SegmentHeaders(found, nonce, alarms)
+    return SegmentHeaders(found, nonce, told)
 
 
 def _read(files: Files, path: str) -> tuple[SegmentHeader | None, int]:

@@ -1,36 +1,35 @@
 """SegmentLog: a log in segment files. The engine behind the Log interface (log.py).
 
 Appends go to group_commit.py, which moves the watermark; reads are reads.py; old segments go by retention.py, no
-further than log_snapshots.py allows; a start is recovery.py; a failed sync is failed_sync.py. This file keeps the
-interface's promises with them, on the owner's loop; what blocks is offloaded, but for a start's `replay` and
-`load_snapshot`.
+further than log_snapshots.py allows; notes are log_notes.py; a start is recovery.py; a failed sync is failed_sync.py.
+This file keeps the interface's promises with them, on the owner's loop; what blocks is offloaded, but for a start's
+`replay` and `load_snapshot`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
+from hubweir.errors import CorruptStore, DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.control_batch import pack_control
 from hubweir.messaging_store.failed_sync import EpochSource, Repair
+from hubweir.messaging_store.full_disk import RESUME_BYTES
 from hubweir.messaging_store.group_commit import GroupCommit
-from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, OnAppended, Pending, Refused, Run
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Note, OnNoted, Pending, Refused, Run
+from hubweir.messaging_store.log_notes import LogNotes
 from hubweir.messaging_store.log_snapshots import LogSnapshots
-from hubweir.messaging_store.log_state import End, Entry, LogState
+from hubweir.messaging_store.log_state import Entry, LogEnd, LogState
+from hubweir.messaging_store.notes import FoundNotes
 from hubweir.messaging_store.reads import Reads
 from hubweir.messaging_store.retention import Held, Retention
 from hubweir.messaging_store.snapshot import Snapshot
-
-# A log that was refused for want of space tries again when this much more than the send needs is free: its share of
-# a step, and the file system's own blocks. Not more, or one log would wait for what the others are using up.
-RESUME_BYTES = 64 * 1024
+from hubweir.messaging_store.tail import Tail
 
 
 class SegmentLog:
     """See Log. Made by open_log.py."""
 
-    def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot]) -> None:
+    def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot], notes: FoundNotes) -> None:
         self._state = state
         self._visible_callback: Callable[[], None] | None = None
         self._closed = False
@@ -38,8 +37,11 @@ class SegmentLog:
         self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
         self._repair = Repair(state, self._commit, epochs)
         state.steps.on_fault = self._repair.faulted
+        state.on_fenced = self._fenced
+        self.on_fenced: Callable[[LogFenced], None] | None = None  # whoever opened the log sets it
         self._reads = Reads(state)
         self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
+        self._notes = LogNotes(state, self._append, self._commit.when_synced, notes)
         self._retention = Retention(state, self._commit.roll)
 
     # -- what it is
@@ -64,11 +66,6 @@ class SegmentLog:
             None if end.last_time_ms < 0 else end.last_time_ms, end.last_index,
         )  # fmt: skip
 
-    @property
-    def alarms(self) -> list[str]:
-        """What the operator must know: damage, and why the log is offline."""
-        return list(self._state.alarms)
-
     # -- append
 
     def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
@@ -77,32 +74,42 @@ class SegmentLog:
             raise KernelRefusal("an empty run cannot be appended")
         return self._append(run, now_ms, on_done)
 
-    def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: OnAppended | None = None) -> None:
-        """See Log.append_control."""
-        self._append(pack_control(control, body), now_ms, on_done)
-        self._snapshots.control_appended()
-
     def _append(self, run: bytearray, now_ms: int, on_done: Callable[[Appended | Refused], None] | None) -> Appended:
         state = self._state
-        self._check_writable(len(run))
+        if state.offline is not None or state.closing or state.full:
+            self._check_writable(len(run))
         before = state.appended
         time_ms = max(now_ms, before.last_time_ms)
         ended = complete_run(
             run, nonce=state.nonce, first_index=before.index, first_offset=before.offset, enqueued_time_ms=time_ms,
-            durable_upto=state.synced.index, writer_epoch=state.writer_epoch,
+            first_number=before.number, durable_upto=state.synced.number, writer_epoch=state.writer_epoch,
         )  # fmt: skip
         if ended.last_record_offset is None:
-            end = End(ended.next_index, ended.next_offset, before.last_offset, before.last_time_ms, before.last_index)
+            end = LogEnd(
+                ended.next_index,
+                ended.next_offset,
+                before.last_offset,
+                before.last_time_ms,
+                before.last_index,
+                ended.next_number,
+            )
         else:
-            end = End(ended.next_index, ended.next_offset, ended.last_record_offset, time_ms, ended.next_index - 1)
+            end = LogEnd(
+                ended.next_index,
+                ended.next_offset,
+                ended.last_record_offset,
+                time_ms,
+                ended.next_index - 1,
+                ended.next_number,
+            )
         appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
         self._commit.submit(Entry(run, before, end, appended, on_done))
         return appended
 
     def _check_writable(self, size: int) -> None:
         state = self._state
-        if state.fenced:
-            raise LogFenced(f"log {state.log_id}: a newer writer owns it; writer epoch {state.writer_epoch} is over")
+        if state.fenced is not None:
+            raise LogFenced(f"log {state.log_id}: {state.fenced}")
         if state.closing:
             raise LogOffline(f"log {state.log_id} is closed")
         if state.offline is not None:
@@ -110,12 +117,21 @@ class SegmentLog:
         if state.full and not state.settings.uses_reserve:
             free = self._state.env.files.free_bytes()
             if free < size + RESUME_BYTES:
+                state.disk.refused(size + RESUME_BYTES)
                 raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")
             state.full = False
 
-    def fence(self) -> None:
-        """Another writer has the lease: from now on appends raise LogFenced."""
-        self._state.fenced = True
+    def fence(self, error: LogFenced) -> None:
+        """Another writer has the lease: from now on appends raise LogFenced, and reads are refused with it."""
+        self._state.fence(error)
+
+    def _fenced(self, error: LogFenced) -> None:
+        self._repair.stop()
+        try:
+            self._commit.fence(error)
+        finally:
+            if self.on_fenced is not None:
+                self.on_fenced(error)
 
     def stop(self, fault: Exception) -> None:
         """See Log.stop."""
@@ -144,13 +160,28 @@ class SegmentLog:
         """See Log.find_time."""
         return self._reads.find_time(time_ms, on_done)
 
-    def replay(self, index: int = 0) -> Iterator[Run]:
+    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
         """See Log.replay."""
-        return self._reads.replay(index)
+        return self._reads.replay(index, on_damage=on_damage)
 
     def on_visible(self, callback: Callable[[], None]) -> None:
         """See Log.on_visible."""
         self._visible_callback = callback
+
+    # -- notes
+
+    @property
+    def notes(self) -> Mapping[bytes, Note]:
+        return self._notes.notes
+
+    @property
+    def notes_damage(self) -> str | None:
+        return self._notes.damage
+
+    def note(self, key: bytes, body: bytes | None, *, now_ms: int, on_done: OnNoted) -> None:
+        """See Log.note."""
+        self._check_writable(len(body or b""))
+        self._notes.add(key, body, now_ms, on_done)
 
     # -- retention and snapshots
 
@@ -158,7 +189,12 @@ class SegmentLog:
         """See Log.expire."""
         oldest_ms = now_ms - retention_ms
         held = None if keep_from is None else Held(keep_from, oldest_ms - kept_longer_ms)
-        return self._retention.expire(oldest_kept_ms=oldest_ms, trim_limit=self._snapshots.trim_limit(), held=held)
+        return self._retention.expire(
+            oldest_kept_ms=oldest_ms,
+            trim_limit=self._snapshots.trim_limit(),
+            held=held,
+            roll_age_ms=self._commit.roll_age_ms,
+        )
 
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """See Log.save_snapshot."""
@@ -179,9 +215,16 @@ class SegmentLog:
         if not self._closed:
             self._closed = True
             self._repair.stop()
-            self._commit.close(self._has_closed)
+            self._commit.close(lambda: self._notes.when_idle(self._has_closed))
 
     def _has_closed(self) -> None:
+        """Give the memory back, and forget who knows this log, so that all of it is freed when its owner forgets it."""
+        state = self._state
+        state.tail = Tail(0, state.visible.index)
+        state.steps.let_go()
+        self._commit.let_go()
+        self._notes.let_go()
+        self._visible_callback = self.on_fenced = state.on_fenced = None
         waiting, self._on_closed = self._on_closed, []
         for callback in waiting:
             callback()

@@ -1,7 +1,8 @@
 """A log owner's state as of one index, so that a start need not replay the whole log. (Rule R11)
 
 `snapshot` is the newest, `snapshot.previous` the one before. Each is a sealed file (whole_file.py) whose body is: the
-index up to which the log's records are in the state, 8 bytes, then the owner's bytes.
+index up to which the log's records are in the state, 8 bytes, the log's next offset there, 8 bytes, then the owner's
+bytes.
 
 After a crash: each name holds a whole snapshot that covers durable records only, or the one before it; a damaged one is
 skipped. Retention trims no further than the older of the two, so a damaged newest one costs a longer replay, nothing
@@ -22,14 +23,15 @@ from hubweir.messaging_store.layout import (
 )
 from hubweir.messaging_store.whole_file import read_sealed, seal
 
-_INDEX = struct.Struct(">Q")
+_PLACE = struct.Struct(">QQ")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State that holds the effect of every record below index."""
+    """State that holds the effect of every record below index; the one at index begins at offset."""
 
     index: int
+    offset: int
     state: bytes
 
 
@@ -40,7 +42,7 @@ def save(files: Files, folder: str, snapshot: Snapshot) -> None:
         files.remove(unfinished)
     file = files.open(unfinished, create=True)
     try:
-        file.write(0, [seal(_INDEX.pack(snapshot.index) + snapshot.state)])
+        file.write(0, [seal(_PLACE.pack(snapshot.index, snapshot.offset) + snapshot.state)])
         file.sync()
     finally:
         file.close()
@@ -53,9 +55,10 @@ def save(files: Files, folder: str, snapshot: Snapshot) -> None:
 def load_one(files: Files, path: str) -> Snapshot | None:
     """The snapshot in a file; None when it is absent or damaged. Blocking."""
     body = read_sealed(files, path)
-    if body is None or len(body) < _INDEX.size:
+    if body is None or len(body) < _PLACE.size:
         return None
-    return Snapshot(_INDEX.unpack_from(body)[0], body[_INDEX.size :])
+    index, offset = _PLACE.unpack_from(body)
+    return Snapshot(index, offset, body[_PLACE.size :])
 
 
 def load(files: Files, folder: str) -> list[Snapshot]:

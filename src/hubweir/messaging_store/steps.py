@@ -1,4 +1,4 @@
-"""What a log does by itself on the loop, step by step, and where an exception that nobody expected ends. (Rule R4)
+"""Runs the steps that a log takes by itself on the loop, and catches exceptions that nobody expected. (Rule R4)
 
 A step is the end of a call away from the loop, a timer, or the flush at the end of a turn. What escapes from one has
 left the log as nobody thought of it: waiting sends might never be answered, and what is in memory may be wrong. So the
@@ -9,11 +9,12 @@ notices. Errors of the disk are no such faults; the steps themselves deal with t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
 
 from hubweir.counters import Counters
-from hubweir.env import Env, Result, Timer
+from hubweir.env import Env, Lane, Result, Timer
 
 T = TypeVar("T")
 
@@ -21,7 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class Steps:
-    """The steps of one log. on_fault: whoever stops the log sets it."""
+    """The steps of one log. on_fault: whoever stops the log sets it.
+
+    What waits is a partial, not a closure with its cells: every append makes some, and collections look at each object.
+    """
 
     __slots__ = ("_counters", "_env", "_log_id", "_when_written", "_writes", "on_fault")
 
@@ -48,29 +52,31 @@ class Steps:
 
     def soon(self, step: Callable[[], None]) -> None:
         """Env.call_soon."""
-        self._env.call_soon(lambda: self.run(step))
+        self._env.call_soon(partial(self.run, step))
 
     def later(self, delay_ms: int, step: Callable[[], None]) -> Timer:
         """Env.call_later."""
-        return self._env.call_later(delay_ms, lambda: self.run(step))
+        return self._env.call_later(delay_ms, partial(self.run, step))
 
-    def away(self, call: Callable[[], T], done: Callable[[Result[T]], None]) -> None:
+    def away(self, lane: Lane, call: Callable[[], T], done: Callable[[Result[T]], None]) -> None:
         """Env.offload; done is a step."""
-        self._env.offload(call, lambda result: self.run(lambda: done(result)))
+        self._env.offload(lane, call, partial(self._ended, done))
 
     def write_away(self, call: Callable[[], T], done: Callable[[Result[T]], None]) -> None:
-        """The same for a call that uses the file that is being appended to; see when_written."""
-
-        def ended(result: Result[T]) -> None:
-            self._writes -= 1
-            self.run(lambda: done(result))
-            if not self._writes:
-                waiting, self._when_written = self._when_written, []
-                for callback in waiting:
-                    self.soon(callback)
-
-        self._env.offload(call, ended)
+        """The same for a write or a sync of the file that is being appended to; see when_written."""
+        self._env.offload(Lane.WRITES, call, partial(self._written, done))
         self._writes += 1
+
+    def _ended(self, done: Callable[[Result[Any]], None], result: Result[Any]) -> None:
+        self.run(partial(done, result))
+
+    def _written(self, done: Callable[[Result[Any]], None], result: Result[Any]) -> None:
+        self._writes -= 1
+        self.run(partial(done, result))
+        if not self._writes and self._when_written:
+            waiting, self._when_written = self._when_written, []
+            for callback in waiting:
+                self.soon(callback)
 
     def when_written(self, callback: Callable[[], None]) -> None:
         """Call back, never inside this call, when no call uses the file: only then it may be closed."""
@@ -79,6 +85,22 @@ class Steps:
         else:
             self.soon(callback)
 
+    def let_go(self) -> None:
+        """The log is closed: a fault is only reported from now on, and whoever would stop the log is forgotten."""
+        self.on_fault = _nobody
+
+
+def call_all(calls: Iterable[Callable[[], None]]) -> None:
+    """Call each, in order, whatever becomes of one. Raises the first exception of one, when all were called."""
+    fault: Exception | None = None
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            fault = fault or error
+    if fault is not None:
+        raise fault
+
 
 def _nobody(fault: Exception) -> None:
-    """Nobody set on_fault: the log is being made, and whoever makes it sees the exception itself."""
+    """Nobody stops the log: it is being made, and whoever makes it sees the exception itself, or it is closed."""

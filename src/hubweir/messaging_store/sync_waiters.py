@@ -1,4 +1,4 @@
-"""Who waits until what is visible now is synced: snapshots, which may cover durable records only (rule R11)."""
+"""Holds what waits for the sync of all that is visible now: snapshots cover durable records only (rule R11)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ class SyncWaiters:
         """Call back in time, never inside this call; whether a sync has to be seen to."""
         state = self._state
         is_online = state.offline is None
-        if is_online and state.synced.index < state.visible.index:
-            self._waiting.append((state.visible.index, callback))
+        if is_online and state.synced.number < state.visible.number:
+            self._waiting.append((state.visible.number, callback))
             return True
         state.steps.soon(lambda: callback(is_online))
         return False
 
     def release(self) -> None:
         """Something was synced, or the log went offline."""
+        if not self._waiting:
+            return
         state = self._state
         waiting, self._waiting = self._waiting, []
         is_online = state.offline is None
-        for index, callback in waiting:
-            if is_online and state.synced.index < index:
-                self._waiting.append((index, callback))
+        for number, callback in waiting:
+            if is_online and state.synced.number < number:
+                self._waiting.append((number, callback))
             else:
                 state.steps.soon(lambda callback=callback: callback(is_online))  # type: ignore[misc]

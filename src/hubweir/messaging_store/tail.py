@@ -11,7 +11,7 @@ import struct
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_LENGTH
+from hubweir.kernels.stored_batch import AT_BATCH_NUMBER, AT_COUNT, AT_FIRST_INDEX, AT_LENGTH
 from hubweir.messaging_store.log import Run
 
 _LENGTH_COUNT = struct.Struct(">II")
@@ -45,16 +45,19 @@ class Tail:
         self.start_index = start_index
 
     def add(self, run: TailRun, keep_from: int) -> None:
-        """Put a run behind the others, then drop old ones over the bound, but none that reaches beyond keep_from."""
+        """Put a run behind the others, then drop old ones over the bound, but none with a number from keep_from on.
+
+        Batch numbers tell what is synced, indexes do not: a control batch takes none.
+        """
         self._runs.append(run)
         self._firsts.append(run.first_index)
         self._bytes += len(run.data)
         self.shrink(keep_from)
 
     def shrink(self, keep_from: int) -> None:
-        """Drop runs over the bound from the front, but none that reaches beyond index keep_from, nor the last."""
+        """Drop runs over the bound from the front, but none with a batch number from keep_from on, nor the last."""
         head, runs = self._head, self._runs
-        while self._bytes > self._limit_bytes and head < len(runs) - 1 and runs[head].next_index <= keep_from:
+        while self._bytes > self._limit_bytes and head < len(runs) - 1 and _number_of(runs[head + 1]) <= keep_from:
             self._bytes -= len(runs[head].data)
             self.start_index = runs[head].next_index
             head += 1
@@ -66,15 +69,16 @@ class Tail:
             runs[self._head : head] = [empty] * (head - self._head)
         self._head = head
 
-    def forget_from(self, index: int) -> None:
-        """Drop every run that ends behind an index: it was put here, but never shown."""
-        while len(self._runs) > self._head and self._runs[-1].next_index > index:
+    def forget_from(self, number: int) -> None:
+        """Drop every run from this batch number on: it was put here, but never shown."""
+        while len(self._runs) > self._head and _number_of(self._runs[-1]) >= number:
             self._bytes -= len(self._runs.pop().data)
             self._firsts.pop()
 
-    def runs_from(self, index: int) -> list[memoryview]:
-        """The data of every run that starts at or behind an index, in order."""
-        return [run.data for run in self._runs[self._head :] if run.first_index >= index]
+    def runs_from(self, number: int) -> list[memoryview]:
+        """The data of every run whose first batch has this number or a higher one, in order."""
+        runs = self._runs[self._head :]
+        return [run.data for run in runs if _number_of(run) >= number]
 
     def read(self, index: int, max_bytes: int) -> Run | None:
         """Batches from the one that holds index on: one at least, then up to max_bytes. None: nothing from there on.
@@ -142,3 +146,9 @@ def _up_to(data: memoryview, start: int, max_bytes: int) -> tuple[int, int]:
         next_index = _INDEX.unpack_from(data, stop + AT_FIRST_INDEX)[0] + count
         stop += length
     return stop, next_index
+
+
+def _number_of(run: TailRun) -> int:
+    """The number of a run's first batch."""
+    number: int = _INDEX.unpack_from(run.data, AT_BATCH_NUMBER)[0]
+    return number

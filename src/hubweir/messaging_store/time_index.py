@@ -27,11 +27,17 @@ class TimeIndex:
 
     def add(self, time_ms: int, index: int) -> None:
         """Note the enqueued time of the batch that starts with index."""
-        self._times.append(time_ms)
         self._indexes.append(index)
+        self._times.append(time_ms)
+
+    def extend(self, times_ms: array[int], indexes: array[int]) -> None:
+        """Note the enqueued times of many batches, and which index each starts with."""
+        self._indexes.extend(indexes)
+        self._times.extend(times_ms)
 
     def before(self, time_ms: int) -> int | None:
         """Index of the last noted batch that was enqueued earlier than time_ms; None when there is none."""
+        # The loop adds while a worker looks up: times are searched and added last, so what has one is whole.
         number = bisect_left(self._times, time_ms) - 1
         return self._indexes[number] if number >= 0 else None
 

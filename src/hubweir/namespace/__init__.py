@@ -1,7 +1,14 @@
-"""Namespaces: which event hubs exist, what their operators set, and where their partitions are placed. Floor: domain.
+"""Namespaces: which entities exist, what their operators set, and where their logs are placed. Floor: domain.
 
-Start with descriptions.py, what may be set on each kind of entity; then namespace.py, which creates, finds, changes
-and deletes them, and catalog.py, the state behind it, kept in one log. names.py says which names are legal, address.py
-what an address on the wire names, host_names.py which hosts lead to a namespace, tiers.py which limits hold. The page
-is docs/namespace.md.
+Start with entity.py, what every kind of entity has; then namespace.py, which everybody reads, and catalog_writer.py,
+which alone changes it. Behind both is catalog.py, the state, kept in one log (catalog_log.py) as catalog_operation.py.
+changes.py judges what is asked for, with change_context.py, the quotas and the time.
+
+Kinds of entities are listed in kinds.py. What may be set on an event hub is event_hub_description.py with
+capture_description.py, how it changes event_hub_changes.py. namespace_description.py is the namespace itself;
+rule_description.py and rule_changes.py are authorization rules on both, with rights.py and secret.py.
+
+names.py says which names are legal, address.py what an address on the wire names, host_names.py which hosts lead to a
+namespace, tiers.py which limits hold. connection_string.py, resource_path.py and strict_json.py read what clients
+write; error_text.py has the texts that they match. The page is docs/namespace.md.
 """

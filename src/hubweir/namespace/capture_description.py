@@ -1,4 +1,4 @@
-"""What the operator may set of a hub's capture: how long and how large a window is, where its files go, their names.
+"""Description of a hub's capture: length and size of a window, destination, names of files.
 
 The names and ranges are those of resource templates of the cloud. (Event Hubs Capture overview; ARM reference)
 """
@@ -12,8 +12,8 @@ from enum import Enum
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.namespace.names import NAMESPACE_NAME_LIMIT
 
-INTERVAL_MIN_S, INTERVAL_MAX_S, INTERVAL_DEFAULT_S = 60, 900, 300
-SIZE_MIN_BYTES, SIZE_MAX_BYTES, SIZE_DEFAULT_BYTES = 10_485_760, 524_288_000, 314_572_800
+INTERVAL_MIN_S, INTERVAL_LIMIT_S, INTERVAL_DEFAULT_S = 60, 900, 300
+SIZE_MIN_BYTES, SIZE_LIMIT_BYTES, SIZE_DEFAULT_BYTES = 10_485_760, 524_288_000, 314_572_800
 ARCHIVE_NAME_FORMAT = "{Namespace}/{EventHub}/{PartitionId}/{Year}/{Month}/{Day}/{Hour}/{Minute}/{Second}"
 TOKENS = ("Namespace", "EventHub", "PartitionId", "Year", "Month", "Day", "Hour", "Minute", "Second")
 # A blob's name has at most 1,024 characters; a hub's may have 256, a namespace's 50.
@@ -78,8 +78,8 @@ def check_capture(hub: str, capture: CaptureDescription | None) -> CaptureDescri
     """The description, when all of it is legal. Raises ServiceError with the hub, the value and the range."""
     if capture is None:
         return None
-    _check_range(hub, "interval", "seconds", capture.interval_s, INTERVAL_MIN_S, INTERVAL_MAX_S)
-    _check_range(hub, "size limit", "bytes", capture.size_limit_bytes, SIZE_MIN_BYTES, SIZE_MAX_BYTES)
+    _check_range(hub, "interval", "seconds", capture.interval_s, INTERVAL_MIN_S, INTERVAL_LIMIT_S)
+    _check_range(hub, "size limit", "bytes", capture.size_limit_bytes, SIZE_MIN_BYTES, SIZE_LIMIT_BYTES)
     check_archive_name_format(hub, capture.archive_name_format)
     is_local = capture.destination is CaptureDestination.LOCAL_FOLDER
     if not (is_local and not capture.container) and _CONTAINER.fullmatch(capture.container) is None:

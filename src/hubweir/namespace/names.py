@@ -1,4 +1,4 @@
-"""Which names are legal for a namespace, an event hub, a consumer group, an authorization rule, a publisher.
+"""Checks names of namespaces, event hubs, consumer groups, authorization rules and publishers.
 
 Names are for people and addresses; no file or folder of a store is ever named by one. Captured files are, by a hub's
 name, which is why dots alone are no segment of it. Comparison ignores case, and what was created keeps its spelling.

@@ -1,29 +1,28 @@
-"""What a change of authorization rules becomes: the rules of their level, written anew, or a refusal.
+"""Changes of authorization rules: each makes the rules of one level anew, or says why not.
 
-A level is the namespace (hub None) or one event hub. Each method judges against the catalog as it is at that moment and
-writes nothing; keys are made by the caller. A rule keeps its place and the name that it was created with, in any case.
+A level is the namespace or one entity. Nothing is written here, and keys are made by the caller. A rule keeps its place
+and the name that it was created with, in any case.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from hubweir.errors import ENTITY_EXISTS, RESOURCE_LIMIT, ServiceError
-from hubweir.namespace.catalog import Catalog
-from hubweir.namespace.catalog_operation import SetRules
-from hubweir.namespace.changes import Changes
-from hubweir.namespace.descriptions import (
-    RULES_PER_LEVEL_MAX,
+from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.entity import EntityDescription
+from hubweir.namespace.error_text import entity_not_found, entity_uri
+from hubweir.namespace.namespace_description import NamespaceDescription
+from hubweir.namespace.resource_path import fold
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import (
+    RULES_PER_LEVEL_LIMIT,
     AuthorizationRuleDescription,
+    Rules,
     check_rule,
     check_rules,
 )
-from hubweir.namespace.resource_path import fold
-from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
-
-Rules = tuple[AuthorizationRuleDescription, ...]
 
 
 class RuleKey(Enum):
@@ -33,71 +32,68 @@ class RuleKey(Enum):
     SECONDARY = "secondary"
 
 
-class RuleChanges:
-    """See the module's text. changes: judges the level itself, and words what is not found."""
+@dataclass(frozen=True, slots=True)
+class RuleLevel:
+    """The rules of the namespace, or of one entity, as they are now. host: how texts name the namespace."""
 
-    def __init__(self, catalog: Catalog, changes: Changes) -> None:
-        self._catalog = catalog
-        self._changes = changes
+    of: NamespaceDescription | EntityDescription
+    host: str
 
-    def rules(self, hub: str | None) -> Rules:
-        """The rules of a level; NOT_FOUND when there is no such hub."""
-        return self._catalog.namespace.rules if hub is None else self._changes.entry(hub).description.rules
+    @property
+    def rules(self) -> Rules:
+        return self.of.rules
 
-    def rule(self, hub: str | None, name: str) -> AuthorizationRuleDescription:
+    @property
+    def title(self) -> str:
+        """How texts name the level."""
+        return "The namespace" if isinstance(self.of, NamespaceDescription) else self.of.title
+
+    def rule(self, name: str) -> AuthorizationRuleDescription:
         """The rule of that name, in any case; else NOT_FOUND."""
-        for rule in self.rules(hub):
+        for rule in self.rules:
             if fold(rule.name) == fold(name):
                 return rule
-        raise self._changes.not_found("/".join(part for part in (hub, "authorizationrules", name) if part))
+        entity = () if isinstance(self.of, NamespaceDescription) else (self.of.name,)
+        path = "/".join((*entity, "authorizationrules", name))
+        raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.host, path)))
 
-    def create(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
+    def create(self, rule: AuthorizationRuleDescription) -> Rules:
         """One rule more; ENTITY_EXISTS when the level has one of that name, RESOURCE_LIMIT when it is full."""
-        if any(fold(known.name) == fold(rule.name) for known in self.rules(hub)):
-            where = "The namespace" if hub is None else f"Event hub '{hub}'"
-            raise ServiceError(ENTITY_EXISTS, f"{where} has the authorization rule '{rule.name}' already.")
-        return self.set(hub, rule)
+        if any(fold(known.name) == fold(rule.name) for known in self.rules):
+            raise ServiceError(ENTITY_EXISTS, f"{self.title} has the authorization rule '{rule.name}' already.")
+        return self.set(rule)
 
-    def set(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
+    def set(self, rule: AuthorizationRuleDescription) -> Rules:
         """A rule at the end of its level; one of its name goes. RESOURCE_LIMIT when the level is full."""
         check_rule(rule)
-        hub_id = self._hub_id(hub)
-        rules = (*(other for other in self.rules(hub) if fold(other.name) != fold(rule.name)), rule)
-        if len(rules) > RULES_PER_LEVEL_MAX:
-            where = "The namespace" if hub is None else f"Event hub '{self._changes.entry(hub).name}'"
+        rules = (*(other for other in self.rules if fold(other.name) != fold(rule.name)), rule)
+        if len(rules) > RULES_PER_LEVEL_LIMIT:
             raise ServiceError(
                 RESOURCE_LIMIT,
-                f"{where} has {RULES_PER_LEVEL_MAX} authorization rules, which is the limit: remove one.",
+                f"{self.title} has {RULES_PER_LEVEL_LIMIT} authorization rules, which is the limit: remove one.",
             )
-        return SetRules(hub_id, rules)
+        return rules
 
-    def set_all(self, hub: str, rules: Rules) -> SetRules:
-        """These rules in place of all that the hub has."""
-        entry = self._changes.served(hub)
-        return SetRules(entry.hub_id, check_rules(entry.name, rules))
+    def set_all(self, rules: Rules) -> Rules:
+        """These rules in place of all that the level has."""
+        return check_rules(self.title, rules)
 
-    def remove(self, hub: str | None, name: str) -> SetRules:
+    def remove(self, name: str) -> Rules:
         """One rule less; NOT_FOUND when it is not there."""
-        hub_id, gone = self._hub_id(hub), self.rule(hub, name)
-        return SetRules(hub_id, tuple(rule for rule in self.rules(hub) if rule is not gone))
+        gone = self.rule(name)
+        return tuple(rule for rule in self.rules if rule is not gone)
 
-    def change(self, hub: str | None, name: str, rights: Rights) -> SetRules:
+    def change(self, name: str, rights: Rights) -> Rules:
         """Other rights; the keys stay."""
-        return self._replace(hub, replace(self.rule(hub, name), rights=rights))
+        return self._replace(replace(self.rule(name), rights=rights))
 
-    def renew(self, hub: str | None, name: str, key: RuleKey, secret: Secret) -> SetRules:
+    def renew(self, name: str, key: RuleKey, secret: Secret) -> Rules:
         """Another key in the place of one; the other key stays good."""
-        rule = self.rule(hub, name)
+        rule = self.rule(name)
         if key is RuleKey.PRIMARY:
-            return self._replace(hub, replace(rule, primary=secret))
-        return self._replace(hub, replace(rule, secondary=secret))
+            return self._replace(replace(rule, primary=secret))
+        return self._replace(replace(rule, secondary=secret))
 
-    def _replace(self, hub: str | None, rule: AuthorizationRuleDescription) -> SetRules:
+    def _replace(self, rule: AuthorizationRuleDescription) -> Rules:
         check_rule(rule)
-        return SetRules(
-            self._hub_id(hub), tuple(rule if known.name == rule.name else known for known in self.rules(hub))
-        )
-
-    def _hub_id(self, hub: str | None) -> str | None:
-        """Of a level that may be changed: the hub is served, or NOT_FOUND."""
-        return None if hub is None else self._changes.served(hub).hub_id
+        return tuple(rule if known.name == rule.name else known for known in self.rules)

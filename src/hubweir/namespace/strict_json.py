@@ -22,7 +22,7 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 class IllegalJson(HubweirError):
-    """It is no JSON, or legal for the parser and not for us: why, for people, and nothing of what it holds."""
+    """A text that is no JSON, or not one that we take: why, for people, and nothing of what it holds."""
 
 
 def read_json(data: bytes) -> object:

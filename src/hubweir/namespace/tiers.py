@@ -1,4 +1,4 @@
-"""Which quotas hold, by profile: one table. (Event Hubs quotas and limits)
+"""Quotas by profile, as one table. (Event Hubs quotas and limits)
 
 Safety limits (sizes of frames, names, tokens) stand where they are checked and hold in every profile. Here are the
 limits that a tier of the service sells; the profile `development` has none of them but the size of a message. None:
@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
-from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, MESSAGE_SIZE_LIMIT_BYTES
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+# Of any publication: one event, or one batch envelope. Powers of two.
+MESSAGE_SIZE_LIMIT_BYTES = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,11 @@ from hubweir.errors import DECODE_ERROR, ServiceError
 from hubweir.pipelines.capture_windows import window_of, with_window, without_window
 from hubweir.pipelines.stored_events import stored_events
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_range import RangeReader
 from hubweir.spark.hub_connection import client_of
 from hubweir.spark.offsets import EventRange, Offset, batch_range, plain
 from hubweir.spark.options import OptionTexts, ReadOptions, parse_options
 from hubweir.spark.range_partition import RangePartition
+from hubweir.spark.range_reader import RangeReader
 from hubweir.spark.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 

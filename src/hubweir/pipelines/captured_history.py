@@ -1,4 +1,4 @@
-"""Which captured files hold which sequence numbers of a partition: what a replay needs to know before it reads.
+"""Maps the captured files of a partition to sequence numbers, which a replay needs before it reads.
 
 A block's count stands before it, and the number of its first event at its start. So a file costs a few small reads and
 is not decoded. Files of one partition follow each other; where one begins behind the end of the one before, the last

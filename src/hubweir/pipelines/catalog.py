@@ -11,7 +11,7 @@ MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PipelineEntry:
     """One pipeline. program: the module whose `start` it is. trigger_s: of micro-batches, when nothing else is said."""
 
     name: str
@@ -26,7 +26,7 @@ _SCHEMA = Field("schema", "text", None, "columns of the JSON in each body, such 
 _HUB_SINK = (
     Field("eventHub", "text", None, "the event hub that results go to"),
     Field("connectionString", "text", "", "of its namespace; without it the source's"),
-    Field("exactlyOnce", "text", "auto", "as docs/spark.md has it", ("auto", "require", "off")),
+    Field("exactlyOnce", "text", "auto", "as docs/spark_write.md has it", ("auto", "require", "off")),
 )
 _STORAGE = Field("storage", "text", "", "of az://…: its account's connection string, or by HUBWEIR_CAPTURE_STORAGE")
 _LAKE_SINK = (
@@ -36,7 +36,7 @@ _LAKE_SINK = (
 )
 
 _ENTRIES = (
-    Entry(
+    PipelineEntry(
         "to-lake",
         "a hub into a table of Parquet files or Delta, by date and hour",
         "hubweir.pipelines.to_lake",
@@ -47,7 +47,7 @@ _ENTRIES = (
         _LAKE_SINK,
         trigger_s=MINUTE_S,
     ),
-    Entry(
+    PipelineEntry(
         "windowed-aggregates",
         "aggregates of windows by key, with a watermark, back into a hub as JSON",
         "hubweir.pipelines.windowed_aggregates",
@@ -63,7 +63,7 @@ _ENTRIES = (
         ),
         _HUB_SINK,
     ),
-    Entry(
+    PipelineEntry(
         "per-key-state",
         "when each key was last seen; one event when it falls silent, one when it is back",
         "hubweir.pipelines.per_key_state",
@@ -73,14 +73,17 @@ _ENTRIES = (
         ),
         _HUB_SINK,
     ),
-    Entry(
+    PipelineEntry(
         "dead-letters",
         "bodies that parse by a schema to one hub, the others with the reason to another",
         "hubweir.pipelines.dead_letters",
         (_SCHEMA, Field("required", "list", (), "columns that may not be absent or null")),
-        (*_HUB_SINK, Field("deadLetterHub", "text", None, "the event hub that rows which do not parse go to")),
+        (
+            *_HUB_SINK,
+            Field("deadLetterHub", "text", None, "the event hub that rows which do not parse go to"),
+        ),
     ),
-    Entry(
+    PipelineEntry(
         "capture",
         "what the broker's capture does, for those who outgrow one machine: the same names and schema",
         "hubweir.pipelines.capture",
@@ -96,7 +99,7 @@ _ENTRIES = (
         ),
         trigger_s=5 * MINUTE_S,
     ),
-    Entry(
+    PipelineEntry(
         "replay",
         "captured history, then live events, without a gap and without a repeat",
         "hubweir.pipelines.replay",
@@ -108,7 +111,7 @@ _ENTRIES = (
         (
             Field("eventHub", "text", "", "the event hub to replay into, or"),
             Field("connectionString", "text", "", "of its namespace; without it the source's"),
-            Field("exactlyOnce", "text", "auto", "as docs/spark.md has it", ("auto", "require", "off")),
+            Field("exactlyOnce", "text", "auto", "as docs/spark_write.md has it", ("auto", "require", "off")),
             Field("path", "text", "", "the folder of a table"),
             Field("format", "text", "parquet", "of that table", ("parquet", "delta")),
         ),

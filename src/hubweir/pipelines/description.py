@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hubweir.pipelines.catalog import CATALOG, Entry
+from hubweir.pipelines.catalog import CATALOG, PipelineEntry
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field, Value
 from hubweir.spark.errors import IllegalOption
@@ -36,12 +36,12 @@ _TABLES = ("source", "parameters", "sink")
 _NAME_LIMIT = 200
 _TRIGGER = Field("trigger", "seconds", None, "")
 # So that a batch that is repeated after a crash is bounded, and the first over a full hub does not take all of it.
-_MOST_EVENTS = "2000000"
+_EVENTS_LIMIT = "2000000"
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What runs. source: options for Spark, secrets among them, as in the other tables: repr has none of them.
+    """A pipeline to run. source: options for Spark, secrets among them, as in the other tables: repr has none of them.
 
     trigger_s: seconds between micro-batches; None: what is there now, then end.
     """
@@ -140,7 +140,7 @@ def _top(raw: Mapping[str, Any], key: str, where: str) -> str | None:
     return value
 
 
-def _trigger(text: str | None, entry: Entry | None, where: str) -> float | None:
+def _trigger(text: str | None, entry: PipelineEntry | None, where: str) -> float | None:
     if text is None:
         return 1.0 if entry is None else entry.trigger_s
     if text == ONCE:
@@ -163,7 +163,7 @@ def _source(given: Mapping[str, Any], where: str, connection_string: str | None,
         if ca_file is not None and "cafile" not in folded:
             options["caFile"] = ca_file
     if "maxeventspertrigger" not in folded:
-        options["maxEventsPerTrigger"] = _MOST_EVENTS
+        options["maxEventsPerTrigger"] = _EVENTS_LIMIT
     try:
         parse_options(options, is_stream=True)
     except IllegalOption as error:

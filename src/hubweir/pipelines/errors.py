@@ -1,4 +1,4 @@
-"""What goes wrong with a pipeline, for callers to tell apart. Each text is one line."""
+"""Errors of a pipeline, for callers to tell apart. Each text is one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One key of a description: what kind of value it takes, and its value out of TOML or out of --set."""
+"""One key of a description: the kind of value it takes, and its value out of TOML or out of --set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline's program is given: the session, its description, and the stream of its hub."""
+"""The argument of a pipeline's program: the session, its description, and the stream of its hub."""
 
 from __future__ import annotations
 

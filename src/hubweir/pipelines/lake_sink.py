@@ -42,7 +42,7 @@ _MARK = ".compacted-"
 
 @dataclass
 class LakeMessage(WriterCommitMessage):
-    """What one task wrote. schema: of the files, None when there are none; it is serialized Arrow."""
+    """The files that one task wrote. schema: of the files, None when there are none; it is serialized Arrow."""
 
     query: str
     files: list[LakeFile]

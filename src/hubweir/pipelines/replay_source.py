@@ -30,9 +30,9 @@ from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
 from hubweir.spark.data_source import columns_of
 from hubweir.spark.errors import IllegalCapture
 from hubweir.spark.event_columns import chosen_columns, spark_schema
-from hubweir.spark.event_range import read_ranges, report_loss
 from hubweir.spark.offsets import EventRange, Offset, batch_range, end_offset, initial_offset, plain
 from hubweir.spark.options import ReadOptions, parse_options
+from hubweir.spark.range_reader import read_ranges, report_loss
 from hubweir.spark.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 

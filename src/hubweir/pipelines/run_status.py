@@ -1,4 +1,4 @@
-"""How far a pipeline is: the file `<checkpoint>.status.json`, replaced as a whole after every micro-batch.
+"""Progress of a pipeline: the file `<checkpoint>.status.json`, replaced as a whole after every micro-batch.
 
 It holds no secret. `partitions` has for each partition the next sequence number to read, and how many events were
 behind it when the hub was last asked. After a kill it is that of some batch before; the checkpoint is what counts.
@@ -53,7 +53,7 @@ class RunStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """What one entry of a query's progress says of the first source, in events."""
 
     batch: int
@@ -62,7 +62,7 @@ class Progress:
     partitions: dict[str, PartitionStatus]
 
 
-def progress_of(entry: Mapping[str, Any], known: Mapping[str, PartitionStatus] | None = None) -> Progress:
+def progress_of(entry: Mapping[str, Any], known: Mapping[str, PartitionStatus] | None = None) -> BatchProgress:
     """Read an entry of StreamingQuery.recentProgress. Events are counted by offsets: rows may be other things.
 
     known: what was known before. A batch that a restart repeats is planned without asking the hub what it has.
@@ -79,7 +79,7 @@ def progress_of(entry: Mapping[str, Any], known: Mapping[str, PartitionStatus] |
     read = 0 if INITIAL in end and FROM not in end else sum(upto[key] - begin.get(key, 0) for key in upto)
     took_s = entry["durationMs"].get("triggerExecution", 0) / 1000
     partitions = {key: PartitionStatus(upto[key], max(0, highs.get(key, 0) - upto[key])) for key in upto}
-    return Progress(entry["batchId"], read, read / took_s if took_s else 0.0, partitions)
+    return BatchProgress(entry["batchId"], read, read / took_s if took_s else 0.0, partitions)
 
 
 def _offset(text: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.pipelines.checkpoint_claim import Claim, claimed
+from hubweir.pipelines.checkpoint_owner import CheckpointOwner, locked_checkpoint
 from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 _LOOK_S = 0.5
-# Of a repeated batch the tasks must be the same, or a sink cannot tell its rows: docs/spark.md.
+# Of a repeated batch the tasks must be the same, or a sink cannot tell its rows: docs/spark_write.md.
 SETTINGS = {"spark.sql.adaptive.enabled": "false"}
 # PySpark tells of an error of a query by a line of JSON of many screens, and then raises it.
 _TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-class Run:
+class PipelineRun:
     """One run of a pipeline. tell: takes each progress line. events: read so far."""
 
     def __init__(self, description: Description, tell: Callable[[str], None]) -> None:
@@ -54,28 +54,28 @@ class Run:
         self._folder = local_folder(description.checkpoint)
         options = parse_options(description.source, is_stream=True)
         endpoint = ConnectionString.parse(options.connection_string).endpoint
-        self._claim = Claim(description.pipeline, options.event_hub, endpoint)
+        self._owner = CheckpointOwner(description.pipeline, options.event_hub, endpoint)
         self._batch, self.events, self._events_per_s = -1, 0, 0.0
         self._partitions = {} if self._folder is None else known_partitions(self._folder)
 
     def run(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool] = lambda: False) -> None:
         """Until the stream ends or is_over, asked often, says so. PipelineFailed with what Spark's error says.
 
-        CheckpointInUse, IllegalDescription as of checkpoint_claim.claimed: then nothing was touched.
+        CheckpointInUse, IllegalDescription as of checkpoint_claim.locked_checkpoint: then nothing was touched.
         """
-        with self.claimed():
-            self.run_claimed(spark, once=once, is_over=is_over)
+        with self.locked():
+            self.run_locked(spark, once=once, is_over=is_over)
 
     def tell_beginning(self, master: str) -> None:
         """Say what runs: until the first micro-batch is over nothing else does, and Spark takes its time."""
         its = self._description
         self._tell(
-            f"{its.name}: {its.pipeline} over event hub {self._claim.event_hub}, checkpoint {its.checkpoint}, "
+            f"{its.name}: {its.pipeline} over event hub {self._owner.event_hub}, checkpoint {its.checkpoint}, "
             f"by Spark of {master}"
         )
 
-    def run_claimed(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool]) -> None:
-        """The same for who is inside `claimed` already."""
+    def run_locked(self, spark: SparkSession, *, once: bool, is_over: Callable[[], bool]) -> None:
+        """The same for who is inside `locked_checkpoint` already."""
         try:
             self._watch(self._writer(spark, once=once).start(), is_over)
         except Exception as error:
@@ -88,9 +88,9 @@ class Run:
         """Note that this run is over, as it should."""
         self._keep(STOPPED)
 
-    def claimed(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """While inside, the checkpoint is this run's alone, where it is a folder of this machine. Errors as of run."""
-        return nullcontext() if self._folder is None else claimed(self._folder, self._claim)
+        return nullcontext() if self._folder is None else locked_checkpoint(self._folder, self._owner)
 
     def failed(self, error: Exception) -> PipelineFailed:
         """What to raise for an error, which the status file keeps."""
@@ -142,8 +142,8 @@ class Run:
             return
         its = self._description
         status = RunStatus(
-            its.name, its.pipeline, self._claim.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
-            self.events, round(self._events_per_s, 1), self._partitions, failure, self._claim.endpoint,
+            its.name, its.pipeline, self._owner.event_hub, state, os.getpid(), int(time.time() * 1000), self._batch,
+            self.events, round(self._events_per_s, 1), self._partitions, failure, self._owner.endpoint,
         )  # fmt: skip
         write_status(self._folder, status)
 
@@ -153,9 +153,9 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
 
     A Spark session that is there already is used, and stays. Only for the main thread, which gets the signals.
     """
-    one = Run(description, tell)
+    one = PipelineRun(description, tell)
     came: list[int] = []
-    with one.claimed(), stop_signals(came):
+    with one.locked(), stop_signals(came):
         one.tell_beginning(master)
         try:
             spark, is_own = open_session(one, master, description.name)
@@ -167,7 +167,7 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
                 if is_over():
                     one.stopped()
                 else:
-                    one.run_claimed(spark, once=once, is_over=is_over)
+                    one.run_locked(spark, once=once, is_over=is_over)
         finally:
             if is_own:
                 # A signal to the whole process group, such as systemd's, has ended the JVM as well.
@@ -176,7 +176,7 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
     return one.events
 
 
-def open_session(one: Run, master: str, name: str) -> tuple[SparkSession, bool]:
+def open_session(one: PipelineRun, master: str, name: str) -> tuple[SparkSession, bool]:
     """A session, and whether it was made here. PipelineFailed when the master gives none."""
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession

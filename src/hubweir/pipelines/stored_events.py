@@ -2,7 +2,7 @@
 
 The message's bytes are ingested as they came, service annotations included, which the kernel leaves out of a record as
 it does of any event's. Every event gets a batch of its own, for its header is what says sequence number, offset and
-time. Two slices an event: the price of the very same records, types of properties included.
+time. Each event is copied twice, so that the output is byte-identical to the broker's, types of properties included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long a service that is read from may be away: a query outlives its restart, and does not wait for ever."""
+"""Limits how long a read waits for a service that is away: a query outlives a restart, and does not wait for ever."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from hubweir.spark.event_range import read_ranges
 from hubweir.spark.hub_bounds import HubBounds
 from hubweir.spark.offsets import ranges
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
+from hubweir.spark.range_reader import read_ranges
 from hubweir.spark.range_tasks import tasks_of
 
 

@@ -29,7 +29,7 @@ _FIELDS = [(each["name"], each["type"]) for each in json.loads(SCHEMA)["fields"]
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class AvroHeader:
     """What a file's header says. size: where its first block begins."""
 
     sync_marker: bytes
@@ -45,7 +45,7 @@ class EventTimes:
     until_ms: int = 2**63 - 1
 
 
-def read_header(data: bytes | memoryview, name: str) -> Header:
+def read_header(data: bytes | memoryview, name: str) -> AvroHeader:
     """The header at the start of data. IllegalCapture when this is no captured file."""
     reader = _Bytes(data, name)
     if bytes(reader.take(4)) != MAGIC:
@@ -62,13 +62,13 @@ def read_header(data: bytes | memoryview, name: str) -> Header:
     codec = metadata.get("avro.codec", b"null").decode("utf-8", "replace")
     if codec not in ("null", "deflate"):
         raise IllegalCapture(f"{name} is compressed by {codec[:32]}; null and deflate can be read")
-    return Header(bytes(reader.take(SYNC_SIZE)), codec == "deflate", reader.position)
+    return AvroHeader(bytes(reader.take(SYNC_SIZE)), codec == "deflate", reader.position)
 
 
 def read_blocks(
     data: bytes | memoryview,
     start: int,
-    header: Header,
+    header: AvroHeader,
     *,
     name: str,
     partition_id: str,
@@ -106,7 +106,7 @@ def read_blocks(
         yield record_batch(buffers, rows, columns, partition_id)
 
 
-def begins_before(data: bytes | memoryview, header: Header, time_ms: int, name: str) -> bool | None:
+def begins_before(data: bytes | memoryview, header: AvroHeader, time_ms: int, name: str) -> bool | None:
     """Whether the first event of a file came before a time; None when it has no event. data: the file's beginning.
 
     IllegalCapture when the first event is not whole in data.

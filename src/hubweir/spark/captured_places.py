@@ -1,4 +1,4 @@
-"""Where captured files lie, and what their names tell: a folder, or a prefix of a blob container.
+"""Places of captured files, a folder or a prefix of a blob container, and what the files' names tell.
 
 A name is the hub's pattern filled in (docs/capture.md), so it tells partition and second without opening the file.
 """

@@ -1,4 +1,4 @@
-"""Which captured files a read needs, by their names and a few looks, and how they are shared out to tasks."""
+"""Chooses the captured files that a read needs, by names and a few looks, and shares them out to tasks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from hubweir.spark.captured_file import EventTimes
 from hubweir.spark.captured_places import CapturedName
 
-# The longest window of a capture, and a minute for clocks. A name tells when a window was closed (other services:
-# opened), so an event came this long behind its file's name at most. How long before is not told by a name: behind a
-# destination that was away, or while publishers came first, files have events of hours ago.
+# The longest window of a capture, and a minute for clocks. A file's name gives the time at which its window closed
+# (other services: opened), so an event is at most this much newer than its file's name. An event may be hours older
+# than the name: capture may have been behind.
 _WINDOW_MS = (15 + 1) * 60 * 1000
 # Some seconds of work a task.
 TASK_BYTES = 128 * 1024 * 1024

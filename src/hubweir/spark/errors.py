@@ -1,4 +1,4 @@
-"""What goes wrong between Spark and an event hub, for callers to tell apart. Each text is one line."""
+"""Errors between Spark and an event hub, for callers to tell apart. Each text is one line."""
 
 from __future__ import annotations
 

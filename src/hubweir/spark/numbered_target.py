@@ -26,7 +26,7 @@ from hubweir.errors import (
     RESOURCE_LIMIT,
     ServiceError,
 )
-from hubweir.event_hub.producer_state import DIGEST_MAX
+from hubweir.event_hub.producer_state import DIGEST_LIMIT
 from hubweir.kernels import rows_digest
 from hubweir.spark.encoded_batches import encoded_batches, malformed
 from hubweir.spark.errors import ChangedRepeat
@@ -83,13 +83,13 @@ class NumberedTarget:
             self._count += upto - first
             self.skipped += upto - first
             first = upto
-            if self._count == self.stored and self._digest & DIGEST_MAX != self._stored_digest:
+            if self._count == self.stored and self._digest & DIGEST_LIMIT != self._stored_digest:
                 raise self._changed(f"made other rows: the first {self.stored} differ from those that were stored")
         for batch in encoded_batches(rows, rows.keys, order, first, last, self._sender.max_message_size):
             self._digest = self._digested(rows, order, batch.first, batch.end)
             number = self._count + 1
             self._count += batch.end - batch.first
-            digest = self._digest & DIGEST_MAX
+            digest = self._digest & DIGEST_LIMIT
             outcome = self._sender.submit_events(batch.payload, number, digest)
             self._sent.append(_Sent(batch.payload, number, self._count, digest, outcome, batch.name))
             self._unsettled.add(self, len(batch.payload))

@@ -1,4 +1,4 @@
-"""What a stream has read, as its checkpoint keeps it, and how far the next micro-batch goes.
+"""Offsets of a stream, as its checkpoint keeps them, and the end of the next micro-batch.
 
 An offset is the next sequence number to read of every partition, as JSON: `{"0": 1250000, "1": 1249800}`. Two marks may
 stand beside the numbers, of the first batch only:
@@ -28,8 +28,8 @@ Offset = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a partition holds: the oldest sequence number, and the one behind the newest. Equal: it is empty."""
+class PartitionBounds:
+    """Bounds of a partition: the oldest sequence number, and the one behind the newest. Equal: it is empty."""
 
     low: int
     high: int

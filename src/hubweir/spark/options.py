@@ -1,4 +1,4 @@
-"""What a user may ask of `format("eventhubs")`: names, defaults, one-line errors. docs/spark.md has them as a table.
+"""Options of `format("eventhubs")`: names, defaults, one-line errors. docs/spark.md has them as a table.
 
 Every name is taken with and without the prefix `eventhubs.`, in any case. Those of the JVM connector that mean nothing
 here are taken too and ignored, with one warning a process, so a job moves over unchanged. Those of Kafka's source are

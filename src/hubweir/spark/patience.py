@@ -1,4 +1,4 @@
-"""How long one target's writes are tried again: while the service is busy, and for a while when it is away."""
+"""Retries one target's writes: for as long as the service is busy, and for a while when it is away."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Patience:
         self._random = Random()
         self._tried = 0
         self._since_s = 0.0
-        self._heard_s = 0.0  # when it last said that it is busy, and so is there
+        self._heard_s = 0.0  # when the service last answered, even if only "busy": it is reachable
         self._told_s = 0.0
 
     def rest(self, error: ServiceError, rows: str = "") -> None:

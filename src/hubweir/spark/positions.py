@@ -1,4 +1,4 @@
-"""Where a read of an event hub starts and ends, as users write it, in both dialects.
+"""Start and end of a read of an event hub, as users write them, in both dialects.
 
 | text | means |
 |---|---|

@@ -1,4 +1,4 @@
-"""What Spark hands to a task: the ranges that it reads, nothing more."""
+"""The ranges that a task reads, as Spark hands them to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which task reads which events: ranges are joined while they are small, and split when more tasks are asked for.
+"""Assigns ranges to tasks: small ones are joined, and wide ones split when more tasks are asked for.
 
 A task costs some 10 ms whatever it reads, so a micro-batch of a thousand events is read by one, partition by partition;
 many events are read by a task a partition. A pure function of the ranges and the options: a repeated batch makes the

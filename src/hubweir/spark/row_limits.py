@@ -1,4 +1,4 @@
-"""What an event hub takes of one row besides its body: the limits of keys, publishers' names and properties.
+"""Limits of a row besides its body: those of keys, publishers' names and properties.
 
 The service refuses a batch with such an event as a whole and does not say which one. So a record batch is looked at
 before anything of it is sent, by columns; only the row that is refused is looked at alone.

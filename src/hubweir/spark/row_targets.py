@@ -1,4 +1,4 @@
-"""Where each row of a record batch goes: to a partition, chosen by the hub's own hash, or under a publisher's address.
+"""Routes the rows of a record batch: to a partition, chosen by the hub's own hash, or to a publisher's address.
 
 The writer chooses, not the gateway: a repeated batch has to send the same rows to the same partitions. Rows without any
 target go to all partitions in turn, by their number in the task, however Spark cuts a task's rows into record batches.

@@ -1,4 +1,4 @@
-"""Which columns of a DataFrame the sink takes, and their Arrow arrays as the kernels want them.
+"""Picks the columns that the sink takes from a DataFrame, as Arrow arrays that the kernels want.
 
 | column | type | what |
 |---|---|---|

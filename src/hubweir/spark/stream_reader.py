@@ -24,12 +24,21 @@ from pyspark.sql.streaming.datasource import (
 from hubweir.errors import ServiceError
 from hubweir.spark.absence import Absence
 from hubweir.spark.errors import IllegalOffset
-from hubweir.spark.event_range import read_ranges, report_loss
 from hubweir.spark.hub_bounds import HubBounds
 from hubweir.spark.hub_connection import close_clients
-from hubweir.spark.offsets import Bounds, Offset, batch_range, end_offset, initial_offset, plain, ranges, split_by_lag
+from hubweir.spark.offsets import (
+    Offset,
+    PartitionBounds,
+    batch_range,
+    end_offset,
+    initial_offset,
+    plain,
+    ranges,
+    split_by_lag,
+)
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
+from hubweir.spark.range_reader import read_ranges, report_loss
 from hubweir.spark.range_tasks import tasks_of
 from hubweir.spark.worker_process import end_quietly
 
@@ -88,7 +97,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _next_end(self, start: Offset, limit: ReadLimit) -> Offset:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        # With a full batch waiting since a moment ago it makes no difference how much more came.
+        # If a full batch is already waiting, older bounds are good enough: the hub is not asked again.
         bounds = self._hub.bounds() if most is None else self._hub.bounds_behind(plain(start), most)
         highs = self._highs(bounds)
         begin = self._begin(plain(start), bounds)
@@ -135,7 +144,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end_quietly()
 
     def _end(
-        self, begin: dict[str, int], highs: dict[str, int], bounds: dict[str, Bounds], limit: int | None
+        self, begin: dict[str, int], highs: dict[str, int], bounds: dict[str, PartitionBounds], limit: int | None
     ) -> dict[str, int]:
         """The end of a batch of at most limit events. A gap that is wider than the batch is crossed in one."""
         end = split_by_lag(begin, highs, limit)
@@ -149,11 +158,11 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         behind = {key: min(highs[key], max(number, firsts.get(key, 0))) for key, number in begin.items()}
         return split_by_lag(behind, highs, limit)
 
-    def _highs(self, bounds: dict[str, Bounds]) -> dict[str, int]:
+    def _highs(self, bounds: dict[str, PartitionBounds]) -> dict[str, int]:
         self._seen = {key: each.high for key, each in bounds.items()}
         return dict(self._seen)
 
-    def _begin(self, begin: dict[str, int], bounds: dict[str, Bounds]) -> dict[str, int]:
+    def _begin(self, begin: dict[str, int], bounds: dict[str, PartitionBounds]) -> dict[str, int]:
         """Where every partition goes on: one that was added meanwhile from its first event, one that was made anew
         from its oldest, if failOnDataLoss lets it.
         """
@@ -166,7 +175,7 @@ class EventHubStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found[key] = bounds[key].low
         return found
 
-    def _check_partitions(self, read: dict[str, int], bounds: dict[str, Bounds]) -> None:
+    def _check_partitions(self, read: dict[str, int], bounds: dict[str, PartitionBounds]) -> None:
         if missing := sorted(set(read) - set(bounds)):
             raise IllegalOffset(
                 f"event hub '{self._options.event_hub}' has no partition {', '.join(missing)}, and the checkpoint read "

@@ -1,4 +1,4 @@
-"""One task's rows into an event hub. Runs in a task and knows nothing of Spark.
+"""Writes one task's rows into an event hub. Runs in a task and knows nothing of Spark.
 
 Each partition has a target of its own: numbered, so that a repeat of the task stores nothing twice, or resending, which
 stores at least once. Publishers are always the latter: their addresses take no numbers. All targets share one bound of
@@ -33,7 +33,7 @@ from hubweir.spark.write_options import ExactlyOnce, WriteOptions
 logger = logging.getLogger(__name__)
 
 # Links to publishers that a task holds at once.
-_MOST_PUBLISHERS = 64
+_PUBLISHERS_LIMIT = 64
 # An attach waits for a sync of its log; more than these gain nothing.
 _OPENED_AT_ONCE = 16
 _told: set[str] = set()
@@ -197,7 +197,7 @@ class TaskWriter:
     def _publisher(self, name: str) -> ResendingTarget:
         target = self._publishers.get(name)
         if target is None:
-            if len(self._publishers) >= _MOST_PUBLISHERS:
+            if len(self._publishers) >= _PUBLISHERS_LIMIT:
                 self._unsettled.settle()
                 self._publishers.popitem(last=False)[1].close()
             target = ResendingTarget(self._client, self._options, self._unsettled, publisher=name)

@@ -1,4 +1,4 @@
-"""What a task has on its way to all its targets: bounded in bytes, waited for in the order of sending."""
+"""The batches that a task has on its way to all its targets: bounded in bytes, waited for in the order of sending."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import deque
 from typing import Protocol
 
 # Enough for several whole batches a task; beyond it more only waits in memory.
-MOST_BYTES = 16 * 1024 * 1024
+UNSETTLED_LIMIT_BYTES = 16 * 1024 * 1024
 
 
-class Target(Protocol):
+class BatchTarget(Protocol):
     """Where batches go: one partition, or one publisher's address."""
 
     def settle_first(self) -> None:
@@ -22,12 +22,12 @@ class Target(Protocol):
 class Unsettled:
     """Batches on their way, first in, first out."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = UNSETTLED_LIMIT_BYTES) -> None:
         self._most_bytes = most_bytes
-        self._sent: deque[tuple[Target, int]] = deque()
+        self._sent: deque[tuple[BatchTarget, int]] = deque()
         self._bytes = 0
 
-    def add(self, target: Target, size_bytes: int) -> None:
+    def add(self, target: BatchTarget, size_bytes: int) -> None:
         """One more batch is on its way; wait for older ones until they all fit the limit."""
         self._sent.append((target, size_bytes))
         self._bytes += size_bytes

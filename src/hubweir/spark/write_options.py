@@ -1,4 +1,4 @@
-"""What a user may ask of `df.write.format("eventhubs")` and of its stream. docs/spark.md has it as a table.
+"""Options of `df.write.format("eventhubs")` and of its stream. docs/spark_write.md has them as a table.
 
 Names of the source are taken too and mean nothing here, so one set of options may serve a job's both ends.
 """

@@ -1,5 +1,6 @@
 """What tests are made of: a simulated world, and whole namespaces to start in your own tests.
 
 memory_files.py is a disk that tears, loses and fills up by a seed; simulated_env.py an Env with virtual time and a
-seeded order. Both obey the interfaces of hubweir.env, so code under test does not know.
+seeded order. Both obey the interfaces of hubweir.env, so code under test does not know. replicated_log.py is a second
+engine behind Log, on shared_log.py.
 """

@@ -17,7 +17,7 @@ else:
     LOOPS["uvloop"] = uvloop.new_event_loop
 
 
-def run_on(name: str, coroutine: Coroutine[Any, Any, T], *, seconds: float = 20) -> T:
+def run_on(name: str, coroutine: Coroutine[Any, Any, T], *, seconds: float = 60) -> T:
     """Run a coroutine on a fresh loop of LOOPS, for so long at most.
 
     Raises RuntimeError when a callback raised meanwhile: the loop would only have logged it.

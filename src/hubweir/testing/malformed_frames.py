@@ -30,7 +30,7 @@ from hubweir.testing.frames import BEGIN, OPEN, SEND_LINK, frame, listed, raw, s
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class BadFrame:
     """One case: the bytes behind `attached()` (or from the very start), and what has to become of it.
 
     scope: "connection", "session", "link", "transport" (closed without a close frame) or "none" (it is to be taken).
@@ -102,7 +102,7 @@ def _legal(performative_class: type[Composite]) -> Composite:
     }[performative_class]
 
 
-def wrong_fields() -> Iterator[Malformed]:
+def wrong_fields() -> Iterator[BadFrame]:
     """Each field of each performative: a wrong type, a broken value, and null where it is mandatory."""
     for cls in (Open, Begin, Attach, Flow, Transfer, Disposition, Detach, End, Close):
         legal = _encoded_fields(_legal(cls))
@@ -119,22 +119,22 @@ def wrong_fields() -> Iterator[Malformed]:
         yield _at_its_place(cls, f"{cls.__name__} cut off", _composite_with(cls, legal)[:-1])
 
 
-def _at_its_place(cls: type[Composite], name: str, body: bytes) -> Malformed:
+def _at_its_place(cls: type[Composite], name: str, body: bytes) -> BadFrame:
     if cls is Open:
-        return Malformed(name, sasl_start() + AMQP_HEADER + raw(body), "connection", DECODE, from_start=True)
-    return Malformed(name, raw(body, channel=1 if cls is Begin else 0), "connection", DECODE)
+        return BadFrame(name, sasl_start() + AMQP_HEADER + raw(body), "connection", DECODE, from_start=True)
+    return BadFrame(name, raw(body, channel=1 if cls is Begin else 0), "connection", DECODE)
 
 
-def broken_frames() -> Iterator[Malformed]:
+def broken_frames() -> Iterator[BadFrame]:
     """Frame headers at their edges, other frame types, bodies that are no performative."""
     for size in (0, 1, 7):
-        yield Malformed(f"size {size}", raw(b"", size=size), "connection", FRAMING)
+        yield BadFrame(f"size {size}", raw(b"", size=size), "connection", FRAMING)
     for size in (65_537, 2**31 - 1, 2**31, 2**32 - 1):
-        yield Malformed(f"size {size}", raw(b"", size=size)[:4], "connection", FRAMING)
+        yield BadFrame(f"size {size}", raw(b"", size=size)[:4], "connection", FRAMING)
     for doff in (0, 1, 3, 255):
-        yield Malformed(f"data offset {doff}", raw(b"", doff=doff), "connection", FRAMING)
+        yield BadFrame(f"data offset {doff}", raw(b"", doff=doff), "connection", FRAMING)
     for frame_type in (1, 2, 255):
-        yield Malformed(
+        yield BadFrame(
             f"frame type {frame_type}", raw(b"\x00\x53\x17\x45", frame_type=frame_type), "connection", FRAMING
         )
     for name, body in (
@@ -150,32 +150,30 @@ def broken_frames() -> Iterator[Malformed]:
         ("a list longer than the frame", b"\x00\x53\x17\xd0\x00\x00\xff\xff\x00\x00\x00\x01\x40"),
         ("a count larger than the list", b"\x00\x53\x17\xc0\x02\xff\x40"),
     ):
-        yield Malformed(name, raw(body), "connection", DECODE)
+        yield BadFrame(name, raw(body), "connection", DECODE)
 
 
-def wrong_order() -> Iterator[Malformed]:
+def wrong_order() -> Iterator[BadFrame]:
     """Legal frames where they may not stand."""
     opened = sasl_start() + AMQP_HEADER
     state = ("amqp:illegal-state",)
     for cls in (Begin, Attach, Flow, Transfer, Disposition, Detach, End, Close):
-        yield Malformed(
-            f"{cls.__name__} before open", opened + frame(_legal(cls)), "connection", state, from_start=True
-        )
-    yield Malformed("a second open", frame(OPEN), "connection", state)
-    yield Malformed("begin on a channel in use", frame(BEGIN), "connection", state)
+        yield BadFrame(f"{cls.__name__} before open", opened + frame(_legal(cls)), "connection", state, from_start=True)
+    yield BadFrame("a second open", frame(OPEN), "connection", state)
+    yield BadFrame("begin on a channel in use", frame(BEGIN), "connection", state)
     answer = Begin(remote_channel=7, next_outgoing_id=0, incoming_window=1, outgoing_window=1)
-    yield Malformed("begin answers nobody", frame(answer, channel=3), "connection", state)
+    yield BadFrame("begin answers nobody", frame(answer, channel=3), "connection", state)
     for cls in (Attach, Flow, Transfer, Disposition, Detach, End):
         data = frame(_legal(cls), channel=5)
-        yield Malformed(f"{cls.__name__} on a channel without a session", data, "connection", ("amqp:not-allowed",))
+        yield BadFrame(f"{cls.__name__} on a channel without a session", data, "connection", ("amqp:not-allowed",))
         data = frame(_legal(cls), channel=5_000)
-        yield Malformed(f"{cls.__name__} on a channel out of range", data, "connection", FRAMING)
-    yield Malformed("begin on a channel out of range", frame(BEGIN, channel=5_000), "connection", FRAMING)
-    yield Malformed("attach after end", frame(End()) + frame(SEND_LINK), "connection", ("amqp:not-allowed",))
+        yield BadFrame(f"{cls.__name__} on a channel out of range", data, "connection", FRAMING)
+    yield BadFrame("begin on a channel out of range", frame(BEGIN, channel=5_000), "connection", FRAMING)
+    yield BadFrame("attach after end", frame(End()) + frame(SEND_LINK), "connection", ("amqp:not-allowed",))
     small = Open(container_id="peer", max_frame_size=511)
-    yield Malformed("max-frame-size 511", opened + frame(small), "connection", FRAMING, from_start=True)
+    yield BadFrame("max-frame-size 511", opened + frame(small), "connection", FRAMING, from_start=True)
     long_name = Open(container_id="c" * 257)
-    yield Malformed(
+    yield BadFrame(
         "container-id of 257 bytes",
         opened + frame(long_name),
         "connection",
@@ -183,59 +181,59 @@ def wrong_order() -> Iterator[Malformed]:
         from_start=True,
     )
     large = Open(container_id="peer", hostname="h" * 8_200)
-    yield Malformed("open over 8 KiB", opened + frame(large), "connection", FRAMING, from_start=True)
+    yield BadFrame("open over 8 KiB", opened + frame(large), "connection", FRAMING, from_start=True)
 
 
-def wrong_links() -> Iterator[Malformed]:
+def wrong_links() -> Iterator[BadFrame]:
     """Handles, deliveries and dispositions that contradict what stands."""
     flow = Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1, handle=9, link_credit=1)
     unattached = ("amqp:session:unattached-handle",)
-    yield Malformed("flow on no link", frame(flow), "session", unattached)
-    yield Malformed("transfer on no link", transfer(0, handle=9), "session", unattached)
-    yield Malformed("detach of no link", frame(Detach(handle=9)), "session", unattached)
-    yield Malformed("transfer on handle 2**32 - 1", transfer(0, handle=2**32 - 1), "session", unattached)
+    yield BadFrame("flow on no link", frame(flow), "session", unattached)
+    yield BadFrame("transfer on no link", transfer(0, handle=9), "session", unattached)
+    yield BadFrame("detach of no link", frame(Detach(handle=9)), "session", unattached)
+    yield BadFrame("transfer on handle 2**32 - 1", transfer(0, handle=2**32 - 1), "session", unattached)
     again = Attach(name="other", handle=0, role=False, source=Source(), target=Target(), initial_delivery_count=0)
-    yield Malformed("attach to a handle in use", frame(again), "session", ("amqp:session:handle-in-use",))
+    yield BadFrame("attach to a handle in use", frame(again), "session", ("amqp:session:handle-in-use",))
     beyond = Attach(name="other", handle=256, role=False, source=Source(), target=Target(), initial_delivery_count=0)
-    yield Malformed("attach over handle-max", frame(beyond), "connection", FRAMING)
+    yield BadFrame("attach over handle-max", frame(beyond), "connection", FRAMING)
     named = Attach(name="n" * 257, handle=5, role=True, source=Source(), target=Target())
-    yield Malformed("link name of 257 bytes", frame(named), "session", ("amqp:resource-limit-exceeded",))
-    yield Malformed(
+    yield BadFrame("link name of 257 bytes", frame(named), "session", ("amqp:resource-limit-exceeded",))
+    yield BadFrame(
         "disposition that ends before it begins",
         frame(Disposition(role=False, first=5, last=4, settled=True)),
         "session",
         ("amqp:invalid-field",),
     )
     invalid = ("amqp:invalid-field",)
-    yield Malformed("transfer on a link we send on", transfer(0, handle=1), "link", ("amqp:not-allowed",))
-    yield Malformed("delivery without an id", frame(Transfer(handle=0, delivery_tag=b"t"), b"x"), "link", invalid)
+    yield BadFrame("transfer on a link we send on", transfer(0, handle=1), "link", ("amqp:not-allowed",))
+    yield BadFrame("delivery without an id", frame(Transfer(handle=0, delivery_tag=b"t"), b"x"), "link", invalid)
     long_tag = Transfer(handle=0, delivery_id=0, delivery_tag=b"t" * 33, message_format=0)
-    yield Malformed("delivery tag of 33 bytes", frame(long_tag, b"x"), "link", invalid)
+    yield BadFrame("delivery tag of 33 bytes", frame(long_tag, b"x"), "link", invalid)
     begun = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", message_format=0, more=True)
-    yield Malformed("a delivery inside another", frame(begun, b"x") + transfer(1), "link", invalid)
+    yield BadFrame("a delivery inside another", frame(begun, b"x") + transfer(1), "link", invalid)
     resumed = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", resume=True)
-    yield Malformed("a resumed delivery", frame(resumed, b"x"), "link", ("amqp:not-implemented",))
+    yield BadFrame("a resumed delivery", frame(resumed, b"x"), "link", ("amqp:not-implemented",))
     state = Described(ULong(0x34), [b"txn", None])
     in_transaction = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", message_format=0, state=state)
-    yield Malformed("a delivery in a transaction", frame(in_transaction, b"x"), "link", ("amqp:not-implemented",))
+    yield BadFrame("a delivery in a transaction", frame(in_transaction, b"x"), "link", ("amqp:not-implemented",))
 
 
-def odd_but_legal() -> Iterator[Malformed]:
+def odd_but_legal() -> Iterator[BadFrame]:
     """The control arm, and what contracts ask to take: none of it may end anything."""
-    yield Malformed("nothing at all", b"", "none")
-    yield Malformed("an empty frame on any channel", raw(b"", channel=77), "none")
-    yield Malformed("extended header", raw(b"\x00" * 4 + encode_composite(Flow(incoming_window=1, next_outgoing_id=0,
+    yield BadFrame("nothing at all", b"", "none")
+    yield BadFrame("an empty frame on any channel", raw(b"", channel=77), "none")
+    yield BadFrame("extended header", raw(b"\x00" * 4 + encode_composite(Flow(incoming_window=1, next_outgoing_id=0,
         outgoing_window=1)), doff=3), "none")  # fmt: skip
-    yield Malformed("a transfer without credit", transfer(0), "none")
-    yield Malformed("an aborted delivery", frame(Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True), b"x")
+    yield BadFrame("a transfer without credit", transfer(0), "none")
+    yield BadFrame("an aborted delivery", frame(Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True), b"x")
         + frame(Transfer(handle=0, aborted=True)), "none")  # fmt: skip
-    yield Malformed("a delivery aborted at once", frame(Transfer(handle=0, delivery_id=0, delivery_tag=b"t",
+    yield BadFrame("a delivery aborted at once", frame(Transfer(handle=0, delivery_id=0, delivery_tag=b"t",
         aborted=True)), "none")  # fmt: skip
-    yield Malformed("delivery ids over the wrap", transfer(2**32 - 1) + transfer(0) + transfer(1), "none")
-    yield Malformed("delivery ids that jump back", transfer(9) + transfer(3) + transfer(3), "none")
-    yield Malformed("delivery without a tag", frame(Transfer(handle=0, delivery_id=0), b"x"), "none")
-    yield Malformed("a disposition about nothing", frame(Disposition(role=True, first=7, last=2**31 - 1)), "none")
-    yield Malformed("flow of a sender", frame(Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1, handle=0,
+    yield BadFrame("delivery ids over the wrap", transfer(2**32 - 1) + transfer(0) + transfer(1), "none")
+    yield BadFrame("delivery ids that jump back", transfer(9) + transfer(3) + transfer(3), "none")
+    yield BadFrame("delivery without a tag", frame(Transfer(handle=0, delivery_id=0), b"x"), "none")
+    yield BadFrame("a disposition about nothing", frame(Disposition(role=True, first=7, last=2**31 - 1)), "none")
+    yield BadFrame("flow of a sender", frame(Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1, handle=0,
         delivery_count=0, link_credit=10_000)), "none")  # fmt: skip
     for credit in (0, 1, 2**31, 2**32 - 1):
         for count in (None, 0, 1, 2**31, 2**32 - 1):
@@ -243,15 +241,15 @@ def odd_but_legal() -> Iterator[Malformed]:
                 next_incoming_id=count, incoming_window=credit, next_outgoing_id=0, outgoing_window=1, handle=1,
                 delivery_count=count, link_credit=credit, drain=credit == 1, echo=True,
             )  # fmt: skip
-            yield Malformed(f"credit {credit}, count {count}", frame(flow), "none")
-    yield Malformed("wide numeric descriptor", raw(b"\x00\x80" + (0x13).to_bytes(8, "big") + encode(
+            yield BadFrame(f"credit {credit}, count {count}", frame(flow), "none")
+    yield BadFrame("wide numeric descriptor", raw(b"\x00\x80" + (0x13).to_bytes(8, "big") + encode(
         [None, UInt(1), UInt(0), UInt(1)])), "none")  # fmt: skip
-    yield Malformed("symbolic descriptor", raw(encode(Described(Symbol("amqp:flow:list"),
+    yield BadFrame("symbolic descriptor", raw(encode(Described(Symbol("amqp:flow:list"),
         [None, UInt(1), UInt(0), UInt(1)]))), "none")  # fmt: skip
-    yield Malformed("detach without fields but the handle", raw(listed(Detach, UInt(0))), "none")
-    yield Malformed("end as list0", raw(b"\x00\x53\x17\x45"), "none")
+    yield BadFrame("detach without fields but the handle", raw(listed(Detach, UInt(0))), "none")
+    yield BadFrame("end as list0", raw(b"\x00\x53\x17\x45"), "none")
 
 
-def malformed_corpus() -> list[Malformed]:
+def malformed_corpus() -> list[BadFrame]:
     """Every case, in a fixed order; names are unique."""
     return [*wrong_fields(), *broken_frames(), *wrong_order(), *wrong_links(), *odd_but_legal()]

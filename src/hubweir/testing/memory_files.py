@@ -3,12 +3,15 @@
 What is written is in the page cache: readable, and gone or torn at a power cut unless it was synced. The rules, per
 power cut: every unsynced 512-byte sector ends as it was at its last sync (zeros, when it is new) or as it is,
 independently; an unsynced length ends as it was or as it is; every unsynced name change of a folder happened or not,
-independently. A sector is written as a whole or not at all: so disks promise.
+independently, and with a folder goes what is in it (memory_names.py). A sector is written as a whole or not at all: so
+disks promise.
+
+What no rule of a disk covers, tests do by hand: `lose` a file or a folder, `bring_back` an older version of one.
 
 A sync that fails leaves its sectors in the page cache as clean: no later sync writes them, and a power cut takes
 them. That is what Linux does, and why a sync must never be tried again.
 
-Faults: `plan` makes the n-th call fail, once or from then on. Calls are counted from 1; `write_and_sync` is two.
+Faults: `plan` makes the n-th call from now on fail (memory_faults.py). `write_and_sync` is two calls.
 """
 
 from __future__ import annotations
@@ -17,42 +20,14 @@ import builtins
 import errno
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Sequence
 from random import Random
 
 from hubweir.env import Buffer, File, FolderLock, SyncFailed
 from hubweir.errors import StoreLocked
+from hubweir.testing.memory_faults import Fault, Plan, fail, system_error
 from hubweir.testing.memory_inode import Inode
-
-
-class PowerCut(BaseException):
-    """The world ends here. Not an Exception: no code under test may catch it."""
-
-
-class Fault(Enum):
-    """How a planned call fails. Calls that a fault does not fit succeed."""
-
-    EIO = "any call fails with EIO"
-    ENOSPC = "a call that needs space fails with ENOSPC; a sync too"
-    SHORT = "a write stores a part and fails with EIO"
-    EINTR = "a read or a write fails with EINTR"
-    EMFILE = "a call that may have to open a file fails with EMFILE"
-    SYNC_EIO = "a sync fails with EIO"
-    LYING_SYNC = "a sync succeeds and does nothing"
-    POWER_CUT = "the power goes before the call"
-
-
-# What needs a descriptor: a file's own may have been closed meanwhile, but not between a write and its sync.
-_OPENING = {"create", "open", "list", "sync_folder", "lock_folder", "read", "write", "reserve"}
-
-
-@dataclass(slots=True)
-class _Plan:
-    nth: int
-    fault: Fault
-    forever: bool
+from hubweir.testing.memory_names import Folder, Names
 
 
 class MemoryFile:
@@ -82,10 +57,14 @@ class MemoryFile:
         fault = self._call("write")
         if fault is Fault.EINTR:
             raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
-        if fault in (Fault.SHORT, Fault.ENOSPC) and data:
-            self._inode.write(position, data[: self._files.random.randrange(len(data))])
-            raise _error(errno.ENOSPC if fault is Fault.ENOSPC else errno.EIO)
-        self._files.take_space(max(0, position + len(data) - self._inode.size))
+        if fault in (Fault.SHORT, Fault.ENOSPC):
+            self._inode.write(position, data[: self._files.random.randrange(max(1, len(data)))])
+            raise system_error(errno.ENOSPC if fault is Fault.ENOSPC else errno.EIO)
+        grows = position + len(data) - self._inode.size
+        if grows > 0 and grows > (free := self._files.free_bytes()):
+            # As a real disk: the part that fits may be there.
+            self._inode.write(position, data[: self._files.random.randrange(max(0, len(data) - grows + free) + 1)])
+            raise system_error(errno.ENOSPC)
         self._inode.write(position, data)
 
     def write_and_sync(self, position: int, buffers: Sequence[Buffer]) -> None:
@@ -102,7 +81,7 @@ class MemoryFile:
 
     def reserve(self, size: int) -> None:
         if self._call("reserve") is Fault.ENOSPC:
-            raise _error(errno.ENOSPC)
+            raise system_error(errno.ENOSPC)
         self._files.take_space(max(0, size - self._inode.size))
         self._inode.size = max(self._inode.size, size)
 
@@ -125,62 +104,69 @@ class _MemoryLock:
         self._files.locks.discard(self._path)
 
 
-@dataclass(slots=True)
-class _Change:
-    """A change of names that its folder's sync makes durable: `path` names `inode` now, None: nothing. A rename is
-    one change of two names."""
-
-    names: tuple[tuple[str, Inode | None], ...]
-
-
 class MemoryFiles:
     """The whole disk. It outlives processes: `process_died` after a kill, `power_cut` after a cut."""
 
     def __init__(self, seed: int | str = 0, *, capacity_bytes: int = 1 << 40) -> None:
         self.random = Random(f"disk {seed}")
         self.capacity_bytes = capacity_bytes
+        self.frees_at_sync = False  # the space of a removed file is free when its removal is durable
         self.calls = 0
         self.call_names: builtins.list[str] | None = None  # set to [] to note every call
+        self.before_call: Callable[[], None] | None = None  # where an offloaded call may stop
         self.generation = 0
         self.locks: set[str] = set()
         self.trace = hashlib.sha256()
-        self._names: dict[str, Inode] = {}
-        self._durable: dict[str, Inode] = {}
-        self._folders: set[str] = {""}
-        self._changes: dict[str, list[_Change]] = {}
-        self._plans: list[_Plan] = []
+        self.names = Names()
+        self.plans: builtins.list[Plan] = []  # every plan there ever was
+        self._planned: builtins.list[Plan] = []  # those that may still be met
 
     # -- faults
 
-    def plan(self, nth: int, fault: Fault, *, forever: bool = False) -> None:
-        """Let the nth call from the very first one (self.calls counts) fail, or every call from it on."""
-        self._plans.append(_Plan(nth, fault, forever))
+    def plan(
+        self,
+        fault: Fault,
+        nth: int = 1,
+        *,
+        forever: bool = False,
+        call: str = "",
+        then: tuple[Fault, int] | None = None,
+    ) -> Plan:
+        """Let the nth call from now on that the fault fits fail, or every such call from it on; call: of this name.
+
+        then: what is planned behind it, and its nth.
+        """
+        assert isinstance(fault, Fault) and nth >= 1, "a fault, then how many calls from now on"
+        plan = Plan(fault, nth, forever, call, then)
+        self.plans.append(plan)
+        self._planned.append(plan)
+        return plan
 
     def heal(self) -> None:
-        """Forget every planned fault."""
-        self._plans.clear()
+        """Let no planned fault happen any more."""
+        self._planned.clear()
 
     def count(self, name: str, path: str) -> Fault | None:
         """Count a call; raise what is planned for it, or return a fault that the call itself has to act out."""
+        if self.before_call is not None:
+            self.before_call()
         self.calls += 1
         self.trace.update(f"{self.calls} {name} {path}\n".encode())
         if self.call_names is not None:
             self.call_names.append(name)
-        for plan in self._plans:
-            if self.calls == plan.nth or (plan.forever and self.calls > plan.nth):
-                if plan.fault is Fault.POWER_CUT:
-                    raise PowerCut
-                if plan.fault is Fault.EIO and name not in ("sync", "sync_folder"):
-                    raise _error(errno.EIO)
-                if plan.fault is Fault.EMFILE and name in _OPENING:
-                    raise _error(errno.EMFILE)
-                return plan.fault
-        return None
+        met = [plan for plan in self._planned if plan.meets(name)] if self._planned else None
+        if not met:
+            return None
+        self._planned = [plan for plan in self._planned if not plan.is_over]
+        for plan in met:
+            if plan.then is not None and plan.fired == 1:
+                self.plan(*plan.then)
+        return fail(met[0].fault, name)
 
     def take_space(self, size: int) -> None:
         """ENOSPC when size more bytes do not fit."""
         if size and size > self.free_bytes():
-            raise _error(errno.ENOSPC)
+            raise system_error(errno.ENOSPC)
 
     def process_died(self) -> None:
         """Locks are free, files are closed; the page cache stays."""
@@ -190,13 +176,8 @@ class MemoryFiles:
     def power_cut(self) -> None:
         """Everything that was not synced is at the mercy of the seed."""
         self.process_died()
-        for _, changes in sorted(self._changes.items()):
-            for change in changes:
-                if self.random.random() < 0.5:
-                    _apply(self._durable, change)
-        self._changes.clear()
-        self._names = dict(self._durable)
-        for _, inode in sorted(self._names.items()):
+        self.names.cut(self.random)
+        for _, inode in sorted(self.names.files().items()):
             inode.cut(self.random)
 
     # -- the interface
@@ -204,55 +185,53 @@ class MemoryFiles:
     def open(self, path: str, *, create: bool = False) -> File:
         fault = self.count("create" if create else "open", path)
         if create:
-            if path in self._names:
+            if path in self.names:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
             if fault is Fault.ENOSPC:
-                raise _error(errno.ENOSPC)
-            self._change(path, ((path, Inode()),))
-        return MemoryFile(self, path, self._inode(path), writable=True)
+                raise system_error(errno.ENOSPC)
+            self.names.add(path, Inode())
+        return MemoryFile(self, path, self.names.inode(path), writable=True)
 
     def open_to_read(self, path: str) -> File:
         self.count("open", path)
-        return MemoryFile(self, path, self._inode(path), writable=False)
+        return MemoryFile(self, path, self.names.inode(path), writable=False)
+
+    def read_small(self, path: str) -> bytes | None:
+        self.count("open", path)
+        return self.names.inode(path).read(0, 4096) if self.exists(path) else None
 
     def list(self, folder: str) -> list[str]:
         self.count("list", folder)
-        prefix = folder + "/" if folder else ""
-        known = [*self._names, *self._folders]
-        return sorted({name[len(prefix) :].split("/")[0] for name in known if name.startswith(prefix)} - {""})
+        return self.names.within(folder)
 
     def exists(self, path: str) -> bool:
-        return path in self._names or path in self._folders
+        return path in self.names
 
     def make_folder(self, path: str) -> None:
-        self.count("make_folder", path)
-        parts = path.split("/")
-        # Folders are few and made once: they are durable at once, so that tests of logs are about logs.
-        self._folders.update("/".join(parts[: count + 1]) for count in range(len(parts)))
+        if self.count("make_folder", path) is Fault.ENOSPC:
+            raise system_error(errno.ENOSPC)
+        self.names.make_folders(path)
 
     def rename(self, old: str, new: str) -> None:
         if self.count("rename", new) is Fault.ENOSPC:
-            raise _error(errno.ENOSPC)
-        self._change(new, ((old, None), (new, self._inode(old))))
+            raise system_error(errno.ENOSPC)
+        self.names.rename(old, new)
 
     def remove(self, path: str) -> None:
         self.count("remove", path)
-        self._inode(path)
-        self._change(path, ((path, None),))
+        self.names.inode(path)
+        self.names.remove(path)
 
     def remove_folder(self, path: str) -> None:
         self.count("remove_folder", path)
-        for name in [name for name in self._names if name.startswith(path + "/")]:
-            self._change(name, ((name, None),))
-        self._folders = {name for name in self._folders if name != path and not name.startswith(path + "/")}
+        self.names.remove(path)
 
     def sync_folder(self, path: str) -> None:
         fault = self.count("sync_folder", path)
         if fault in (Fault.SYNC_EIO, Fault.EIO, Fault.ENOSPC):
             raise SyncFailed(errno.EIO, "sync failed", path)
         if fault is not Fault.LYING_SYNC:
-            for change in self._changes.pop(path, []):
-                _apply(self._durable, change)
+            self.names.sync(path)
 
     def lock_folder(self, path: str) -> FolderLock:
         self.count("lock_folder", path)
@@ -262,51 +241,47 @@ class MemoryFiles:
         return _MemoryLock(self, path)
 
     def free_bytes(self) -> int:
-        return self.capacity_bytes - sum(inode.size for inode in self._names.values())
+        inodes = self.names.all_inodes() if self.frees_at_sync else self.names.files().values()
+        return self.capacity_bytes - sum(inode.size for inode in inodes)
 
     # -- for tests
 
     def bytes_of(self, path: str) -> bytearray:
         """The bytes of a file as they lie there; change them to damage it. Space set aside is not in them."""
-        return self._inode(path).data
+        return self.names.inode(path).data
 
     def set_bytes(self, path: str, data: bytes) -> None:
-        """Put these bytes there, durably."""
-        inode = self._inode(path)
+        """Put these bytes there, durably, with the folders above."""
+        inode = self.names.inode(path) if path in self.names else Inode()
         inode.data, inode.size = bytearray(data), len(data)
         inode.sync()
-        self._durable[path] = inode
+        self.names.put(path, inode)
 
     def paths(self) -> builtins.list[str]:
         """Every file, sorted."""
-        return sorted(self._names)
+        return sorted(self.names.files())
+
+    def lose(self, path: str) -> None:
+        """A file is gone for good, or a folder with all in it: a hand or a broken disk took it."""
+        self.names.lose(path)
+
+    def bring_back(self, path: str, versions_ago: int = 1) -> bool:
+        """An older durable version of a file stands there again, as a restored backup leaves it; False: there is none.
+
+        Only of files that are replaced as a whole, by a rename.
+        """
+        older = self.names.older(path)
+        if len(older) < versions_ago:
+            return False
+        self.lose(path)
+        self.set_bytes(path, bytes(older[-versions_ago].data))
+        return True
 
     def copy(self, seed: int | str = 0) -> MemoryFiles:
         """Another disk with the same durable bytes and names: the page cache is taken as synced."""
         other = MemoryFiles(seed, capacity_bytes=self.capacity_bytes)
-        other._folders = set(self._folders)
-        for path, inode in self._names.items():
-            other._names[path] = other._durable[path] = Inode(bytearray(inode.data), inode.size, inode.size)
+        for path in self.names.folders():
+            other.names.put(path, Folder())
+        for path, inode in self.names.files().items():
+            other.names.put(path, Inode(bytearray(inode.data), inode.size, inode.size))
         return other
-
-    def _inode(self, path: str) -> Inode:
-        if path not in self._names:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return self._names[path]
-
-    def _change(self, path: str, names: tuple[tuple[str, Inode | None], ...]) -> None:
-        change = _Change(names)
-        _apply(self._names, change)
-        self._changes.setdefault(path.rpartition("/")[0], []).append(change)
-
-
-def _apply(names: dict[str, Inode], change: _Change) -> None:
-    for path, inode in change.names:
-        if inode is None:
-            names.pop(path, None)
-        else:
-            names[path] = inode
-
-
-def _error(number: int) -> OSError:
-    return OSError(number, os.strerror(number))

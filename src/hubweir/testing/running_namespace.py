@@ -24,7 +24,7 @@ from hubweir.errors import ServiceError
 from hubweir.launcher import Service
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
-from hubweir.namespace.descriptions import RETENTION_DEFAULT_MS, EventHubDescription
+from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS, EventHubDescription
 from hubweir.testing.event_loops import LOOPS
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class RunningNamespace:
 
     def delete_event_hub(self, name: str) -> EventHubDescription:
         """Remove a hub and its events."""
-        return self._manage(lambda service, on_done: service.gateway.keeper.delete(name, on_done))
+        return self._manage(lambda service, on_done: service.gateway.keeper.delete(name, EventHubDescription, on_done))
 
     def _manage(
         self, step: Callable[[Service, Callable[[EventHubDescription | ServiceError], None]], None]

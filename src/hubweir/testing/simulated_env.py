@@ -2,7 +2,8 @@
 
 `run` plays what is due until nothing is left or a time is reached. An offloaded call happens at one moment of virtual
 time, a while after it was asked for; its end is reported a while later: so calls of different logs overlap in every
-order. The same seed gives the same history in every process; `trace` is its hash.
+order. With `interleaved` a call stops before some of its file calls, others and the loop go on meanwhile, and a crash
+may find it there (stepped_call.py). The same seed gives the same history in every process; `trace` is its hash.
 
 One SimulatedEnv is one process. `crash` ends it: nothing that was scheduled happens any more. A new one over the same
 MemoryFiles is the restart.
@@ -15,30 +16,14 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from random import Random
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
-from hubweir.env import Result
+from hubweir.env import Lane, Result
 from hubweir.testing.memory_files import MemoryFiles
+from hubweir.testing.stepped_call import Outcome, SteppedCall
 
 T = TypeVar("T")
 START_MS = 1_700_000_000_000
-
-
-class _Outcome(Generic[T]):
-    """How an offloaded call ended."""
-
-    def __init__(self, call: Callable[[], T]) -> None:
-        self._value: T | None = None
-        self._error: Exception | None = None
-        try:
-            self._value = call()
-        except Exception as error:  # whatever it was: value() raises it where the result is wanted
-            self._error = error
-
-    def value(self) -> T:
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]
 
 
 class _Timer:
@@ -56,19 +41,30 @@ class SimulatedEnv:
     """See the module's text, and hubweir.env.Env."""
 
     def __init__(
-        self, seed: int | str = 0, *, files: MemoryFiles | None = None, start_ms: int = START_MS, slowest_ms: int = 20
+        self,
+        seed: int | str = 0,
+        *,
+        files: MemoryFiles | None = None,
+        start_ms: int = START_MS,
+        slowest_ms: int = 20,
+        interleaved: float = 0.0,
     ) -> None:
+        """interleaved: of so many file calls an offloaded call stops before one and is taken up later."""
         self._random = Random(f"env {seed}")
         self._files = files if files is not None else MemoryFiles(seed)
         self._start_ms = start_ms
         self._now_ms = 0
         self._slowest_ms = slowest_ms
         self._wall_jump_ms = 0
+        self._slept_ms = 0
         self._soon: deque[Callable[[], None]] = deque()
         self._later: list[tuple[int, int, _Timer]] = []
         self._count = 0
         self._alive = True
+        self._interleaved = interleaved
+        self._stopped: list[SteppedCall[Any]] = []  # calls that have begun and not ended
         self.trace = hashlib.sha256()
+        self._stalled: dict[Lane, list[Callable[[], None]]] = {}
         self.faults: dict[str, Exception] = {}  # fault point -> what it raises
         self.fault_hits: dict[str, int] = {}
 
@@ -79,10 +75,13 @@ class SimulatedEnv:
         return self._files
 
     def now_ms(self) -> int:
-        return self._start_ms + self._now_ms + self._wall_jump_ms
+        return self._start_ms + self.boottime_ms() + self._wall_jump_ms
 
     def monotonic_ms(self) -> int:
         return self._now_ms
+
+    def boottime_ms(self) -> int:
+        return self._now_ms + self._slept_ms
 
     def random_bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)
@@ -97,14 +96,41 @@ class SimulatedEnv:
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> _Timer:
         return self._at(delay_ms, callback, "timer")
 
-    def offload(self, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
+    def offload(self, lane: Lane, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
         begins, takes = self._random.randrange(self._slowest_ms + 1), self._random.randrange(self._slowest_ms + 1)
+        self._at(begins, lambda: self._begin(lane, call, on_done, takes), "offloaded")
 
-        def run() -> None:
-            outcome: _Outcome[T] = _Outcome(call)
+    def _begin(self, lane: Lane, call: Callable[[], T], on_done: Callable[[Result[T]], None], takes: int) -> None:
+        """Do a call, or its first step, unless its lane is stalled."""
+        if lane in self._stalled:
+            self._stalled[lane].append(lambda: self._begin(lane, call, on_done, takes))
+        elif self._interleaved:
+            stepped = SteppedCall(call)
+            self._stopped.append(stepped)
+            self._play_on(stepped, takes, on_done)
+        else:
+            outcome = Outcome(call)
             self._at(takes, lambda: on_done(outcome), "done")
 
-        self._at(begins, run, "offloaded")
+    def _play_on(self, call: SteppedCall[T], takes: int, on_done: Callable[[Result[T]], None]) -> None:
+        """Play a call up to where it stops or ends."""
+        self._files.before_call = lambda: self._maybe_stop(call)
+        try:
+            if not call.advance():
+                self._at(
+                    self._random.randrange(self._slowest_ms + 1), lambda: self._play_on(call, takes, on_done), "on"
+                )
+                return
+        finally:
+            self._files.before_call = None
+        self._stopped.remove(call)
+        outcome = call.outcome
+        assert outcome is not None
+        self._at(takes, lambda: on_done(outcome), "done")
+
+    def _maybe_stop(self, call: SteppedCall[Any]) -> None:
+        if self._random.random() < self._interleaved:
+            call.pause()
 
     def fault(self, point: str) -> None:
         self.fault_hits[point] = self.fault_hits.get(point, 0) + 1
@@ -137,15 +163,37 @@ class SimulatedEnv:
         """End the current loop turn: play what was called soon, let no time pass."""
         self.run(self._now_ms)
 
+    def next_ms(self) -> int | None:
+        """When something happens next, by the monotonic clock; None: nothing does any more."""
+        return self._now_ms if self._soon else self._later[0][0] if self._later else None
+
     def jump(self, by_ms: int) -> None:
-        """Move the wall clock; the monotonic one does not notice."""
+        """Move the wall clock; the monotonic ones do not notice."""
         self._wall_jump_ms += by_ms
+
+    def stall(self, lane: Lane) -> None:
+        """Let no call of this lane begin until `go_on`, as if all its threads waited for a disk that hangs."""
+        self._stalled.setdefault(lane, [])
+
+    def stalled_calls(self, lane: Lane) -> int:
+        """How many calls of a stalled lane wait."""
+        return len(self._stalled[lane])
+
+    def go_on(self, lane: Lane) -> None:
+        """End a stall."""
+        for run in self._stalled.pop(lane):
+            self._at(0, run, "offloaded")
+
+    def sleep(self, for_ms: int) -> None:
+        """The machine sleeps: the monotonic clock and timers stand still, the others go on."""
+        self._slept_ms += for_ms
 
     def crash(self, *, power_cut: bool = False) -> None:
         """End this process at once; with power_cut, the machine."""
         self._alive = False
         self._soon.clear()
         self._later.clear()
+        self._stalled.clear()
         if power_cut:
             self._files.power_cut()
         else:
@@ -154,8 +202,13 @@ class SimulatedEnv:
     def restart(self) -> SimulatedEnv:
         """The next process on the same disk, later by a second."""
         seed = self._random.random()
-        start = self._start_ms + self._now_ms + self._wall_jump_ms + 1000
-        return SimulatedEnv(str(seed), files=self._files, start_ms=start, slowest_ms=self._slowest_ms)
+        return SimulatedEnv(
+            str(seed),
+            files=self._files,
+            start_ms=self.now_ms() + 1000,
+            slowest_ms=self._slowest_ms,
+            interleaved=self._interleaved,
+        )
 
     def _at(self, delay_ms: int, callback: Callable[[], None], name: str) -> _Timer:
         timer = _Timer(callback if self._alive else None, name)

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.data_folder import FORMAT_NAME, FORMAT_TEXT, check_data_format, store_folder
-from hubweir.errors import NewerFormat
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.data_folder import (
+    FORMAT_NAME,
+    FORMAT_TEXT,
+    check_catalogs,
+    own_data_folder,
+    store_folder,
+)
+from hubweir.errors import CatalogLost, NewerFormat, OldFormat
+from hubweir.testing.memory_faults import Fault, PowerCut
+from hubweir.testing.memory_files import MemoryFiles
+
+
+def start(files: MemoryFiles) -> None:
+    """What a start does with the format."""
+    own_data_folder(files, "/srv/data").release()
 
 
 def test_a_fresh_folder_is_marked_and_known_again() -> None:
     files = MemoryFiles()
-    check_data_format(files)
-    assert bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT == b"hubweir data 1\n"
+    start(files)
+    assert bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT == b"hubweir data 2\n"
     calls = files.paths()
-    check_data_format(files)
+    start(files)
     assert files.paths() == calls and bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT
 
 
-@pytest.mark.parametrize("text", [b"hubweir data 2\n", b"hubweir data 1", b"", b"\xff" * 1000])
+@pytest.mark.parametrize("text", [b"hubweir data 3\n", b"hubweir data 1\n", b"hubweir data 2", b"", b"\xff" * 1000])
 def test_any_other_format_is_refused_with_both_named_and_nothing_changed(text: bytes) -> None:
     files = MemoryFiles()
     files.open(FORMAT_NAME, create=True)
     files.set_bytes(FORMAT_NAME, text)
-    with pytest.raises(NewerFormat, match="reads 'hubweir data 1'.*nothing was changed") as refused:
-        check_data_format(files)
+    is_old = text == b"hubweir data 1\n"
+    with pytest.raises(
+        OldFormat if is_old else NewerFormat, match="reads 'hubweir data 2'.*nothing was changed"
+    ) as refused:
+        start(files)
+    assert "the data folder /srv/data says" in str(refused.value) and "another --data folder" in str(refused.value)
     assert len(str(refused.value)) < 300
     assert files.paths() == [FORMAT_NAME] and bytes(files.bytes_of(FORMAT_NAME)) == text
 
@@ -33,13 +49,13 @@ def test_any_other_format_is_refused_with_both_named_and_nothing_changed(text: b
 def test_a_power_cut_leaves_a_folder_that_starts(seed: int) -> None:
     for nth in range(1, 20):
         files = MemoryFiles(seed)
-        files.plan(nth, Fault.POWER_CUT)
+        files.plan(Fault.POWER_CUT, nth)
         try:
-            check_data_format(files)
+            start(files)
         except PowerCut:
             files.heal()
             files.power_cut()
-            check_data_format(files)
+            start(files)
             assert bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT
         else:
             break
@@ -48,3 +64,30 @@ def test_a_power_cut_leaves_a_folder_that_starts(seed: int) -> None:
 
 def test_stores_are_numbered_as_placements_number_them() -> None:
     assert [store_folder(index) for index in (0, 12)] == ["store-0", "store-12"]
+
+
+@pytest.mark.parametrize("part", ["logs", "newest"])
+def test_logs_without_any_catalog_end_a_start_with_nothing_touched(part: str) -> None:
+    files = MemoryFiles()
+    check_catalogs(files)
+    files.make_folder("store-0/logs")
+    check_catalogs(files)
+    if part == "logs":
+        files.make_folder("store-0/logs/" + "ab" * 16)
+    else:
+        files.make_folder("store-0/newest")
+        files.open("store-0/newest/" + "ab" * 16, create=True)
+    before = files.paths()
+    with pytest.raises(CatalogLost, match="Put catalog back from a backup"):
+        check_catalogs(files)
+    assert files.paths() == before and not files.exists("catalog")
+    files.make_folder("catalog/logs/" + "cd" * 16)
+    check_catalogs(files)
+
+
+def test_a_folder_without_its_catalogs_is_left_unlocked() -> None:
+    files = MemoryFiles()
+    files.make_folder("store-0/logs/" + "ab" * 16)
+    with pytest.raises(CatalogLost):
+        own_data_folder(files, "/srv/data")
+    assert not files.locks

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from hubweir.cli.given_settings import configured
+from hubweir.config.namespace_settings import Said, SaidNamespaces
 from hubweir.config.problems import EmulatorFileError
-from hubweir.config.settings import Settings
+from hubweir.config.settings import ROOT_RULE, BadSetting, Settings
 from hubweir.gateway.gateway import Gateway
 from hubweir.launcher import Service
-from hubweir.namespace.descriptions import Availability
+from hubweir.namespace.entity import Availability
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.testing.event_loops import run_on
 
 
@@ -30,29 +32,34 @@ def state_of(gateway: Gateway) -> dict[str, Any]:
     namespace = gateway.namespace
     return {
         "name": namespace.description.name,
+        "profile": namespace.profile.name,
+        "host": gateway.settings.host_name,
         "units": (namespace.description.units.held, namespace.description.units.maximum),
         "rules": {rule.name: (rule.rights, rule.primary.reveal()) for rule in namespace.description.rules},
-        "hubs": {hub.name: hub.description for hub in namespace.hubs()},
+        "hubs": {hub.name: hub.description for hub in namespace.entities(EventHubDescription)},
         "version": namespace.version,
     }
 
 
-def start(folder: Path, file: Path, **flags: object) -> dict[str, Any]:
+def start(folder: Path, file: Path | None, **flags: object) -> dict[str, Any]:
     """Start on folder with the file as `hubweir serve` does, and say what is there; stopped again."""
-    given = {"data": str(folder / "data"), "port": (0,), "emulator_config": (str(file),), **flags}
-    settings, namespaces = configured(given, {}, None)
+    files = {} if file is None else {"emulator_config": (str(file),)}
+    given = {"data": str(folder / "data"), "port": (0,), **files, **flags}
+    settings, said = configured(given, {}, None)
 
     async def run() -> dict[str, Any]:
-        service = await Service.start(settings, namespaces)
+        service = await Service.start(settings, said)
         try:
             first, *further = (state_of(gateway) for gateway in service.process.gateways)
-            return {**first, "beside": {each["name"]: each for each in further}}
+            return {**first, "notes": service.notes, "beside": {each["name"]: each for each in further}}
         finally:
             await service.stop()
 
     return run_on("asyncio", run())
 
 
+# This machine, by a name of which nobody knows that it is no other: only localhost and addresses are trusted so far.
+BY_NAME = "127.1"
 HUB = {"Name": "eh1", "PartitionCount": 2, "ConsumerGroups": [{"Name": "cg1"}]}
 
 
@@ -120,6 +127,79 @@ def test_each_namespace_of_a_file_gets_its_own_entities_rules_units_and_quotas(t
         start(tmp_path, write(tmp_path, {**plain, "Entities": large["Entities"]}, large))
 
 
+def root_rule(key: str) -> dict[str, Any]:
+    rights = ["Manage", "Send", "Listen"]
+    return {"AuthorizationRules": [{"KeyName": ROOT_RULE, "PrimaryKey": key, "Rights": rights}]}
+
+
+def root_keys(found: dict[str, Any]) -> list[str]:
+    """Primary keys of the root rules, the default namespace's first."""
+    return [each["rules"][ROOT_RULE][1] for each in (found, *found["beside"].values())]
+
+
+def test_the_root_rules_key_of_a_file_holds_in_every_namespace_and_sources_that_disagree_are_told(
+    tmp_path: Path,
+) -> None:
+    item = {"Name": "one", "Entities": [HUB], **root_rule("of one")}
+    file = write(tmp_path, item, {"Name": "two", "Entities": [HUB], **root_rule("of two")})
+    found = start(tmp_path, file)
+    assert root_keys(found) == ["of one", "of two"] and found["notes"] == ()
+    found = start(tmp_path, file, key="of the flag")
+    assert root_keys(found) == ["of one", "of two"]
+    assert [note.partition(" give ")[0] for note in found["notes"]] == [
+        f"namespace one: {file} and the flag --key",
+        f"namespace two: {file} and the flag --key",
+    ]
+    write(tmp_path, {"Name": "one", "Entities": [HUB]}, {"Name": "two", "Entities": [HUB], **root_rule("another")})
+    found = start(tmp_path, file)
+    assert root_keys(found) == ["of one", "another"]  # what no source gives stays as the data folder has it
+    (note,) = found["notes"]
+    assert note.startswith(f"namespace two: the primary key of the rule {ROOT_RULE} became that of {file}; the data")
+
+
+def test_a_service_whose_files_give_every_namespace_a_key_listens_off_loopback_and_no_other(tmp_path: Path) -> None:
+    hidden = {"Name": "one", "Entities": [HUB], **root_rule("of one")}
+    file = write(tmp_path, hidden, {"Name": "two", "Entities": [HUB]})
+    with pytest.raises(BadSetting, match="everybody knows the development key"):
+        start(tmp_path, file, host=(BY_NAME,))
+    file = write(tmp_path, hidden, {"Name": "two", "Entities": [HUB], **root_rule("of two")})
+    assert root_keys(start(tmp_path, file, host=(BY_NAME,))) == ["of one", "of two"]
+    assert root_keys(start(tmp_path, None, host=(BY_NAME,))) == ["of one", "of two"]
+    with pytest.raises(BadSetting, match="everybody knows the development key"):
+        start(tmp_path, None, host=(BY_NAME,), key="SAS_KEY_VALUE")
+    assert root_keys(start(tmp_path, None)) == ["of one", "of two"]  # a refused start changes nothing
+
+
+def test_a_start_without_file_and_flags_serves_all_that_the_folder_has_as_it_was(tmp_path: Path) -> None:
+    two = {"Name": "two", "Sku": "Premium", "Hostnames": ["two.example"], "Entities": [HUB], "ThroughputUnits": 3}
+    three = {"Name": "three", "Entities": [{**HUB, "Name": "eh3"}], **root_rule("of three")}
+    before = start(tmp_path, write(tmp_path, {"Name": "one", "Sku": "Basic", "Entities": []}, two, three))
+    after = start(tmp_path, None)
+    assert after["name"] == "one" and list(after["beside"]) == ["two", "three"]
+    for name in ("two", "three"):
+        assert list(after["beside"][name]["hubs"]) == list(before["beside"][name]["hubs"])
+        assert after["beside"][name]["profile"] == before["beside"][name]["profile"]
+    assert after["beside"]["two"]["units"] == (3, 0) and after["beside"]["two"]["host"] == "two.example"
+    assert root_keys(after) == root_keys(before) == ["SAS_KEY_VALUE", "SAS_KEY_VALUE", "of three"]
+    assert (after["notes"], after["profile"]) == ((), "basic")
+    # What is said of a namespace that is there is kept just so.
+    changed = start(tmp_path, None, profile="standard", hostname=("one.example",))
+    assert changed["profile"] == "standard" and len(changed["notes"]) == 4
+    after = start(tmp_path, None)
+    assert (after["notes"], after["profile"], after["host"]) == ((), "standard", "one.example")
+
+
+def test_a_flag_holds_over_what_was_changed_while_the_service_ran_and_that_is_told(tmp_path: Path) -> None:
+    assert start(tmp_path, None, throughput_units=5)["units"] == (5, 0)
+    assert start(tmp_path, None)["units"] == (5, 0)
+    found = start(tmp_path, None, throughput_units=1)
+    assert found["units"] == (1, 0)
+    assert found["notes"] == (
+        "namespace hubweir: its throughput units became 1, by the flag --throughput-units; before: 5",
+    )
+    assert start(tmp_path, None, throughput_units=0)["units"] == (0, 0)
+
+
 def test_several_files_make_one_service(tmp_path: Path) -> None:
     folder = tmp_path / "configs"
     folder.mkdir()
@@ -144,9 +224,9 @@ def test_the_quotas_of_a_profile_hold_for_the_file(tmp_path: Path) -> None:
 
 
 def test_without_a_file_there_are_the_settings_alone(tmp_path: Path) -> None:
-    settings, namespaces = configured({"data": str(tmp_path)}, {}, None)
+    settings, said = configured({"data": str(tmp_path)}, {}, None)
     assert settings == Settings(data=str(tmp_path))
-    assert [(each.name, each.entities) for each in namespaces] == [("hubweir", None)]
+    assert said == SaidNamespaces(Said())
 
 
 def test_status_and_user_metadata_are_as_the_file_says_and_stay_when_it_says_nothing(tmp_path: Path) -> None:

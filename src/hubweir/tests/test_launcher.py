@@ -1,11 +1,14 @@
-"""A service from settings: what starts, what refuses to, what a stop leaves."""
+"""A service from settings: what starts, what refuses to, what a stop leaves.
+
+Long because each case begins and ends a whole service, by the same few helpers.
+"""
 
 import asyncio
-import datetime
 import errno
 import os
 import socket
 import ssl
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,18 +16,22 @@ from typing import Any
 
 import pytest
 
+from hubweir import served_namespaces
+from hubweir.broker import openings
 from hubweir.broker.blob_upload import BadStorage
+from hubweir.cli.data_folder import DataFolder
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
-from hubweir.config.namespace_settings import namespaces_of
+from hubweir.config.namespace_settings import said_namespaces
+from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
-from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
-from hubweir.errors import CONNECTION_FORCED, NewerFormat, ServiceError, StoreLocked
+from hubweir.errors import CONNECTION_FORCED, NewerFormat, OldFormat, ServiceError, StoreLocked
 from hubweir.launcher import DataFolderUnusable, Service
+from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import LOOPS, run_on
 
@@ -100,7 +107,7 @@ def test_events_survive_a_clean_stop_and_another_start(loop_name: str, tmp_path:
 
     async def second() -> None:
         service = await Service.start(settings(tmp_path))
-        assert service.alarms == []
+        assert service.alarms.current() == ()
         connection = await Connection.open(target(service))
         state = await Management(connection).partition("orders", "0")
         assert (state.begin_sequence_number, state.last_sequence_number) == (0, 1)
@@ -239,8 +246,38 @@ def test_a_newer_data_folder_is_left_untouched(tmp_path: Path) -> None:
             await Service.start(settings(tmp_path))
 
     run_on("asyncio", scenario())
-    assert sorted(os.listdir(folder)) == ["FORMAT", "LOCK"]
+    assert sorted(os.listdir(folder)) == ["FORMAT"]
     assert (folder / "FORMAT").read_text() == "hubweir data 99\n"
+
+
+def test_a_data_folder_of_an_earlier_format_is_refused_and_left_as_it_is_byte_for_byte(tmp_path: Path) -> None:
+    wanted = settings(tmp_path)
+    folder = Path(wanted.data)
+
+    def contents() -> dict[str, tuple[bytes, int]]:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+    async def serve_once() -> None:
+        service = await Service.start(wanted)
+        await create_hub(service, "orders")
+        await service.stop()
+
+    async def start() -> None:
+        with pytest.raises(
+            OldFormat, match="nothing was changed; use the version that wrote it, or another"
+        ) as refused:
+            await Service.start(wanted)
+        assert wanted.data in str(refused.value)
+        assert "'hubweir data 1'" in str(refused.value) and "reads 'hubweir data 2'" in str(refused.value)
+
+    asyncio.run(serve_once())
+    (folder / "FORMAT").write_bytes(b"hubweir data 1\n")
+    before = contents()
+    asyncio.run(start())
+    with pytest.raises(OldFormat):
+        DataFolder(folder)
+    assert contents() == before and "LOCK" in before
 
 
 def test_a_key_of_ones_own_replaces_the_old_one(tmp_path: Path) -> None:
@@ -264,24 +301,10 @@ def test_a_key_of_ones_own_replaces_the_old_one(tmp_path: Path) -> None:
     run_on("asyncio", second())
 
 
-def test_the_operators_certificate_is_used_and_no_other_made(tmp_path: Path) -> None:
-    files = development_certificate(tmp_path / "own", ["127.0.0.1"], datetime.datetime.now(datetime.UTC))
-
-    async def scenario() -> None:
-        service = await Service.start(settings(tmp_path, tls_cert=str(files.certificate), tls_key=str(files.key)))
-        reader, writer = await asyncio.open_connection(*service.addresses[0], ssl=client_context(files.ca))
-        writer.close()
-        await writer.wait_closed()
-        assert not (tmp_path / "data" / "tls").exists()
-        await service.stop()
-
-    run_on("asyncio", scenario())
-
-
 def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(tmp_path: Path) -> None:
     service = Service.__new__(Service)
     service.settings = settings(tmp_path)
-    service.namespaces = namespaces_of(service.settings)
+    service.namespaces = namespaces_at_start(said_namespaces(service.settings)).namespaces
     service.addresses = [("127.0.0.1", 5671), ("127.0.0.1", 5672)]
     assert target(service).port is None and target(service, plain=False).port is None
     service.addresses = [("127.0.0.1", 7000), ("127.0.0.2", 5672)]
@@ -335,3 +358,61 @@ def test_a_capture_folder_that_cannot_be_is_named_at_the_start(tmp_path: Path) -
             await Service.start(settings(tmp_path, capture_folder=str(tmp_path / "films")))
 
     run_on("asyncio", scenario())
+
+
+def test_the_others_are_served_while_a_partition_is_being_opened(
+    loop_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two partitions takes long to open: the service listens, says that it is not ready, and heals by itself."""
+    go_on, recover = threading.Event(), MessagingStore.recover_log
+    monkeypatch.setattr(served_namespaces, "OPENING_WAIT_S", 0.1)
+    monkeypatch.setattr(openings, "TOLD_AFTER_MS", 50)
+
+    def slow(store: MessagingStore, opening: Any) -> Any:
+        if opening.name.startswith("partition 1"):
+            assert go_on.wait(30)
+        return recover(store, opening)
+
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path))
+        await create_hub(service, "orders")
+        await service.stop()
+
+    async def second() -> None:
+        monkeypatch.setattr(MessagingStore, "recover_log", slow)
+        service = await Service.start(settings(tmp_path))
+        try:
+            await publish_and_read(service, "orders", [b"served"])
+            assert "partition-not-open" in service.alarms.counts() and service.alarms.blocks
+            connection = await Connection.open(target(service))
+            with pytest.raises(ServiceError, match="being opened"):
+                await Management(connection).partition("orders", "1")
+            go_on.set()
+            while service.alarms.counts():
+                await asyncio.sleep(0.01)
+            assert (await Management(connection).partition("orders", "1")).last_sequence_number == -1
+            await connection.close()
+        finally:
+            go_on.set()
+            await service.stop()
+
+    run_on(loop_name, first())
+    run_on(loop_name, second())
+
+
+def test_the_namespace_that_a_start_names_is_the_default_one_of_the_next_start_too(tmp_path: Path) -> None:
+    async def default_of(**said: Any) -> str:
+        sources = dict.fromkeys(said, "the test")
+        wanted = settings(tmp_path, **said)
+        service = await Service.start(wanted, said_namespaces(wanted, sources=sources))
+        name = service.gateway.namespace.description.name
+        await service.stop()
+        return name
+
+    async def scenario() -> None:
+        assert await default_of(namespace="one", further_namespace=("two",)) == "one"
+        assert await default_of() == "one"
+        assert await default_of(namespace="two") == "two"
+        assert await default_of() == "two"
+
+    asyncio.run(scenario())

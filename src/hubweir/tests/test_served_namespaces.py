@@ -1,20 +1,20 @@
-"""Whose catalog is whose at a start: by name; the only one is the default's; a crash leaves none that is lost."""
+"""Catalogs and namespaces at a start: each finds its own, none is left out; a crash leaves none that is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from hubweir.config.namespace_settings import NamespaceSettings, namespaces_of
+import pytest
+
+from hubweir.config.namespace_settings import said_namespaces
+from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
+from hubweir.errors import CatalogLost
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.host_names import HostNames
-from hubweir.namespace.namespace import Namespace
-from hubweir.served_namespaces import gateway_settings, open_namespaces
+from hubweir.served_namespaces import StoredNamespaces, gateway_settings
 from hubweir.testing.simulated_env import SimulatedEnv
-
-
-def wanted(*names: str) -> list[NamespaceSettings]:
-    return [NamespaceSettings(name=name, key="k") for name in names]
 
 
 class Folder:
@@ -23,70 +23,115 @@ class Folder:
     def __init__(self) -> None:
         self.env = SimulatedEnv(3)
 
-    def start(self, *names: str, crash_before_names: bool = False) -> tuple[list[str], tuple[str, ...]]:
-        """A start with these namespaces: what each catalog was called before it got its name, and who was left."""
+    def start(self, *names: str, crash_after: int | None = None) -> list[tuple[str, str]]:
+        """A start that says these names, the default one first: of each namespace its name, and its name before.
+
+        crash_after: so many catalogs have got their names when the power is cut.
+        """
         store = MessagingStore.open(self.env, "catalog")
-        opened = open_namespaces(self.env, store, wanted(*names))
-        before = [namespace.description.name for namespace in opened.namespaces]
-        if not crash_before_names:
-            self._name(opened.namespaces, names)
+        found = StoredNamespaces(self.env, store)
+        default = {"namespace": names[0]} if names else {}
+        said = said_namespaces(
+            Settings(**default, further_namespace=names[1:]),
+            sources=dict.fromkeys((*default, "further_namespace"), "the test"),
+        )
+        served = namespaces_at_start(said, found.descriptions).namespaces
+        before = []
+        for count, each in enumerate(served):
+            writer = found.open(each)
+            before.append((each.name, writer.namespace.description.name))
+            if count != crash_after:
+                say = partial(replace, name=each.name, default_rank=each.default_rank)
+                writer.describe(say, lambda _: None)
+                self.env.run_for(1_000)
+            else:
+                self.env.crash(power_cut=True)
+                self.env = self.env.restart()
+                return before
+        self._close(store)
+        return before
+
+    @property
+    def catalogs(self) -> int:
+        store = MessagingStore.open(self.env, "catalog")
+        self._close(store)
+        return len(store.log_ids())
+
+    def _close(self, store: MessagingStore) -> None:
         over: list[bool] = []
         store.close(lambda: over.append(True))
         self.env.run_for(1_000)
         assert over
-        return before, opened.left
-
-    def _name(self, namespaces: Sequence[Namespace], names: Sequence[str]) -> None:
-        for namespace, name in zip(namespaces, names, strict=True):
-            if namespace.description.name != name:
-                namespace.name_namespace(name, lambda _: None)
-        self.env.run_for(1_000)
 
 
 def test_every_namespace_finds_its_catalog_by_name_in_whatever_order() -> None:
     folder = Folder()
-    assert folder.start("one", "two", "three") == (["", "", ""], ())
-    assert folder.start("three", "ONE", "two") == (["three", "one", "two"], ())
+    assert folder.start("one", "two", "three") == [("one", ""), ("two", ""), ("three", "")]
+    assert folder.start("three", "ONE", "two") == [("three", "three"), ("ONE", "one"), ("two", "two")]
+    assert folder.catalogs == 3
+
+
+def test_a_start_that_names_nothing_serves_all_of_them_and_the_same_default_one() -> None:
+    folder = Folder()
+    folder.start("one", "two", "three")
+    folder.start("two")
+    for _ in range(2):
+        assert folder.start() == [("two", "two"), ("one", "one"), ("three", "three")]
 
 
 def test_the_only_catalog_is_the_default_namespaces_whatever_its_name() -> None:
     folder = Folder()
     folder.start("hubweir")
-    assert folder.start("renamed") == (["hubweir"], ())
-    assert folder.start("again", "further") == (["renamed", ""], ())
+    assert folder.start("renamed") == [("renamed", "hubweir")]
+    assert folder.start("again", "further") == [("again", "renamed"), ("further", "")]
 
 
 def test_a_namespace_that_is_added_in_front_takes_nobodys_catalog() -> None:
     folder = Folder()
     folder.start("old")
-    assert folder.start("new", "old") == (["", "old"], ())
-
-
-def test_catalogs_that_nobody_wants_are_left_and_found_again() -> None:
-    folder = Folder()
-    folder.start("one", "two", "three")
-    assert folder.start("two") == (["two"], ("one", "three"))
-    assert folder.start("fresh", "three") == (["", "three"], ("one", "two"))
-    assert folder.start("one", "two") == (["one", "two"], ("fresh", "three"))
+    assert folder.start("new", "old") == [("new", ""), ("old", "old")]
 
 
 def test_a_crash_before_the_names_are_written_loses_no_catalog() -> None:
-    folder = Folder()
-    folder.start("one", "two", crash_before_names=True)
-    store = MessagingStore.open(folder.env, "catalog")
-    count = len(store.log_ids())
-    store.close(lambda: None)
-    folder.env.run_for(1_000)
-    assert folder.start("one", "two") == (["", ""], ())
-    store = MessagingStore.open(folder.env, "catalog")
-    assert len(store.log_ids()) == count == 2
+    for named in range(2):
+        folder = Folder()
+        folder.start("one", "two", crash_after=named)
+        folder.start("one", "two")
+        assert folder.catalogs == 2
+        assert folder.start() == [("one", "one"), ("two", "two")]
 
 
 def test_each_gateway_has_the_quotas_and_the_host_of_its_namespace() -> None:
     settings = Settings(hostname=("plain.example",), further_namespace=("large=large.example",), profile="basic")
-    default, large = namespaces_of(settings)
+    default, large = namespaces_at_start(said_namespaces(settings)).namespaces
     hosts = HostNames(frozenset())
-    values = gateway_settings(settings, default, hosts, None, "")
+    values = gateway_settings(settings, default, hosts, None)
     assert (values.namespace, values.host_name, values.max_message_size_bytes) == ("hubweir", "plain.example", 262_144)
-    values = gateway_settings(settings, large, hosts, None, "films")
+    values = gateway_settings(settings, large, hosts, None)
     assert (values.namespace, values.host_name, values.connections_max) == ("large", "large.example", 100)
+
+
+def test_a_catalog_that_is_lost_ends_the_start() -> None:
+    folder = Folder()
+    folder.start("one", "two")
+    files = folder.env.files
+    lost = files.list("catalog/logs")[0]
+    files.remove_folder(f"catalog/logs/{lost}")
+    store = MessagingStore.open(folder.env, "catalog")
+    with pytest.raises(CatalogLost, match=lost):
+        StoredNamespaces(folder.env, store)
+    assert lost not in files.list("catalog/logs")
+
+
+def test_logs_that_no_catalog_names_keep_a_namespace_from_beginning_anew() -> None:
+    folder = Folder()
+    folder.start("one")
+    store = MessagingStore.open(folder.env, "catalog")
+    found = StoredNamespaces(folder.env, store, ["ab" * 16])
+    assert found.unnamed == ("ab" * 16,)
+    said = said_namespaces(Settings(further_namespace=("two",)), sources={"further_namespace": "the test"})
+    one, two = namespaces_at_start(said, found.descriptions).namespaces
+    assert found.open(one).namespace.description.name == "one"
+    with pytest.raises(CatalogLost, match="namespace two has no catalog"):
+        found.open(two)
+    assert len(store.log_ids()) == 1

@@ -4,4 +4,6 @@ Start with throughput_unit.py, what one unit buys; then token_bucket.py, the ari
 hubs of a namespace share their units. One partition's own limit is partition_cap.py; when units are added is
 auto_inflate.py; what is billed is usage.py. The page is
 docs/throughput_unit.md.
+
+rate_limit.py joins two buckets, of bytes and of events, into the limit of one direction.
 """

@@ -1,11 +1,11 @@
-"""What one namespace lets in and out: its units, shared by all of its event hubs, whoever comes first.
+"""Admits what one namespace takes in and hands out: its units, shared by all of its hubs, whoever comes first.
 
 *In*: `admit`, once for each run of events that is about to be appended: all of it or nothing. What was admitted and
 then not stored is given back. *Out*: `take`, once for each run of events that is about to be sent to a consumer: never
 refused; the answer is how long to wait before sending. Runs wait in the order in which they asked, so readers of one
 namespace get their turns. With auto-inflate, units are added inside these calls, before anything is refused or waits.
 
-Units are off (None) or 1 to UNITS_CEILING, and may be changed at any time; usage is counted in either case. A send
+Units are off (None) or 1 to RAISED_UNITS_LIMIT, and may be changed at any time; usage is counted in either case. A send
 that waits keeps the delay it was told when units change meanwhile.
 
 Times are monotonic milliseconds. After a crash: buckets start full, usage as it was stored last.
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.throughput_unit.auto_inflate import Cause, UnitsRaised, inflated
-from hubweir.throughput_unit.rate_limit import RateLimit, Room
+from hubweir.throughput_unit.rate_limit import RateLimit
 from hubweir.throughput_unit.throughput_unit import Capacity, capacity_of
 from hubweir.throughput_unit.usage import Usage
 
@@ -25,7 +25,6 @@ from hubweir.throughput_unit.usage import Usage
 WAIT_HINT_S = 4
 # What clients of the service know the condition by, beside its symbol.
 ERROR_CODE = 50002
-_UNLIMITED = Room(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +114,6 @@ class NamespaceAdmission:
             refused.refusals += 1
             refused.refused_events += admitted.events
 
-    def ingress_room(self, now_ms: int) -> Room:
-        """What `admit` would take now: for a caller who was told Busy and can cut what it has at a delivery."""
-        return _UNLIMITED if self._ingress is None else self._ingress.room(now_ms)
-
     def busy_error(self, busy: Busy) -> ServiceError:
         """The refusal as a sender sees it; on HTTPS the seconds are also its Retry-After."""
         units = self._units or 0
@@ -157,10 +152,6 @@ class NamespaceAdmission:
         if row is not None:
             row.bytes_out -= size_bytes
             row.events_out -= events
-
-    def egress_room(self, now_ms: int) -> Room:
-        """What could be sent now without a delay, for a caller who wants to reserve no more than that."""
-        return _UNLIMITED if self._egress is None else self._egress.room(now_ms)
 
     # Units
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.throughput_unit.throughput_unit import UNITS_MAX, check_units
+from hubweir.throughput_unit.throughput_unit import UNITS_LIMIT, check_units
 
 
 class Cause(Enum):
@@ -42,7 +42,7 @@ def inflated(units: int, maximum: int, suffices: Callable[[int], bool]) -> int:
     return next((more for more in range(units + 1, maximum) if suffices(more)), maximum)
 
 
-def check_maximum(namespace: str, units: int, maximum: int, *, units_max: int = UNITS_MAX) -> int:
+def check_maximum(namespace: str, units: int, maximum: int, *, units_max: int = UNITS_LIMIT) -> int:
     """maximum, when auto-inflate may go up to it; ServiceError ARGUMENT_OUT_OF_RANGE if not."""
     check_units(namespace, maximum, units_max=units_max)
     if maximum < units:

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hubweir.throughput_unit.throughput_unit import Rate
 from hubweir.throughput_unit.token_bucket import BURST_MS, TokenBucket
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How much could pass now without waiting; None: there is no limit."""
-
-    size_bytes: int | None
-    events: int | None
 
 
 class RateLimit:
@@ -42,9 +32,6 @@ class RateLimit:
         """Undo an admit or a reserve, or a part of it."""
         self._bytes.give_back(size_bytes, now_ms)
         self._events.give_back(events, now_ms)
-
-    def room(self, now_ms: int) -> Room:
-        return Room(self._bytes.room(now_ms), self._events.room(now_ms))
 
     def would_admit(self, rate: Rate, size_bytes: int, events: int, now_ms: int) -> bool:
         """Whether `admit` would take it after a raise to rate."""

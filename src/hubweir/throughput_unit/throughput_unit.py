@@ -1,4 +1,4 @@
-"""What one throughput unit buys, and how many a namespace may hold.
+"""The capacity of a throughput unit, and how many units a namespace may hold.
 
 | direction | bytes a second | events a second | over it |
 |---|---|---|---|
@@ -22,9 +22,9 @@ from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 
 UNITS_MIN = 1
 # What the service sells to a namespace of the standard tier; a flag lifts it to the ceiling.
-UNITS_MAX = 40
+UNITS_LIMIT = 40
 # Older pages of the service sell units in blocks of 20 up to this many.
-UNITS_CEILING = 100
+RAISED_UNITS_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What may come in and go out a second."""
+    """The rates that may come in and go out."""
 
     ingress: Rate
     egress: Rate
@@ -54,18 +54,10 @@ def capacity_of(units: int) -> Capacity:
     return Capacity(UNIT.ingress.times(units), UNIT.egress.times(units))
 
 
-def check_units_max(units_max: int) -> int:
-    """The largest number of units that an operator wants to allow. Raises ServiceError ARGUMENT_OUT_OF_RANGE."""
-    if not UNITS_MIN <= units_max <= UNITS_CEILING:
-        text = f"The largest number of throughput units is {units_max}; {UNITS_MIN} to {UNITS_CEILING} are allowed."
-        raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
-    return units_max
-
-
-def check_units(namespace: str, units: int, *, units_max: int = UNITS_MAX) -> int:
+def check_units(namespace: str, units: int, *, units_max: int = UNITS_LIMIT) -> int:
     """units, when the namespace may hold that many; ServiceError ARGUMENT_OUT_OF_RANGE with the way out if not."""
     if not UNITS_MIN <= units <= units_max:
-        more = f" Up to {UNITS_CEILING} with --max-throughput-units." if units_max < UNITS_CEILING else ""
+        more = f" Up to {RAISED_UNITS_LIMIT} with --max-throughput-units." if units_max < RAISED_UNITS_LIMIT else ""
         text = f"Namespace '{namespace}': {units} throughput units; {UNITS_MIN} to {units_max} are allowed.{more}"
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
     return units

@@ -1,4 +1,4 @@
-"""What a namespace used, by the hour: units held, bytes and events that moved, what was refused or delayed.
+"""Usage of a namespace by the hour: units held, bytes and events that moved, what was refused or delayed.
 
 Units are billed by the hour of the wall clock, UTC: an hour costs the most units held at any moment of it, so a unit
 costs one hour at least. (Source: the service's pages on scalability and pricing.) An hour in which the service did

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.testing.server_process import ServerProcess
 from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
 
-RUN_S = 240  # of one program; each of its own waits is far shorter
+RUN_S = 240  # of one run of all checks; each of a program's own waits is far shorter
 CREATE_S = 30
 SPOKEN = 1000  # characters of its stderr, and of the server's, that a failure repeats
 KEY_HUBS = (2, 4, 8, 32)
@@ -51,12 +51,13 @@ def run_program(program: Program, tell: Callable[[str], None]) -> ProgramRun:
         return ProgramRun(not_run=str(error))
     with tempfile.TemporaryDirectory() as data, ServerProcess(data) as server:
         for hub, count in {"events": 4, **{f"keys-{count}": count for count in KEY_HUBS}}.items():
-            _create_hub(server, hub, count)
+            create_hub(server, hub, count)
         tell(f"{program.name}: running, up to {RUN_S} s")
-        return _converse(program, server, _surroundings(server, Path(data)))
+        environment = program.environ(surroundings(server, Path(data)))
+        return converse(program.folder, program.run, server, environment, RUN_S)
 
 
-def _create_hub(server: ServerProcess, name: str, partitions: int) -> None:
+def create_hub(server: ServerProcess, name: str, partitions: int) -> None:
     where = ["--partitions", str(partitions), "--connection-string", server.connection_string()]
     command = [sys.executable, "-m", "hubweir", "eventhub", "create", name, *where]
     done = subprocess.run(command, capture_output=True, text=True, timeout=CREATE_S)
@@ -64,8 +65,8 @@ def _create_hub(server: ServerProcess, name: str, partitions: int) -> None:
         raise RuntimeError(f"hub {name} was not created: {done.stderr}")
 
 
-def _surroundings(server: ServerProcess, data: Path) -> dict[str, str]:
-    """What a program finds in its environment."""
+def surroundings(server: ServerProcess, data: Path) -> dict[str, str]:
+    """What a program finds in its environment. data: the server's folder."""
     endpoint = f"Endpoint=sb://{server.host}:{server.port}"
     expires_at_s = int(time.time()) + TOKEN_LIFETIME_S
     token = make_token(f"sb://{server.host}/events", ROOT_RULE, DEVELOPMENT_KEY, expires_at_s)
@@ -86,12 +87,15 @@ def _surroundings(server: ServerProcess, data: Path) -> dict[str, str]:
     }
 
 
-def _converse(program: Program, server: ServerProcess, surroundings: dict[str, str]) -> ProgramRun:
+def converse(
+    folder: Path, command: Sequence[str], server: ServerProcess, environment: Mapping[str, str], limit_s: float
+) -> ProgramRun:
+    """Run a command of a program in its folder, for so long at most, and take what it says."""
     run = ProgramRun()
     process = subprocess.Popen(
-        program.run,
-        cwd=program.folder,
-        env=program.environ(surroundings),
+        command,
+        cwd=folder,
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -100,7 +104,7 @@ def _converse(program: Program, server: ServerProcess, surroundings: dict[str, s
     spoken: list[str] = []
     reader = threading.Thread(target=lambda: spoken.extend(process.stderr or ()), daemon=True)
     reader.start()
-    limit = threading.Timer(RUN_S, process.kill)
+    limit = threading.Timer(limit_s, process.kill)
     limit.start()
     try:
         assert process.stdin is not None and process.stdout is not None  # both are pipes
@@ -118,7 +122,7 @@ def _converse(program: Program, server: ServerProcess, surroundings: dict[str, s
     finally:
         if run.trouble:
             process.kill()
-        status = process.wait(RUN_S)
+        status = process.wait(limit_s)
         limit.cancel()
         reader.join(1)
         for stream in (process.stdin, process.stdout, process.stderr):

@@ -14,10 +14,11 @@ PROGRAM = Program(
     name="go",
     tools=("go",),
     pins=("go.mod", "go.sum"),
-    sources=("main.go", "events.go", "connecting.go", "sending.go", "receiving.go", "errors.go"),
+    sources=("main.go", "events.go", "connecting.go", "sending.go", "receiving.go", "errors.go", "soak.go"),
     fetch=("go", "mod", "download"),
     build=("go", "build", "-o", "checks", "."),
     run=("./checks",),
+    soak=("./checks", "soak"),
     # -modcacherw: a cache that can be deleted like any folder.
     environment={"GOMODCACHE": "{folder}/modules", "GOFLAGS": "-modcacherw -mod=readonly", "GOTOOLCHAIN": "local"},
 )

@@ -19,6 +19,7 @@ PROGRAM = Program(
     fetch=("mvn", "-q", "-B", "-Dmaven.repo.local=repository", "dependency:copy-dependencies"),
     build=("javac", "-encoding", "UTF-8", "-cp", "libraries/*", "-d", "classes", *SOURCES),
     run=("sh", "run.sh"),
+    soak=("sh", "run.sh", "soak"),
 )
 # What the client does not offer: an inclusive offset, and idempotent producers.
 ABSENT = {"receives_at_offset", "idempotent_producer_sends_once"}

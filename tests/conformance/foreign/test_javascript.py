@@ -14,9 +14,10 @@ PROGRAM = Program(
     name="javascript",
     tools=("node", "npm"),
     pins=("package.json", "package-lock.json"),
-    sources=("checks.mjs", "hub.mjs", "main.mjs"),
+    sources=("checks.mjs", "hub.mjs", "main.mjs", "soaking.mjs", "soak.mjs"),
     fetch=("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
     run=("node", "main.mjs"),
+    soak=("node", "soak.mjs"),
 )
 
 

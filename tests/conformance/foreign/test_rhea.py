@@ -14,9 +14,10 @@ PROGRAM = Program(
     name="rhea",
     tools=("node", "npm"),
     pins=("package.json", "package-lock.json"),
-    sources=("main.mjs", "amqp.mjs", "../javascript/checks.mjs"),
+    sources=("main.mjs", "amqp.mjs", "soak.mjs", "../javascript/checks.mjs", "../javascript/soaking.mjs"),
     fetch=("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
     run=("node", "main.mjs"),
+    soak=("node", "soak.mjs"),
 )
 # What it shows no better than the clients that are made for it, or what is no matter of the protocol.
 ABSENT = {

@@ -7,6 +7,7 @@ as compiling our own program, fails.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -34,6 +35,7 @@ class Program:
     tools: programs that must be on the PATH. pins: files that decide what fetch brings. sources, and pins, lie in the
     folder of the program's name.
     fetch: takes things from the language's registry. build: compiles what was fetched and our sources.
+    soak: runs the same client for many minutes (tests/conformance/soak/task.py).
     """
 
     name: str
@@ -43,6 +45,7 @@ class Program:
     fetch: tuple[str, ...]
     run: tuple[str, ...]
     build: tuple[str, ...] = ()
+    soak: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -60,6 +63,13 @@ def prepare(program: Program, tell: Callable[[str], None]) -> None:
     for tool in program.tools:
         if shutil.which(tool) is None:
             raise NotRun(f"{tool} is not installed")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{program.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers may want the same program
+        _prepare(program, tell)
+
+
+def _prepare(program: Program, tell: Callable[[str], None]) -> None:
     wanted = _fingerprint(program)
     stamp = program.folder / INSTALLED
     if not stamp.exists() or stamp.read_text() != wanted:
@@ -88,7 +98,10 @@ def _fingerprint(program: Program) -> str:
 def _copy(program: Program, names: Sequence[str]) -> None:
     program.folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        shutil.copy(HERE / program.name / name, program.folder / Path(name).name)
+        source, copy = HERE / program.name / name, program.folder / Path(name).name
+        # A run that goes on must not find a file half written.
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            shutil.copy(source, copy)
 
 
 def _call(program: Program, command: Sequence[str], seconds: int) -> None:

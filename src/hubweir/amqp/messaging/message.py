@@ -31,7 +31,7 @@ from hubweir.amqp.types.field_types import (
     WrongType,
 )
 from hubweir.amqp.types.read_scalar import Buffer
-from hubweir.amqp.types.values import Symbol, Timestamp, ULong, type_name
+from hubweir.amqp.types.values import Symbol, Timestamp, ULong
 from hubweir.errors import DecodeError, EncodeError
 
 
@@ -198,13 +198,3 @@ def _read_body(code: int, values: list[object]) -> DataBody | SequenceBody | Val
     if code == section_of.AMQP_SEQUENCE:
         return SequenceBody(tuple(value for value in values if isinstance(value, list)))
     return ValueBody(values[0]) if code else None
-
-
-def body_bytes(message: Message) -> bytes:
-    """The data sections of a message as one; DecodeError for a body of another kind, b"" for none."""
-    if message.body is None:
-        return b""
-    if isinstance(message.body, DataBody):
-        return b"".join(message.body.parts)
-    what = type_name(message.body.value) if isinstance(message.body, ValueBody) else "sequence"
-    raise DecodeError(f"the body of the message is a {what}, not data")

@@ -1,4 +1,4 @@
-"""How a delivery stands or ended (part 3, section 3.4).
+"""Delivery states and outcomes: received, accepted, rejected, released, modified (part 3, section 3.4).
 
 Accepted, Rejected, Released and Modified are outcomes; Received only says how far a delivery has come. A state this
 table does not know, such as one of a transaction, stays Described: whoever acts on the delivery decides.

@@ -1,4 +1,4 @@
-"""Where each section of a message starts and ends, its content left unread (part 3, section 3.2).
+"""Finds where each section of a message starts and ends, and leaves its content unread (part 3, section 3.2).
 
 | code | section                | value  | how often  |
 |------|------------------------|--------|------------|
@@ -41,7 +41,7 @@ FOOTER: Final = 0x78
 
 
 class BodyKind(Enum):
-    """What the body of a message is made of."""
+    """Kinds of sections that the body of a message is made of."""
 
     NONE = "none"
     DATA = "data"

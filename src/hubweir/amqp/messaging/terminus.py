@@ -1,4 +1,4 @@
-"""What a link reads from and what it writes to (part 3, section 3.5).
+"""Source, target and coordinator: the two termini of a link (part 3, section 3.5).
 
 A terminus that a peer sent can be sent back as it is: it means the same, field for field, and what stands in its
 filter keeps its descriptors and types.

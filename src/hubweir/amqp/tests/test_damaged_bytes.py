@@ -49,7 +49,7 @@ def act_on(side: Side, choice: random.Random) -> None:
     for session in side.endpoint.sessions:
         for link in session.links:
             if isinstance(link, ReceiverLink):
-                link.top_up(choice.choice((1, 10)))
+                link.grant(choice.choice((1, 10)))
             elif link.sendable:
                 link.send(choice.randbytes(choice.randrange(100)), settled=choice.random() < 0.5)
             if choice.random() < 0.05:

@@ -144,7 +144,7 @@ def test_the_end_of_the_transport_is_an_end_and_is_reported_once() -> None:
 
 
 def test_the_text_of_an_error_can_be_given_what_the_host_wants_in_it() -> None:
-    endpoint = server(describe_error=lambda text: f"{text} TrackingId:7")
+    endpoint = server(describe_error=lambda symbol, text: f"{text} TrackingId:7")
     give(endpoint, sasl_start())
     endpoint.answer_sasl(0)
     give(endpoint, AMQP_HEADER + frame(OPEN) + transfer(0))

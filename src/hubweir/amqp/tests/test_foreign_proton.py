@@ -135,13 +135,13 @@ def test_messages_come_down_within_credit_and_window(peer: ProtonPeer) -> None:
     assert link.credit == 3
     link.send(b"a" * 300_000)
     peer.pump()
-    assert link.held_back
+    assert link.session.held
     got = b""
     for _ in range(20):
         got += receiver.recv(1 << 20) or b""
         peer.pump()
     assert got == b"a" * 300_000
-    assert not link.held_back
+    assert not link.session.held
     assert not receiver.current.partial
     receiver.advance()
     assert (link.credit, receiver.credit) == (2, 2)

@@ -1,4 +1,4 @@
-"""What one peer may make this process hold: its sessions and links, and the deliveries it has begun.
+"""Limits the memory that one peer's sessions, links and unfinished deliveries may take.
 
 Channels and handles are advertised in thousands, since clients ask for many; this budget ends a peer that uses them to
 fill memory. Sizes are estimates, in bytes.

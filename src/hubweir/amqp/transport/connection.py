@@ -1,7 +1,7 @@
 """A connection: channels, open and close, and who gets each frame (part 2, section 2.4).
 
 Endpoint feeds it whole reads; the header bytes and SASL in front of it are not its business. Events go into `report`,
-bytes into `out`. A fault of the peer never leaves `receive`: it becomes a close, an end or a detach here.
+bytes into `out`. A fault of the peer leaves no `receive_…` method: it becomes a close, an end or a detach here.
 """
 
 from __future__ import annotations
@@ -63,11 +63,14 @@ class Connection:
         self.outgoing_frame_limit = settings.max_frame_size
         self.incoming_frame_limit = min(settings.open_frame_limit, settings.max_frame_size)
         self.usual_frame_bytes = self.incoming_frame_limit  # of the frames that came last: sizes the next table
+        self.is_reading = True  # until the end: what comes in is still looked at
+        self.has_changed = True  # the state, or whether there is a link, since the endpoint last looked
         self.link_count = 0  # links that stand
         self.attach_size = 0  # bytes of the frame being handled
         self._channels = NumberPool()
         self._sessions: dict[int, Session] = {}  # by our channel
         self._by_remote_channel: dict[int, Session] = {}
+        self._ended: set[int] = set()  # the peer's channels whose session has ended; at most channel_max
         self.budget = PeerBudget(settings)
 
     @property
@@ -86,11 +89,6 @@ class Connection:
         return self.state in OPEN_WRITTEN
 
     @property
-    def is_reading(self) -> bool:
-        """Whether what comes in is still looked at."""
-        return self.state is not ConnectionState.END
-
-    @property
     def takes_links(self) -> bool:
         """Whether the peer may ask for links: of a server, yes."""
         return self.role is Role.SERVER
@@ -98,6 +96,7 @@ class Connection:
     def step(self, step: ConnectionStep) -> None:
         """Take a step that the endpoint saw: header bytes, or the end of the transport."""
         self.state = advance(self.state, step)
+        self.has_changed = True
 
     def send_open(self) -> None:
         """Write our open."""
@@ -193,13 +192,14 @@ class Connection:
 
     def link_opened(self, link: Link) -> None:
         """A link stands."""
-        link.is_counted = True
+        link.is_counted = self.has_changed = True
         self.link_count += 1
 
     def link_closed(self, link: Link) -> None:
         """It stands no longer; may be called more than once."""
         self.link_count -= link.is_counted
         link.is_counted = False
+        self.has_changed = True
 
     def _receive_frame(self, data: memoryview, body: int, end: int, channel: int, frame_type: int) -> None:
         if frame_type != AMQP_FRAME:
@@ -225,7 +225,7 @@ class Connection:
             self._receive_begin(channel, performative)
         elif isinstance(performative, Transfer):
             self.receive_part(channel, performative.handle, part_of(performative, data[payload:end]))
-        else:
+        elif not (isinstance(performative, Detach) and channel in self._ended):  # as Azure's Python client sends it
             self._receive_in_session(self._session(channel), performative)
 
     def _receive_in_session(self, session: Session, performative: Performative) -> None:
@@ -240,7 +240,7 @@ class Connection:
         elif isinstance(performative, Flow):
             session.receive_flow(performative)
         elif isinstance(performative, Disposition):
-            session.settlement.receive(performative)
+            session.settlement.receive(session, performative)
         elif isinstance(performative, Detach):
             session.receive_detach(performative)
 
@@ -281,6 +281,7 @@ class Connection:
             session.remote_channel = channel
             self.budget.charge(session, SESSION_COST_BYTES)
         self._by_remote_channel[channel] = session
+        self._ended.discard(channel)
         session.receive_begin(channel, begin)
 
     def _receive_close(self, close: Close) -> None:
@@ -306,7 +307,7 @@ class Connection:
             return None
         if self.remote_open is None:
             raise ConnectionFault(ILLEGAL_STATE, "transfer came before open")
-        session = self._session(channel)
+        session = self._by_remote_channel.get(channel) or self._session(channel)
         return None if session.state in END_WRITTEN else session
 
     def _handle(self, fault: ConnectionFault | SessionFault | LinkFault | IllegalState, channel: int) -> None:
@@ -322,13 +323,16 @@ class Connection:
 
     def _error(self, fault: ConnectionFault | SessionFault | LinkFault) -> AmqpError:
         error = fault.error()
-        return AmqpError(condition=error.condition, description=self.settings.describe_error(error.description))
+        described = self.settings.describe_error(error.condition, error.description)
+        return AmqpError(condition=error.condition, description=described)
 
     def _remove(self, session: Session) -> None:
         session.forget()
+        session.let_go()
         del self._sessions[session.channel]
         if session.remote_channel is not None:
             del self._by_remote_channel[session.remote_channel]
+            self._ended.add(session.remote_channel)
         self.budget.give_back(session)
         self._channels.give_back(session.channel)
 
@@ -338,5 +342,8 @@ class Connection:
 
     def _finish(self, event: Closed) -> None:
         self._forget_sessions()
-        self.state = ConnectionState.END
+        for session in self.sessions:
+            session.let_go()
+        self._sessions, self._by_remote_channel = {}, {}
+        self.state, self.is_reading, self.has_changed = ConnectionState.END, False, True
         self.report.add(event)

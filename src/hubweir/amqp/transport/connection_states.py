@@ -5,12 +5,13 @@ Names are the standard's. PIPE states are those of a client that sends ahead of 
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import auto
 
 from hubweir.amqp.transport.faults import IllegalState
+from hubweir.amqp.transport.state import State
 
 
-class ConnectionState(Enum):
+class ConnectionState(State):
     """Where a connection is."""
 
     START = auto()
@@ -29,8 +30,8 @@ class ConnectionState(Enum):
     END = auto()
 
 
-class ConnectionStep(Enum):
-    """What can happen to it. SEND_CLOSE_ERROR: a close with an error, after which only a close is looked at."""
+class ConnectionStep(State):
+    """Steps between the states of a connection. SEND_CLOSE_ERROR: a close with an error; only a close is read then."""
 
     SEND_HEADER = auto()
     RECEIVE_HEADER = auto()

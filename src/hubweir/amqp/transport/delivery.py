@@ -114,6 +114,13 @@ class UnsettledRanges(Generic[Owner]):
         low = unwrap(first, self._lasts[-1])
         high = low + (last - first) % MODULUS
         begin = bisect_left(self._lasts, low)
+        if self._is_front(begin, low, high, owner):
+            its_owner = self._owners[begin]
+            if high < self._lasts[begin]:
+                self._firsts[begin] = high + 1
+            else:
+                del self._firsts[begin], self._lasts[begin], self._owners[begin]
+            return [IdRange(first, last, its_owner)]
         end = begin
         taken: list[IdRange[Owner]] = []
         left: list[tuple[int, int, Owner]] = []
@@ -132,6 +139,15 @@ class UnsettledRanges(Generic[Owner]):
         self._lasts[begin:end] = [entry[1] for entry in left]
         self._owners[begin:end] = [entry[2] for entry in left]
         return taken
+
+    def _is_front(self, at: int, low: int, high: int, owner: Owner | None) -> bool:
+        """Whether ids low to high are the range at this place, or begin it: as nearly always."""
+        return (
+            at < len(self._firsts)
+            and self._firsts[at] == low
+            and high <= self._lasts[at]
+            and (owner is None or self._owners[at] is owner)
+        )
 
     def forget(self, owner: Owner) -> None:
         """Drop every delivery of a link that is over."""

@@ -1,4 +1,4 @@
-"""Everything the engine can report, one frozen class each.
+"""The events that the engine reports to its host, one frozen class each.
 
 Endpoint.receive_data, receive_eof and on_time return lists of these, in the order in which the peer's frames came. The
 engine has already done what the protocol demands by then: answered begin with begin, detach with detach, end with end,
@@ -146,6 +146,7 @@ class Settled:
     """The receiver's word about deliveries first_id to last_id (both included) that we sent unsettled on link.
 
     outcome: None when it gave none. settled: False when the receiver waits for us to settle too; the engine has.
+    link.sendable is new: where as many were unsettled as the limit allows, more may be sent now.
     """
 
     link: SenderLink

@@ -1,8 +1,8 @@
-"""Which scope a peer's mistake ends: connection, session or link.
+"""Faults of a peer, by the scope that each of them ends: connection, session or link.
 
-Raised where peer bytes are understood, caught in one place each: Connection.receive turns them into a close, an end or
-a detach with the condition and the text. None of them leaves the engine. LinkFault stands with the link that it names
-(link.py).
+They are raised where peer bytes are understood. The `receive_…` methods of Connection catch them and write a close, an
+end or a detach with the condition and the text. None of them leaves the engine. LinkFault stands with the link that it
+names (link.py).
 
 | what the peer did                                            | scope      | condition |
 |--------------------------------------------------------------|------------|-----------|
@@ -44,7 +44,7 @@ class NotSendable(HubweirError):
     """The host sent on a link that has no credit or is not attached: a mistake of the caller, never of the peer."""
 
 
-class Fault(Exception):
+class PeerFault(Exception):
     """A rule that the peer broke: the condition it gets to see and a text for the person who reads it."""
 
     def __init__(self, condition: Condition, text: str) -> None:
@@ -57,9 +57,9 @@ class Fault(Exception):
         return AmqpError(condition=self.condition.symbol, description=self.text[:DESCRIPTION_LIMIT])
 
 
-class ConnectionFault(Fault):
+class ConnectionFault(PeerFault):
     """Ends the connection."""
 
 
-class SessionFault(Fault):
+class SessionFault(PeerFault):
     """Ends the session on whose channel the frame came; the connection goes on."""

@@ -1,4 +1,4 @@
-"""From reads to whole frames: what is left of a read, the start of a frame, waits here for the next one.
+"""Cuts reads into whole frames: the start of a frame at the end of a read waits here for the next read.
 
 So the driver's receive buffer is free after each read, and a connection without a frame under way holds nothing.
 A client keeps what it receives: with the start of its first frame in front, a read is one piece of bytes that it may

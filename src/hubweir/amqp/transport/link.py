@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
-from hubweir.amqp.transport.faults import Fault
+from hubweir.amqp.transport.faults import PeerFault
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState, LinkStep, advance
 from hubweir.amqp.transport.performatives import Attach, Detach, Flow
 from hubweir.amqp.types.values import Symbol
@@ -51,7 +51,7 @@ def ask(
 
 
 class Link(ABC):
-    """What both roles share. context: the host's own object, untouched here.
+    """The part of a link that both roles share. context: the host's own object, untouched here.
 
     attach: the peer's attach performative, None on a client until it came. remote_max_message_size: bytes, None
     when the peer has no limit.
@@ -246,7 +246,7 @@ class Link(ABC):
         self.session.write(Detach(handle=self.handle, closed=closed, error=error))
 
 
-class LinkFault(Fault):
+class LinkFault(PeerFault):
     """Detaches link, on whose handle the frame came; its session goes on."""
 
     def __init__(self, link: Link, condition: Condition, text: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hubweir.amqp.transport.serial_number import add, distance
+from hubweir.amqp.transport.serial_number import MODULUS, distance
 
 
 class SenderCredit:
-    """What a sender may still start. delivery_count: deliveries started so far (wraps)."""
+    """Credit as a sender counts it. delivery_count: deliveries started so far (wraps)."""
 
     __slots__ = ("credit", "delivery_count", "drain")
 
@@ -28,7 +28,7 @@ class SenderCredit:
 
     def spend(self, deliveries: int) -> None:
         """Count deliveries that were started."""
-        self.delivery_count = add(self.delivery_count, deliveries)
+        self.delivery_count = (self.delivery_count + deliveries) % MODULUS
         self.credit -= deliveries
 
     def use_up(self) -> None:
@@ -37,7 +37,7 @@ class SenderCredit:
 
 
 class ReceiverCredit:
-    """What a receiver has granted and not seen used. Advice: some clients send without any."""
+    """Credit that a receiver has granted and not seen used. It is advice: some clients send without any."""
 
     __slots__ = ("credit", "delivery_count")
 
@@ -48,7 +48,7 @@ class ReceiverCredit:
     def received(self, deliveries: int) -> None:
         """Count deliveries that came, granted or not."""
         if self.delivery_count is not None:
-            self.delivery_count = add(self.delivery_count, deliveries)
+            self.delivery_count = (self.delivery_count + deliveries) % MODULUS
         self.credit = max(0, self.credit - deliveries)
 
     def on_flow(self, delivery_count: int | None, link_credit: int | None, drain: bool) -> None:

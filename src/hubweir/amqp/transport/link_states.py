@@ -5,12 +5,13 @@ A link that is refused passes through ATTACHED: the answer is an attach with nul
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import auto
 
 from hubweir.amqp.transport.faults import IllegalState
+from hubweir.amqp.transport.state import State
 
 
-class LinkState(Enum):
+class LinkState(State):
     """Where a link is. DETACH_PIPE: attach and detach are sent, no attach has come."""
 
     DETACHED = auto()
@@ -23,8 +24,8 @@ class LinkState(Enum):
     CLOSED = auto()
 
 
-class LinkStep(Enum):
-    """What can happen to it."""
+class LinkStep(State):
+    """Steps between the states of a link endpoint."""
 
     SEND_ATTACH = auto()
     RECEIVE_ATTACH = auto()

@@ -18,8 +18,6 @@ from hubweir.amqp.types.composite import (
     amqp_field,
     composite,
     composite_type,
-    encode_composite,
-    encode_composite_into,
 )
 from hubweir.amqp.types.field_types import (
     BINARY,
@@ -197,13 +195,3 @@ def decode_performative(body: Buffer, start: int = 0, end: int | None = None) ->
     Raises DecodeError for bytes that are not one performative, naming the performative and the field where possible.
     """
     return _TABLE.decode(body, start, end)
-
-
-def encode_performative(performative: Performative) -> bytes:
-    """The bytes of a performative: descriptor 00 53 XX, a list with all its fields, trailing nulls kept."""
-    return encode_composite(performative)
-
-
-def encode_performative_into(out: bytearray, performative: Performative) -> None:
-    """Append what encode_performative returns to out."""
-    encode_composite_into(out, performative)

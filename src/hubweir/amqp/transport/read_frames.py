@@ -37,7 +37,7 @@ from hubweir.kernels.contract import (
 TRANSFER = 0x14
 # Rows of a table, at least and at most. The last frames that came, if they were many or so many bytes, say how many it
 # may need: few large frames do not pay for a large table, and a read of small ones is cut in few calls.
-LEAST_ROWS, MOST_ROWS, SAMPLE_BYTES = 32, 1_024, 16 * 1024
+LEAST_ROWS, ROWS_LIMIT, SAMPLE_BYTES = 32, 1_024, 16 * 1024
 SMALLEST_FRAME = 8
 
 _FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
@@ -53,7 +53,7 @@ def read_frames(connection: Connection, data: memoryview) -> int:
     position, end = 0, len(data)
     while position < end:
         left = end - position
-        room = min(MOST_ROWS, left // connection.usual_frame_bytes + LEAST_ROWS, left // SMALLEST_FRAME + 1)
+        room = min(ROWS_LIMIT, left // connection.usual_frame_bytes + LEAST_ROWS, left // SMALLEST_FRAME + 1)
         table = _FRAME_ROW * room
         limit = connection.incoming_frame_limit
         start = position

@@ -99,13 +99,6 @@ class ReceiverLink(Link):
                 self, delivery_count=self._credit.delivery_count, link_credit=credit, drain=drain, echo=False
             )
 
-    def top_up(self, total: int) -> bool:
-        """Grant total again once half of it or more is used; True when a flow went out for it."""
-        if self._credit.credit * 2 > total:
-            return False
-        self.grant(total)
-        return True
-
     def settle(self, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool = True) -> None:
         """Tell the sender the outcome of this link's unsettled deliveries first_id to last_id, both included.
 
@@ -145,7 +138,7 @@ class ReceiverLink(Link):
         self._credit.received(count)
         if not rows[D_SETTLED]:
             self._await_settlement(rows[0], count)
-        self.session.report.deliveries(self, data, rows, count)
+        self.session.connection.report.deliveries(self, data, rows, count)
 
     def _take_rows_one_by_one(self, data: memoryview, rows: array[int], count: int) -> None:
         for at in range(0, len(rows), DELIVERY_WIDTH):

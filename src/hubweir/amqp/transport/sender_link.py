@@ -15,6 +15,7 @@ from hubweir.amqp.transport.frame import cut_frames, split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
+from hubweir.amqp.transport.serial_number import MODULUS, add
 from hubweir.kernels import deliver, deliver_batches
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
@@ -33,7 +34,7 @@ class RunCursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SendProgress:
     """What one send_run wrote: events, bytes of frames, and where to go on; cursor.batch_at is the run's length at
     its end. first_id: delivery id of the first event, for the settlement of what was sent unsettled."""
 
@@ -71,19 +72,23 @@ class SenderLink(Link):
         return attach is None or attach.rcv_settle_mode != RCV_SECOND or attach.snd_settle_mode == SND_SETTLED
 
     @property
-    def held_back(self) -> bool:
-        """Whether frames of the session wait for its window; CreditGranted comes when they are gone."""
-        return bool(self.session.held)
+    def unsettled_room(self) -> int:
+        """How many deliveries more may be unsettled. Settled tells that there are more; settled ones need no room."""
+        return max(0, self.session.connection.settings.max_unsettled - self.unsettled_count)
 
     @property
     def sendable(self) -> int:
         """How many deliveries may be given to send or send_run now; 0 while the session holds frames back."""
-        if not self.is_attached or self.session.held or self.session.window.remote_window == 0:
+        return self._sendable(self.presettled)
+
+    def _sendable(self, settled: bool) -> int:
+        # While frames are held back, the window is shut.
+        if self.session.window.remote_window == 0 or not self.is_attached:
             return 0
-        if self.presettled:
+        if settled:
             return self._credit.credit
         # Unsettled deliveries reserve memory: not more of them than the limit, whatever was granted.
-        return max(0, min(self._credit.credit, self.session.connection.settings.max_unsettled - self.unsettled_count))
+        return min(self._credit.credit, self.unsettled_room)
 
     def send(
         self,
@@ -101,7 +106,8 @@ class SenderLink(Link):
         if not self.is_attached or self._credit.credit == 0:
             raise NotSendable(f"the link {self.name!r} has no credit, or does not stand; look at sendable first")
         session = self.session
-        delivery_id = session.next_delivery_id(1)
+        delivery_id = session.next_delivery_id
+        session.next_delivery_id = add(delivery_id, 1)
         transfer = Transfer(
             handle=self.handle,
             delivery_id=delivery_id,
@@ -124,21 +130,20 @@ class SenderLink(Link):
         max_events: int,
         max_bytes: int,
         delivery_annotations: bytes = b"",
-    ) -> Progress:
+    ) -> SendProgress:
         """Send events of a run from cursor on, as many as credit, window, max_events and max_bytes allow.
 
         run: stored batches as the owner completed them; not kept. The frames are written straight into the bytes of
         this turn. When the first event needs more frames than the window takes, the rest of it is held back.
         delivery_annotations: an encoded section that every delivery gets in the place of its own.
         """
-        session = self.session
-        events = min(self.sendable, max_events)
-        first_id = session.next_delivery_id(0)
+        session, settled = self.session, self.presettled
+        events = min(self._sendable(settled), max_events)
+        first_id = session.next_delivery_id
         if events <= 0:
-            return Progress(0, 0, cursor, first_id)
+            return SendProgress(0, 0, cursor, first_id)
         out = session.connection.out
         start = len(out)
-        settled = self.presettled
         window = session.window.remote_window
         written, frames, batch_at, record_at, ordinal = deliver(
             run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
@@ -147,22 +152,21 @@ class SenderLink(Link):
         )  # fmt: skip
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
-        return Progress(written, size, RunCursor(batch_at, record_at, ordinal), first_id)
+        return SendProgress(written, size, RunCursor(batch_at, record_at, ordinal), first_id)
 
     def send_batches(
         self, run: bytes | bytearray | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int
-    ) -> Progress:
+    ) -> SendProgress:
         """The same for a receiver that takes stored batches (docs/on_the_wire.md): each delivery, and so each
         credit, is one frame full of events, or one event that needs more frames.
         """
-        session = self.session
-        deliveries = self.sendable
-        first_id = session.next_delivery_id(0)
+        session, settled = self.session, self.presettled
+        deliveries = self._sendable(settled)
+        first_id = session.next_delivery_id
         if deliveries <= 0 or max_events <= 0:
-            return Progress(0, 0, cursor, first_id)
+            return SendProgress(0, 0, cursor, first_id)
         out = session.connection.out
         start = len(out)
-        settled = self.presettled
         events, written, frames, batch_at, record_at, ordinal = deliver_batches(
             run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
             settled, session.connection.outgoing_frame_limit, max_events, deliveries, session.window.remote_window,
@@ -170,7 +174,7 @@ class SenderLink(Link):
         )  # fmt: skip
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
-        return Progress(events, size, RunCursor(batch_at, record_at, ordinal), first_id)
+        return SendProgress(events, size, RunCursor(batch_at, record_at, ordinal), first_id)
 
     def drained(self) -> None:
         """Give the rest of the credit back: the answer to drain, once nothing is left to send."""
@@ -200,7 +204,7 @@ class SenderLink(Link):
     def _started(self, first_id: int, deliveries: int, frames: int, start: int, *, settled: bool) -> None:
         """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
         session, window = self.session, self.session.window.remote_window
-        session.next_delivery_id(deliveries)
+        session.next_delivery_id = (first_id + deliveries) % MODULUS
         if deliveries:
             self._count(first_id, deliveries, settled=settled)
         if frames > window:

@@ -22,4 +22,4 @@ def distance(later: int, earlier: int) -> int:
 
 def unwrap(number: int, near: int) -> int:
     """The integer without end that number stands for, given one that is less than 2**31 away from it."""
-    return near + distance(number, near % MODULUS)
+    return near + (number - near + _HALF) % MODULUS - _HALF

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
+from hubweir.amqp.transport.connection_states import OPEN_WRITTEN
 from hubweir.amqp.transport.events import (
     CreditGranted,
     LinkAttached,
@@ -22,6 +23,7 @@ from hubweir.amqp.transport.events import (
     SessionEnded,
 )
 from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
+from hubweir.amqp.transport.frame import accepted_frame
 from hubweir.amqp.transport.held_frames import HeldFrames
 from hubweir.amqp.transport.link import Link, LinkFault, ask
 from hubweir.amqp.transport.link_handles import LinkHandles
@@ -36,7 +38,6 @@ from hubweir.amqp.transport.performatives import (
 )
 from hubweir.amqp.transport.receiver_link import ReceiverLink, TransferPart
 from hubweir.amqp.transport.sender_link import SenderLink
-from hubweir.amqp.transport.serial_number import add
 from hubweir.amqp.transport.session_states import CAN_END, SessionState, SessionStep, advance
 from hubweir.amqp.transport.session_window import SessionWindow
 from hubweir.amqp.transport.settlement import Settlement
@@ -64,10 +65,10 @@ class Session:
         self.context: object = None
         self.state_bytes = 0  # what this session counts for in the connection's budget, its links apart
         self.window = SessionWindow(connection.settings.incoming_window)
-        self.settlement = Settlement(self)
+        self.settlement = Settlement()
         self._failed = False
         self._handles: LinkHandles[Link] = LinkHandles(connection.settings.handle_max)
-        self._next_delivery_id = 0
+        self.next_delivery_id = 0  # of what we send; its links move it on
         self.held: HeldFrames[SenderLink] = HeldFrames(self.window)
 
     @property
@@ -83,7 +84,7 @@ class Session:
     @property
     def is_writable(self) -> bool:
         """Whether frames may be written on this session."""
-        return self.state in CAN_END and self.connection.is_writable
+        return self.state in CAN_END and self.connection.state in OPEN_WRITTEN
 
     def attach_sender(
         self,
@@ -219,14 +220,16 @@ class Session:
 
     def receive_rows(self, handle: int, data: memoryview, rows: array[int], count: int) -> None:
         """Whole deliveries of one frame each, all on handle; rows is given away."""
-        self._count_received(count)
+        if self.window.received(count) and self.is_writable:
+            self.write_flow()
         link = self._receiver(handle)
         if link is not None:
             link.take_rows(data, rows, count)
 
     def receive_part(self, handle: int, part: TransferPart) -> None:
         """A transfer frame in any other form."""
-        self._count_received(1)
+        if self.window.received(1) and self.is_writable:
+            self.write_flow()
         link = self._receiver(handle)
         if link is not None:
             link.take_part(part)
@@ -250,6 +253,10 @@ class Session:
     def write(self, performative: Performative) -> None:
         """Write one frame on this session."""
         self.connection.write(self.channel, performative)
+
+    def write_accepted(self, first: int, last: int) -> None:
+        """Write the disposition that says of deliveries first to last of the peer: accepted and settled."""
+        self.connection.out += accepted_frame(self.channel, first, last)
 
     def write_attach(self, link: Link, attach: Attach) -> bool:
         """Write an attach under a free handle. False, and the session is over, when the peer cannot take it."""
@@ -289,16 +296,6 @@ class Session:
         )
         window.announced()
 
-    def next_delivery_id(self, count: int) -> int:
-        """The id of the next delivery we send, moving on by count."""
-        first = self._next_delivery_id
-        self._next_delivery_id = add(first, count)
-        return first
-
-    def _count_received(self, frames: int) -> None:
-        if self.window.received(frames) and self.is_writable:
-            self.write_flow()
-
     def _receiver(self, handle: int) -> ReceiverLink | None:
         """The link that transfers on handle go to; None when it is on its way out and they are dropped."""
         link = self._handles.link(handle)
@@ -329,3 +326,7 @@ class Session:
         self._release_links()
         for link in self.links:
             self.connection.budget.give_back(link)
+
+    def let_go(self) -> None:
+        """Nothing more is read for it: forget its links, which know it, so that they all are freed at once."""
+        self._handles = LinkHandles(self.connection.settings.handle_max)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import auto
 
 from hubweir.amqp.transport.faults import IllegalState
+from hubweir.amqp.transport.state import State
 
 
-class SessionState(Enum):
+class SessionState(State):
     """Where a session is. END_PIPE: begin and end are sent, no begin has come. DISCARDING: we ended it for an error."""
 
     UNMAPPED = auto()
@@ -21,8 +22,8 @@ class SessionState(Enum):
     ENDED = auto()
 
 
-class SessionStep(Enum):
-    """What can happen to it."""
+class SessionStep(State):
+    """Steps between the states of a session."""
 
     SEND_BEGIN = auto()
     RECEIVE_BEGIN = auto()

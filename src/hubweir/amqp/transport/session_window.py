@@ -1,4 +1,4 @@
-"""How many transfer frames may go each way before the receiver speaks again (part 2, section 2.5.6).
+"""Counts the transfer frames that may go each way before the receiver speaks again (part 2, section 2.5.6).
 
 Both windows count frames, not deliveries. The incoming one is advice: some clients count deliveries against it, so a
 delivery of many frames overruns it, and a client that never reads flows stops for good when it is used up. So we do
@@ -7,7 +7,7 @@ not enforce it and refresh it early.
 
 from __future__ import annotations
 
-from hubweir.amqp.transport.serial_number import add, distance
+from hubweir.amqp.transport.serial_number import MODULUS, distance
 
 # Azure's service starts here; the number itself means nothing.
 FIRST_OUTGOING_ID = 1
@@ -40,7 +40,7 @@ class SessionWindow:
     def received(self, frames: int) -> bool:
         """Count transfer frames that came; True when half of the window is used up and a flow is due."""
         if self.next_incoming_id is not None:
-            self.next_incoming_id = add(self.next_incoming_id, frames)
+            self.next_incoming_id = (self.next_incoming_id + frames) % MODULUS
         self._unannounced += frames
         return self._unannounced * 2 >= self.incoming_window
 
@@ -50,5 +50,5 @@ class SessionWindow:
 
     def sent(self, frames: int) -> None:
         """Count transfer frames that went out."""
-        self.next_outgoing_id = add(self.next_outgoing_id, frames)
+        self.next_outgoing_id = (self.next_outgoing_id + frames) % MODULUS
         self.remote_window = max(0, self.remote_window - frames)

@@ -1,4 +1,4 @@
-"""What one end of a connection advertises, and the limits on everything its peer controls.
+"""The values that one end of a connection advertises, and the limits on everything its peer controls.
 
 Each number has its reason beside it. A limit is enforced at the first byte, frame or link over it.
 """
@@ -17,7 +17,7 @@ class Role(Enum):
     CLIENT = "client"
 
 
-def _as_it_is(text: str) -> str:
+def _as_it_is(symbol: str, text: str) -> str:
     return text
 
 
@@ -25,8 +25,8 @@ def _as_it_is(text: str) -> str:
 class EndpointSettings:
     """Advertised: container_id to incoming_window. Limits: the rest. Sizes in bytes, times in milliseconds.
 
-    hostname: client: what open and the SASL exchange name. describe_error: makes the text of an error of this end what
-    the peer shall see, such as one with a tracking id behind it.
+    hostname: client: what open and the SASL exchange name. describe_error: takes condition and text of a
+    fault of the peer, and returns the text that it shall see, such as one with a tracking id behind it.
     """
 
     container_id: str
@@ -52,7 +52,7 @@ class EndpointSettings:
     open_frame_limit: int = 8_192  # open comes from a stranger; real ones have under 1 KiB
     buffered_before_auth_bytes: int = 65_536  # unread input while SASL waits; unfinished deliveries before accept
     max_partial_bytes: int = 16_777_216  # unfinished deliveries of all links together: 16 of the largest messages
-    max_state_bytes: int = 16_777_216  # sessions and links, by the estimates in connection.py
+    max_state_bytes: int = 16_777_216  # sessions and links, by the estimates in budget.py
     max_name_bytes: int = 256  # link name, container id; real ones have under 100
     max_unsettled: int = 5_000  # per link; Azure's clients grant at most this many
-    describe_error: Callable[[str], str] = _as_it_is
+    describe_error: Callable[[str, str], str] = _as_it_is

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hubweir.amqp.messaging.outcome import DeliveryState, Received
+from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Received
 from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
 from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.faults import SessionFault
@@ -24,12 +24,11 @@ if TYPE_CHECKING:  # a session owns its settlement: the import would go round
 class Settlement:
     """The unsettled deliveries of a session, both ways."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self) -> None:
         self.received: UnsettledRanges[ReceiverLink] = UnsettledRanges()
         self.sent: UnsettledRanges[SenderLink] = UnsettledRanges()
 
-    def receive(self, disposition: Disposition) -> None:
+    def receive(self, session: Session, disposition: Disposition) -> None:
         """The peer's word about a range: of our deliveries when it is their receiver, else of its own."""
         first = disposition.first
         last = first if disposition.last is None else disposition.last
@@ -44,14 +43,16 @@ class Settlement:
         if not disposition.settled and (outcome is None or isinstance(outcome, Received)):
             return  # how far it has come; its outcome is still to follow
         for sent in self.sent.take(first, last):
-            self._settle_sent(sent, outcome, settled=disposition.settled)
+            self._settle_sent(session, sent, outcome, settled=disposition.settled)
 
-    def _settle_sent(self, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool) -> None:
+    def _settle_sent(
+        self, session: Session, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool
+    ) -> None:
         sent.owner.unsettled_count -= sent.count
         if not settled:
             # The receiver settles second: it holds its state until it hears that ours is gone.
-            self._session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
-        self._session.report.add(Settled(sent.owner, sent.first, sent.last, outcome, settled))
+            session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
+        session.report.add(Settled(sent.owner, sent.first, sent.last, outcome, settled))
 
     def settle_received(
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool
@@ -60,8 +61,11 @@ class Settlement:
         for entry in self.received.take(first_id, last_id, owner=link):
             if settled:
                 link.unsettled_count -= entry.count
+                if type(outcome) is Accepted:
+                    link.session.write_accepted(entry.first, entry.last)
+                    continue
             else:
                 self.received.add(entry.first, entry.count, link)
-            self._session.write(
+            link.session.write(
                 Disposition(role=True, first=entry.first, last=entry.last, settled=settled, state=outcome)
             )

@@ -32,7 +32,7 @@ _METADATA_KEY: Final = "amqp"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Field:
+class CompositeField:
     """One line of a composite's table. default: what null, or a list that ends before, stands for."""
 
     name: str
@@ -47,7 +47,7 @@ class Composite:
     __slots__ = ()
     CODE: ClassVar[int]
     NAME: ClassVar[str]
-    FIELDS: ClassVar[tuple[Field, ...]]
+    FIELDS: ClassVar[tuple[CompositeField, ...]]
 
 
 C = TypeVar("C", bound=Composite)
@@ -63,7 +63,7 @@ def composite(cls: type[C]) -> type[C]:
     """Make the class a frozen slotted dataclass and give it FIELDS from its declarations."""
     made = dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)
     made.FIELDS = tuple(
-        Field(
+        CompositeField(
             field.name,
             field.metadata[_METADATA_KEY],
             field.default is dataclasses.MISSING,
@@ -130,15 +130,6 @@ def read_composite(cls: type[C], fields: object) -> C:
         else:
             values[field.name] = field.default
     return cls(**values)
-
-
-def decode_composite(cls: type[C], value: object) -> C:
-    """Make a composite of a decoded described list; DecodeError when it is another one, or as read_composite."""
-    if type(value) is not Described:
-        raise DecodeError(f"a {type_name(value)} stands where {cls.NAME} is needed")
-    if value.descriptor != cls.CODE and value.descriptor != cls.NAME:
-        raise DecodeError(f"the descriptor {value.descriptor!r} stands where {cls.NAME} is needed")
-    return read_composite(cls, value.value)
 
 
 class CompositeTable(Generic[C]):

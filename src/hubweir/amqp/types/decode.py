@@ -43,15 +43,15 @@ from hubweir.amqp.types.values import (
 from hubweir.errors import DecodeError
 
 # Containers and descriptors inside one another. Real peers stay below 8 (a filter inside a source inside an attach).
-MAX_DEPTH: Final = 32
+DEPTH_LIMIT: Final = 32
 # Entries of a list, and keys of a map. Elements of an array are bounded by their bytes.
-MAX_ENTRIES: Final = 4096
+ENTRIES_LIMIT: Final = 4096
 # Elements without bytes (null, true, list0 ...) in all arrays of one value together: counted over the whole value,
 # or arrays of arrays would turn 9 bytes into a thousand elements, over and over.
-MAX_ZERO_WIDTH_ELEMENTS: Final = 1024
+ZERO_WIDTH_LIMIT: Final = 1024
 # Python hashes a UUID without a secret, so a peer could choose keys that all collide: this many cost under a
 # millisecond.
-MAX_UUID_KEYS: Final = 64
+UUID_KEYS_LIMIT: Final = 64
 
 _TOP: Final = 0
 _LIST: Final = 1
@@ -87,7 +87,7 @@ def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[obje
     missing = 1
     shared_code = -1
     extra: object = None
-    zero_width_left = MAX_ZERO_WIDTH_ELEMENTS
+    zero_width_left = ZERO_WIDTH_LIMIT
     while True:
         if shared_code >= 0:
             code = shared_code
@@ -107,8 +107,8 @@ def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[obje
             value, position = read_variable(buffer, code, position, limit)
         else:
             # A container: the one around it waits on the stack until this one is complete.
-            if len(stack) == MAX_DEPTH:
-                raise DecodeError(f"values nest deeper than {MAX_DEPTH} at byte {position}")
+            if len(stack) == DEPTH_LIMIT:
+                raise DecodeError(f"values nest deeper than {DEPTH_LIMIT} at byte {position}")
             stack.append((kind, items, missing, shared_code, limit, extra))
             items, shared_code, extra = [], -1, None
             if code == code_of.DESCRIBED:
@@ -123,7 +123,7 @@ def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[obje
                     zero_width_left -= missing
                     if zero_width_left < 0:
                         raise DecodeError(
-                            f"more than {MAX_ZERO_WIDTH_ELEMENTS} array elements without bytes at byte {position}"
+                            f"more than {ZERO_WIDTH_LIMIT} array elements without bytes at byte {position}"
                         )
             else:
                 raise DecodeError(f"no type has the constructor {code:#04x} at byte {position - 1}")
@@ -142,17 +142,6 @@ def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[obje
             kind, items, missing, shared_code, limit, extra = stack.pop()
 
 
-def decode_all(buffer: Buffer, start: int = 0, end: int | None = None) -> list[object]:
-    """Decode values back to back until end; DecodeError when the last one does not end there."""
-    limit = len(buffer) if end is None else end
-    values = []
-    position = start
-    while position < limit:
-        value, position = decode(buffer, position, limit)
-        values.append(value)
-    return values
-
-
 def _open_compound(buffer: Buffer, code: int, position: int, limit: int) -> tuple[int, int, int, int]:
     """The head of a list or map: kind, how many entries follow, where they start and where they must end."""
     width, kind = _COMPOUND[code]
@@ -165,8 +154,8 @@ def _open_compound(buffer: Buffer, code: int, position: int, limit: int) -> tupl
         raise DecodeError(f"{count} entries cannot stand in {end - position} bytes at byte {position}")
     if kind == _MAP and count % 2:
         raise DecodeError(f"a map has an odd number of entries, {count}, at byte {position}")
-    if count > (MAX_ENTRIES if kind == _LIST else 2 * MAX_ENTRIES):
-        raise DecodeError(f"more than {MAX_ENTRIES} entries in a list or map at byte {position}")
+    if count > (ENTRIES_LIMIT if kind == _LIST else 2 * ENTRIES_LIMIT):
+        raise DecodeError(f"more than {ENTRIES_LIMIT} entries in a list or map at byte {position}")
     return kind, count, position, end
 
 
@@ -189,8 +178,8 @@ def _open_array(buffer: Buffer, code: int, position: int, limit: int) -> tuple[i
         position += 1
         if element_code != code_of.DESCRIBED:
             break
-        if len(descriptors) == MAX_DEPTH:
-            raise DecodeError(f"values nest deeper than {MAX_DEPTH} at byte {position}")
+        if len(descriptors) == DEPTH_LIMIT:
+            raise DecodeError(f"values nest deeper than {DEPTH_LIMIT} at byte {position}")
         descriptor, position = read_descriptor(buffer, position, end)
         descriptors.append(descriptor)
     row = BY_CODE.get(element_code)
@@ -220,8 +209,8 @@ def _build_map(items: list[object], position: int) -> dict[object, object]:
     types = set(map(type, keys))
     if not types <= _KEY_TYPES:
         raise DecodeError(f"a key of the map that ends at byte {position} is not a scalar")
-    if UUID in types and len(keys) > MAX_UUID_KEYS:
-        raise DecodeError(f"more than {MAX_UUID_KEYS} keys, of type uuid, in the map that ends at byte {position}")
+    if UUID in types and len(keys) > UUID_KEYS_LIMIT:
+        raise DecodeError(f"more than {UUID_KEYS_LIMIT} keys, of type uuid, in the map that ends at byte {position}")
     built = dict(zip(keys, items[1::2], strict=True))
     if len(built) != len(keys):
         raise DecodeError(f"a key stands twice in the map that ends at byte {position}")

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Any, Final
 
 from hubweir.amqp.types import format_codes as code_of
-from hubweir.amqp.types.decode import MAX_DEPTH
+from hubweir.amqp.types.decode import DEPTH_LIMIT
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import TYPE_OF, Array, Described
 from hubweir.amqp.types.write_scalar import (
@@ -70,8 +70,8 @@ def encode_into(out: bytearray, value: object, depth: int = 0) -> None:
                 write(out, value)
                 return
         raise EncodeError(f"AMQP has no type for a {kind.__name__}")
-    if depth == MAX_DEPTH:
-        raise EncodeError(f"values nest deeper than {MAX_DEPTH}")
+    if depth == DEPTH_LIMIT:
+        raise EncodeError(f"values nest deeper than {DEPTH_LIMIT}")
     nest(out, value, depth + 1)
 
 

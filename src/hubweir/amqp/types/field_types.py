@@ -142,4 +142,3 @@ ANNOTATIONS: Final = FieldType("map with symbol or ulong keys", _read_annotation
 APPLICATION_PROPERTIES: Final = FieldType("map with string keys", _read_application_properties, encode_into)
 SYMBOLS: Final = FieldType("symbol or array of symbol", _read_symbols, _write_symbols)
 MESSAGE_ID: Final = FieldType("ulong, uuid, binary or string", _read_message_id, _write_message_id)
-ANY: Final = FieldType("any", lambda value: value, encode_into)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hubweir.amqp.types import format_codes as code_of
-from hubweir.amqp.types.decode import MAX_DEPTH
+from hubweir.amqp.types.decode import DEPTH_LIMIT
 from hubweir.amqp.types.format_codes import BY_CODE, Category
 from hubweir.amqp.types.read_scalar import Buffer, read_descriptor, read_length, truncated
 from hubweir.errors import DecodeError
@@ -15,7 +15,7 @@ def skip(buffer: Buffer, start: int, end: int) -> int:
     Only the value's own constructor and size are checked against end; what a container holds is not.
     """
     position = start
-    for _ in range(MAX_DEPTH):
+    for _ in range(DEPTH_LIMIT):
         if position >= end:
             truncated(position)
         code = buffer[position]
@@ -34,4 +34,4 @@ def skip(buffer: Buffer, start: int, end: int) -> int:
         if after > end:
             truncated(position)
         return after
-    raise DecodeError(f"values nest deeper than {MAX_DEPTH} at byte {position}")
+    raise DecodeError(f"values nest deeper than {DEPTH_LIMIT} at byte {position}")

@@ -1,4 +1,4 @@
-"""Which plain Python type stands for which AMQP type (part 1, section 1.6).
+"""The plain Python types that stand for the types of AMQP (part 1, section 1.6).
 
 | AMQP                       | Python                                                         |
 |----------------------------|----------------------------------------------------------------|

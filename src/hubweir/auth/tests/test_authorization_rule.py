@@ -10,6 +10,8 @@ from hubweir.auth.authorization_rule import (
     key_matches,
     new_key,
     rule_finder,
+    sign,
+    signature_matches,
 )
 from hubweir.auth.resource_scope import Scope
 
@@ -36,6 +38,14 @@ def test_a_key_that_is_empty_matches_nothing() -> None:
     assert not key_matches(HUB, Secret(""))
     assert not key_matches(None, Secret(""))
     assert not key_matches(None, Secret("0" * 44))
+
+
+@pytest.mark.parametrize("primary, secondary", [("", ""), ("key", ""), ("", "key")])
+def test_nothing_that_an_empty_key_signed_is_taken(primary: str, secondary: str) -> None:
+    rule = AuthorizationRule("rule", Rights.ALL, Secret(primary), Secret(secondary))
+    assert not signature_matches(rule, b"text", sign(Secret(""), b"text"))
+    assert not signature_matches(rule, b"text", sign(Secret("0" * 44), b"text"))
+    assert signature_matches(rule, b"text", sign(Secret("key"), b"text")) == ("key" in (primary, secondary))
 
 
 def test_a_new_key_is_the_base64_of_32_random_bytes() -> None:

@@ -9,7 +9,7 @@ from hubweir.auth.claims import CLAIMS_LIMIT, GRACE_MS, Claims
 from hubweir.auth.high_water_time import HighWaterTime
 from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
-from hubweir.auth.refusal import AuthRefused, Refusal
+from hubweir.auth.refusal import AuthRefused, RefusalKind
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, make_token, verify
 from hubweir.auth.verified_token import VerifiedToken
@@ -106,7 +106,7 @@ def test_26_28_39_a_token_is_not_taken_for_an_audience_it_does_not_cover(signed:
     claims = Claims()
     with pytest.raises(AuthRefused) as refused:
         claims.put(Scope.parse(audience), Rules().token("ALL", signed))
-    assert refused.value.kind is Refusal.INVALID_AUDIENCE
+    assert refused.value.kind is RefusalKind.INVALID_AUDIENCE
     assert claims.is_empty
     claims.put(Scope.parse(signed), Rules().token("ALL", signed))
     assert not claims.is_empty
@@ -206,7 +206,7 @@ def test_a_recheck_ends_json_web_tokens_whose_key_is_gone_and_no_others() -> Non
     def verify_again(token: SharedAccessSignature | JsonWebToken) -> VerifiedToken:
         assert isinstance(token, JsonWebToken)
         if token == gone:
-            raise AuthRefused(Refusal.INVALID_SIGNATURE, "its key is gone")
+            raise AuthRefused(RefusalKind.INVALID_SIGNATURE, "its key is gone")
         return verified[token]
 
     assert claims.recheck(verify_again, lambda name: None) == [PARTITION]

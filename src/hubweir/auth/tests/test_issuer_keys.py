@@ -6,10 +6,12 @@ import logging
 
 import pytest
 
+from hubweir.alarms import ISSUER_KEYS, Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.json_web_key import BadKeys
 from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.refusal import AuthRefused
+from hubweir.counters import Counters
 from hubweir.testing.simulated_env import SimulatedEnv
 from hubweir.testing.token_issuer import AUDIENCE, ISSUER, TestIssuer, claims_until
 
@@ -47,7 +49,8 @@ class World:
         self.keys = IssuerKeys(ISSUER, AUDIENCE, self.file.read)
         self.changes = 0
         self.keys.on_change(self.changed)
-        self.keys.follow(self.env, EVERY_MS)
+        self.alarms = Alarms(self.env, Counters())
+        self.keys.follow(self.env, EVERY_MS, self.alarms)
 
     def changed(self) -> None:
         self.changes += 1
@@ -92,20 +95,21 @@ def test_a_bad_file_keeps_the_old_keys_and_says_so_once(
         world.env.run_for(10 * EVERY_MS)
     assert world.takes(old)
     assert (world.changes, len(caplog.records)) == (0, 1)
-    assert world.keys.problem is not None and ISSUER in world.keys.problem
+    [alarm] = world.alarms.current()
+    assert alarm.kind is ISSUER_KEYS and ISSUER in alarm.about
     world.file.content = new.keys_file()
     world.env.run_for(2 * EVERY_MS)
-    assert world.keys.problem is None
+    assert world.alarms.current() == ()
     assert world.takes(new)
 
 
 def test_the_old_file_back_in_place_is_no_change_and_no_problem(world: World, old: TestIssuer) -> None:
     content, world.file.content = world.file.content, None
     world.env.run_for(2 * EVERY_MS)
-    assert world.keys.problem is not None
+    assert len(world.alarms.current()) == 1
     world.file.content = content
     world.env.run_for(2 * EVERY_MS)
-    assert (world.keys.problem, world.changes) == (None, 0)
+    assert (world.alarms.current(), world.changes) == ((), 0)
 
 
 def test_after_its_end_nothing_is_read(world: World) -> None:
@@ -115,6 +119,16 @@ def test_after_its_end_nothing_is_read(world: World) -> None:
     world.env.run_for(10 * EVERY_MS)
     assert world.file.reads <= before + 1
     assert world.changes == 0
+
+
+def test_following_that_a_change_ends_reads_no_more(world: World, new: TestIssuer) -> None:
+    world.keys.on_change(world.keys.stop)
+    world.file.content = new.keys_file()
+    world.env.run_for(2 * EVERY_MS)
+    reads = world.file.reads
+    assert world.changes == 1
+    world.env.run_for(10 * EVERY_MS)
+    assert world.file.reads == reads
 
 
 def test_a_bad_file_at_the_start_is_refused() -> None:

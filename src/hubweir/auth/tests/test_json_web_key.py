@@ -77,3 +77,6 @@ def test_pem_that_is_no_public_key_is_refused(issuer: TestIssuer) -> None:
         assert "AAAA" not in str(refusal.value)
     with pytest.raises(BadKeys):
         read_keys(issuer.pem() + b" " * FILE_LIMIT)
+    for data in (private, issuer.pem() + private):
+        with pytest.raises(BadKeys, match="a private key never belongs there"):
+            read_keys(data)

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from hubweir.auth.json_web_token import TOKEN_LIMIT, JsonWebToken, TokenIssuer
-from hubweir.auth.refusal import AuthRefused, Refusal
+from hubweir.auth.refusal import AuthRefused, RefusalKind
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.verified_token import VerifiedToken
 from hubweir.namespace.rights import Rights
@@ -30,7 +30,7 @@ def verified(issuer: TestIssuer, token: str, *, keys: bytes = b"", now_s: int = 
     return trusted.verify(JsonWebToken.parse(token), now_s, hosts=frozenset(("ns",)))
 
 
-def refusal(issuer: TestIssuer, token: str, **options: object) -> Refusal:
+def refusal(issuer: TestIssuer, token: str, **options: object) -> RefusalKind:
     with pytest.raises(AuthRefused) as refused:
         verified(issuer, token, **options)  # type: ignore[arg-type]
     assert refused.value.text.startswith(f"{refused.value.kind.value}: ")
@@ -67,30 +67,30 @@ def test_the_audience_may_have_a_slash_and_be_one_of_several(issuer: TestIssuer,
     assert verified(issuer, issuer.token(claims_until(NOW + 1, OWNER, aud=audience))).rights
 
 
-WRONG_CLAIMS: dict[str, tuple[dict[str, object], Refusal]] = {
-    "expired now": ({"exp": NOW}, Refusal.EXPIRED),
-    "expired": ({"exp": 0}, Refusal.EXPIRED),
-    "no exp": ({"exp": None}, Refusal.MALFORMED),
-    "exp true": ({"exp": True}, Refusal.MALFORMED),
-    "exp text": ({"exp": str(NOW + 60)}, Refusal.MALFORMED),
-    "exp float": ({"exp": NOW + 60.5}, Refusal.MALFORMED),
-    "exp milliseconds": ({"exp": NOW * 1000}, Refusal.MALFORMED),
-    "exp negative": ({"exp": -1}, Refusal.MALFORMED),
-    "not yet": ({"nbf": NOW + 1}, Refusal.NOT_YET_VALID),
-    "nbf text": ({"nbf": "0"}, Refusal.MALFORMED),
-    "another audience": ({"aud": AUDIENCE + ".evil"}, Refusal.INVALID_AUDIENCE),
-    "audience of storage": ({"aud": "https://storage.azure.com"}, Refusal.INVALID_AUDIENCE),
-    "two slashes": ({"aud": AUDIENCE + "//"}, Refusal.INVALID_AUDIENCE),
-    "no audience": ({"aud": None}, Refusal.INVALID_AUDIENCE),
-    "audience in an object": ({"aud": {AUDIENCE: 1}}, Refusal.INVALID_AUDIENCE),
-    "no audiences": ({"aud": []}, Refusal.INVALID_AUDIENCE),
-    "another issuer": ({"iss": ISSUER + "x"}, Refusal.INVALID_ISSUER),
-    "issuer without its slash": ({"iss": ISSUER.rstrip("/")}, Refusal.INVALID_ISSUER),
-    "no issuer": ({"iss": None}, Refusal.INVALID_ISSUER),
-    "issuer in a list": ({"iss": [ISSUER]}, Refusal.INVALID_ISSUER),
-    "roles text": ({"roles": OWNER}, Refusal.MALFORMED),
-    "roles object": ({"roles": {OWNER: True}}, Refusal.MALFORMED),
-    "role number": ({"roles": [OWNER, 7]}, Refusal.MALFORMED),
+WRONG_CLAIMS: dict[str, tuple[dict[str, object], RefusalKind]] = {
+    "expired now": ({"exp": NOW}, RefusalKind.EXPIRED),
+    "expired": ({"exp": 0}, RefusalKind.EXPIRED),
+    "no exp": ({"exp": None}, RefusalKind.MALFORMED),
+    "exp true": ({"exp": True}, RefusalKind.MALFORMED),
+    "exp text": ({"exp": str(NOW + 60)}, RefusalKind.MALFORMED),
+    "exp float": ({"exp": NOW + 60.5}, RefusalKind.MALFORMED),
+    "exp milliseconds": ({"exp": NOW * 1000}, RefusalKind.MALFORMED),
+    "exp negative": ({"exp": -1}, RefusalKind.MALFORMED),
+    "not yet": ({"nbf": NOW + 1}, RefusalKind.NOT_YET_VALID),
+    "nbf text": ({"nbf": "0"}, RefusalKind.MALFORMED),
+    "another audience": ({"aud": AUDIENCE + ".evil"}, RefusalKind.INVALID_AUDIENCE),
+    "audience of storage": ({"aud": "https://storage.azure.com"}, RefusalKind.INVALID_AUDIENCE),
+    "two slashes": ({"aud": AUDIENCE + "//"}, RefusalKind.INVALID_AUDIENCE),
+    "no audience": ({"aud": None}, RefusalKind.INVALID_AUDIENCE),
+    "audience in an object": ({"aud": {AUDIENCE: 1}}, RefusalKind.INVALID_AUDIENCE),
+    "no audiences": ({"aud": []}, RefusalKind.INVALID_AUDIENCE),
+    "another issuer": ({"iss": ISSUER + "x"}, RefusalKind.INVALID_ISSUER),
+    "issuer without its slash": ({"iss": ISSUER.rstrip("/")}, RefusalKind.INVALID_ISSUER),
+    "no issuer": ({"iss": None}, RefusalKind.INVALID_ISSUER),
+    "issuer in a list": ({"iss": [ISSUER]}, RefusalKind.INVALID_ISSUER),
+    "roles text": ({"roles": OWNER}, RefusalKind.MALFORMED),
+    "roles object": ({"roles": {OWNER: True}}, RefusalKind.MALFORMED),
+    "role number": ({"roles": [OWNER, 7]}, RefusalKind.MALFORMED),
 }
 
 
@@ -111,7 +111,7 @@ def test_claims_that_are_not_good_are_refused(issuer: TestIssuer, case: str) -> 
     ],
 )  # fmt: skip
 def test_a_header_that_is_not_plain_is_refused(issuer: TestIssuer, header: object) -> None:
-    assert refusal(issuer, issuer.token(claims_until(NOW + 60, OWNER), header=header)) is Refusal.MALFORMED  # type: ignore[arg-type]
+    assert refusal(issuer, issuer.token(claims_until(NOW + 60, OWNER), header=header)) is RefusalKind.MALFORMED  # type: ignore[arg-type]
 
 
 def test_no_algorithm_stands_in_for_another(issuer: TestIssuer) -> None:
@@ -121,20 +121,20 @@ def test_no_algorithm_stands_in_for_another(issuer: TestIssuer) -> None:
     for public in (issuer.pem(), issuer.keys_file(), b""):
         signed = f"{text_of(json.dumps({'alg': 'HS256'}).encode())}.{part}"
         signature = text_of(hmac.digest(public, signed.encode(), "sha256"))
-        assert refusal(issuer, f"{signed}.{signature}") is Refusal.MALFORMED
+        assert refusal(issuer, f"{signed}.{signature}") is RefusalKind.MALFORMED
     for algorithm, key in (("ES256", issuer.rsa), ("RS256", issuer.ec)):
         token = issuer.token(claims, header={"alg": algorithm}, key=key)
-        assert refusal(issuer, token) is Refusal.INVALID_SIGNATURE
+        assert refusal(issuer, token) is RefusalKind.INVALID_SIGNATURE
     for algorithm in ("RS256", "ES256"):
         token = f"{text_of(json.dumps({'alg': algorithm}).encode())}.{part}."
-        assert refusal(issuer, token) is Refusal.INVALID_SIGNATURE
+        assert refusal(issuer, token) is RefusalKind.INVALID_SIGNATURE
 
 
 def test_a_key_that_the_token_brings_along_is_not_looked_at(issuer: TestIssuer) -> None:
     stranger = TestIssuer()
     for more in ({"jwk": stranger.jwk_set()["keys"][0]}, {"jku": "http://127.0.0.1/keys"}, {"x5c": ["AAAA"]}):
         token = stranger.token(claims_until(NOW + 60, OWNER), header={"alg": "RS256", **more})
-        assert refusal(issuer, token) is Refusal.INVALID_SIGNATURE
+        assert refusal(issuer, token) is RefusalKind.INVALID_SIGNATURE
         assert verified(issuer, issuer.token(claims_until(NOW + 60, OWNER), header={"alg": "RS256", **more})).rights
 
 
@@ -145,14 +145,14 @@ def test_a_name_of_a_key_means_that_key_only(issuer: TestIssuer) -> None:
         if good:
             assert verified(issuer, token).rights
         else:
-            assert refusal(issuer, token) is Refusal.INVALID_SIGNATURE
+            assert refusal(issuer, token) is RefusalKind.INVALID_SIGNATURE
 
 
 def test_keys_of_others_sign_nothing_and_then_nothing_else_is_told(issuer: TestIssuer) -> None:
     strange_rsa, strange_ec = rsa.generate_private_key(65_537, 2_048), ec.generate_private_key(ec.SECP256R1())
     for key in (strange_rsa, strange_ec):
         for claims in (claims_until(0), b"not JSON", {"iss": "else"}):
-            assert refusal(issuer, issuer.token(claims, key=key)) is Refusal.INVALID_SIGNATURE  # type: ignore[arg-type]
+            assert refusal(issuer, issuer.token(claims, key=key)) is RefusalKind.INVALID_SIGNATURE  # type: ignore[arg-type]
 
 
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -175,15 +175,15 @@ CHANGES: dict[str, Callable[[str], str]] = {
 def test_another_form_of_a_good_token_is_malformed(issuer: TestIssuer, change: str) -> None:
     token = issuer.token(claims_until(NOW + 60, OWNER))
     assert verified(issuer, token).rights
-    assert refusal(issuer, CHANGES[change](token)) is Refusal.MALFORMED
+    assert refusal(issuer, CHANGES[change](token)) is RefusalKind.MALFORMED
 
 
 def test_claims_in_another_form_are_another_token(issuer: TestIssuer) -> None:
     header, claims, signature = issuer.token(claims_until(NOW + 60, OWNER)).split(".")
     for other in (claims + "=", claims + "\n", claims[:-1], claims + "\u0661"):
-        assert refusal(issuer, f"{header}.{other}.{signature}") is Refusal.INVALID_SIGNATURE
+        assert refusal(issuer, f"{header}.{other}.{signature}") is RefusalKind.INVALID_SIGNATURE
     for raw in (b'{"exp":1,"exp":2}', b"[" * 4_000, b"\xff", b""):
-        assert refusal(issuer, issuer.token(raw)) is Refusal.MALFORMED
+        assert refusal(issuer, issuer.token(raw)) is RefusalKind.MALFORMED
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ec"])
@@ -195,7 +195,7 @@ def test_every_flipped_bit_of_the_signature_is_refused(issuer: TestIssuer, kind:
     for bit in range(0, len(raw) * 8, 5):
         flipped = bytearray(raw)
         flipped[bit // 8] ^= 1 << bit % 8
-        assert refusal(issuer, f"{signed}.{text_of(bytes(flipped))}") is Refusal.INVALID_SIGNATURE
+        assert refusal(issuer, f"{signed}.{text_of(bytes(flipped))}") is RefusalKind.INVALID_SIGNATURE
 
 
 def test_a_token_of_just_the_limit_is_taken(issuer: TestIssuer) -> None:
@@ -204,7 +204,7 @@ def test_a_token_of_just_the_limit_is_taken(issuer: TestIssuer) -> None:
 
     size = next(n for n in range(11_500, 12_300) if len(of(n)) > TOKEN_LIMIT)
     assert verified(issuer, of(size - 1)).rights
-    assert refusal(issuer, of(size)) is Refusal.MALFORMED
+    assert refusal(issuer, of(size)) is RefusalKind.MALFORMED
 
 
 def test_a_token_does_not_show_itself(issuer: TestIssuer) -> None:

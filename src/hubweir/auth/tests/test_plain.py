@@ -58,3 +58,12 @@ def test_everything_else_is_refused_in_one_and_the_same_text(response: bytes) ->
         check_plain(response, find)
     assert refused.value.condition is UNAUTHORIZED
     assert refused.value.text == "The rule name or key given to SASL PLAIN is not right."
+
+
+def test_a_response_of_the_largest_size_is_taken_and_one_byte_more_is_not() -> None:
+    key = "k" * (RESPONSE_LIMIT - len("\0long\0"))
+    rules = [AuthorizationRule("long", Rights.SEND, Secret(key), Secret(""))]
+    longer = [AuthorizationRule("long", Rights.SEND, Secret(key + "k"), Secret(""))]
+    assert check_plain(f"\0long\0{key}".encode(), lambda name: find_rule(name, rules)).rule.name == "long"
+    with pytest.raises(ServiceError):
+        check_plain(f"\0long\0{key}k".encode(), lambda name: find_rule(name, longer))

@@ -3,15 +3,6 @@
 import pytest
 
 from hubweir.auth.resource_scope import Scope
-from hubweir.namespace.address import (
-    CbsAddress,
-    ConsumerAddress,
-    GroupAddress,
-    HubAddress,
-    ManagementAddress,
-    PartitionAddress,
-    PublisherAddress,
-)
 from hubweir.namespace.resource_path import IllegalPath
 
 
@@ -129,25 +120,6 @@ def test_an_audience_is_decoded_once_and_a_signed_resource_too() -> None:
     assert Scope.of_signed("sb%3A%2F%2Fh%2Fhub%41").segments == ("huba",)
     with pytest.raises(IllegalPath):
         Scope.of_signed("sb%3A%2F%2Fh%2Fhub%2541")
-
-
-@pytest.mark.parametrize(
-    ("address", "segments"),
-    [
-        (HubAddress("Team/Hub"), ("team", "hub")),
-        (PartitionAddress("Hub", "0"), ("hub", "partitions", "0")),
-        (PublisherAddress("Hub", "P"), ("hub", "publishers", "p")),
-        (GroupAddress("Hub", "$Default"), ("hub", "consumergroups", "$default")),
-        (ConsumerAddress("Hub", "G", "1"), ("hub", "consumergroups", "g", "partitions", "1")),
-        (ManagementAddress("Hub"), ("hub", "$management")),
-        (ManagementAddress(None), ("$management",)),
-        (CbsAddress(), ("$cbs",)),
-    ],
-)
-def test_a_link_s_address_is_a_scope_as_texts_name_it(address: HubAddress, segments: tuple[str, ...]) -> None:
-    scope = Scope.of_address(address, "NS.local")
-    assert scope == Scope("ns.local", segments)
-    assert scope.uri == "sb://ns.local/" + "/".join(segments)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, Secret, find_rule, new_key
-from hubweir.auth.refusal import AuthRefused, Refusal
+from hubweir.auth.refusal import AuthRefused, RefusalKind
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import (
     TOKEN_LIMIT,
@@ -246,7 +246,7 @@ def test_the_control_token_is_taken() -> None:
 @pytest.mark.parametrize("token", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_text_that_is_not_exactly_a_token_is_malformed(token: str) -> None:
     refused = refusal(token)
-    assert refused.kind is Refusal.MALFORMED
+    assert refused.kind is RefusalKind.MALFORMED
     assert refused.text.startswith("Malformed")
     assert len(refused.text) < 400
 
@@ -254,7 +254,7 @@ def test_a_text_that_is_not_exactly_a_token_is_malformed(token: str) -> None:
 @pytest.mark.parametrize("token", INVALID_SIGNATURE.values(), ids=INVALID_SIGNATURE.keys())
 def test_a_token_not_signed_by_the_rule_s_key_is_refused_in_one_and_the_same_text(token: str) -> None:
     refused = refusal(token)
-    assert refused.kind is Refusal.INVALID_SIGNATURE
+    assert refused.kind is RefusalKind.INVALID_SIGNATURE
     assert refused.text == "InvalidSignature: The token has an invalid signature."
 
 
@@ -264,7 +264,7 @@ def test_4_a_signature_with_any_bit_flipped_is_refused() -> None:
         flipped = bytearray(raw)
         flipped[bit // 8] ^= 1 << bit % 8
         token = with_signature(quote(base64.b64encode(flipped).decode(), safe=""))
-        assert refusal(token).kind is Refusal.INVALID_SIGNATURE
+        assert refusal(token).kind is RefusalKind.INVALID_SIGNATURE
     assert check(with_signature(quote(base64.b64encode(raw).decode(), safe="")))
 
 
@@ -279,8 +279,8 @@ def test_4_a_token_with_any_character_changed_is_refused_or_names_the_rule_in_an
 def test_10_a_token_may_have_4_kib_and_not_a_byte_more() -> None:
     longest = build(skn="n" * (TOKEN_LIMIT - len(build(skn=""))))
     assert len(longest) == TOKEN_LIMIT
-    assert refusal(longest).kind is Refusal.INVALID_SIGNATURE
-    assert refusal(longest + "n").kind is Refusal.MALFORMED
+    assert refusal(longest).kind is RefusalKind.INVALID_SIGNATURE
+    assert refusal(longest + "n").kind is RefusalKind.MALFORMED
 
 
 def test_a_truncated_token_is_refused_wherever_it_ends() -> None:
@@ -307,24 +307,24 @@ def test_15_a_key_is_its_text_even_when_it_looks_like_base64() -> None:
 @pytest.mark.parametrize("now_s", [EXPIRY_S, EXPIRY_S + 1, EXPIRY_S + 10**9])
 def test_16_an_expired_token_says_so_to_who_holds_the_key(now_s: int) -> None:
     refused = refusal(GOOD, now_s=now_s)
-    assert refused.kind is Refusal.EXPIRED
+    assert refused.kind is RefusalKind.EXPIRED
     assert refused.text.startswith("ExpiredToken: The token is expired. Expiration time: 2023-11-14T22:13:20Z.")
     assert check(GOOD, now_s=EXPIRY_S - 1)
 
 
 def test_16_an_expired_token_with_a_bad_signature_tells_nothing_of_its_time() -> None:
-    assert refusal(build(key="wrong"), now_s=EXPIRY_S + 1).kind is Refusal.INVALID_SIGNATURE
+    assert refusal(build(key="wrong"), now_s=EXPIRY_S + 1).kind is RefusalKind.INVALID_SIGNATURE
 
 
 def test_18_an_expiry_of_zero_is_in_the_past() -> None:
-    assert refusal(build(se="0")).kind is Refusal.EXPIRED
+    assert refusal(build(se="0")).kind is RefusalKind.EXPIRED
 
 
 @pytest.mark.parametrize("expiry", [2**31 - 1, 2**31, 2**32, 253_402_300_799])
 def test_20_far_expiries_neither_wrap_nor_end_early(expiry: int) -> None:
     assert check(build(se=str(expiry))).expires_at_ms == expiry * 1000
     assert check(build(se=str(expiry)), now_s=expiry - 1)
-    assert refusal(build(se=str(expiry)), now_s=expiry).kind is Refusal.EXPIRED
+    assert refusal(build(se=str(expiry)), now_s=expiry).kind is RefusalKind.EXPIRED
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_29_hosts_are_compared_whole_when_they_are_configured(host: str, ours: b
         assert not check(token, hosts=hosts).covers(Scope("evil.example", ("hub1",)))
     else:
         refused = refusal(token, hosts=hosts)
-        assert refused.kind is Refusal.INVALID_AUDIENCE
+        assert refused.kind is RefusalKind.INVALID_AUDIENCE
         assert refused.text.startswith("InvalidAudience:")
     assert check(token, hosts=None)
 

@@ -17,24 +17,19 @@ from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.broker import hosted_capture
 from hubweir.broker.broker import Broker
 from hubweir.broker.capture_places import CapturePlaces, CaptureQuota
-from hubweir.broker.commands import (
-    Answer,
-    AppendEvents,
-    AskCaptureState,
-    CaptureState,
-    ChangePartition,
-    Command,
-    CreatePartition,
-    EventsAppended,
-    Refusal,
-)
+from hubweir.broker.commands.capture import AskCaptureState, CaptureState
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.partition import AppendEvents, ChangePartition, CreatePartition, EventsAppended
+from hubweir.broker.commands.process import Refusal
 from hubweir.capture import avro
+from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, unpack_mark
 from hubweir.counters import Counters
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels.contract import BATCH_FORMAT
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.notes import load_notes
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -73,9 +68,11 @@ class CaptureWorld:
         retention_ms: int = HOUR_MS,
         quota: CaptureQuota = QUOTA,
         files: Callable[[str], MemoryFiles] = MemoryFiles,
+        interleaved: float = 0.0,
     ) -> None:
+        """interleaved: see SimulatedEnv."""
         self.files = files(str(seed))
-        self.env = SimulatedEnv(seed, files=self.files)
+        self.env = SimulatedEnv(seed, files=self.files, interleaved=interleaved)
         self.description = description
         self.durability = durability
         self.retention_ms = retention_ms
@@ -107,7 +104,10 @@ class CaptureWorld:
     def create(self) -> None:
         """Host the partition; OSError when the broker refuses."""
         command = CreatePartition(LOG_ID, "hub", "0", self.durability, self.retention_ms, "ns", self.description)
-        [answer] = self.ask(command, run_ms=0)
+        answers = self.ask(command, run_ms=0)
+        while not answers:  # it is opened away from the loop
+            self.env.run_for(1)
+        [answer] = answers
         if isinstance(answer, Refusal):
             raise OSError(answer.text)
 
@@ -136,7 +136,7 @@ class CaptureWorld:
                 self.stored.update(zip(range(answer.first_sequence_number, 10**9), bodies, strict=False))
 
         assert self.broker is not None
-        self.broker.submit(AppendEvents(LOG_ID, 0, envelope(bodies)), answered)
+        self.broker.submit(AppendEvents(LOG_ID, envelope(bodies)), answered)
 
     def run_s(self, seconds: float) -> None:
         self.env.run_for(int(seconds * 1000))
@@ -153,6 +153,11 @@ class CaptureWorld:
         [answer] = self.ask(AskCaptureState(LOG_ID))
         assert isinstance(answer, CaptureState)
         return answer
+
+    def mark(self) -> CaptureMark | None:
+        """The mark in the log's notes, as a start finds it."""
+        note = load_notes(self.files, f"store-0/logs/{LOG_ID}").notes.get(MARK_KEY)
+        return None if note is None else unpack_mark(note.body)
 
     # What is in the files
 

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import Answer, Command, CreatePartition
+from hubweir.broker.commands.command import Answer, Command, Push
+from hubweir.broker.commands.partition import CreatePartition
 from hubweir.counters import Counters
-from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Pending, Refused, Run
+from hubweir.env import Lane
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Note, Pending, Refused, Run
+from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.testing.event_loops import LOOPS, run_on
 
 
@@ -32,6 +35,9 @@ class HandEnv:
     def monotonic_ms(self) -> int:
         return self.elapsed_ms
 
+    def boottime_ms(self) -> int:
+        return self.elapsed_ms
+
     def call_soon(self, callback: Callable[[], None]) -> None:
         self._soon.append(callback)
 
@@ -39,6 +45,20 @@ class HandEnv:
         timer = HandTimer(self.elapsed_ms + delay_ms, callback)
         self._timers.append(timer)
         return timer
+
+    def offload(self, lane: Lane, call: Callable[[], Any], on_done: Callable[[Any], None]) -> None:
+        """The call runs in the next turn, and its end comes in the same."""
+
+        def run() -> None:
+            try:
+                value = call()
+            except Exception as error:
+                raised = error
+                on_done(SimpleNamespace(value=lambda: _raise(raised)))
+            else:
+                on_done(SimpleNamespace(value=lambda: value))
+
+        self.call_soon(run)
 
     def turn(self) -> None:
         soon, self._soon = self._soon, []
@@ -62,6 +82,10 @@ class HandEnv:
     def _advance(self, to_ms: int) -> None:
         self.wall_ms += to_ms - self.elapsed_ms
         self.elapsed_ms = to_ms
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 class HandTimer:
@@ -89,7 +113,9 @@ class HandLog:
         self.damaged: Refused | None = None
         self.expired: list[tuple[int, int]] = []
         self.waiting_reads: list[HandPending] = []
-        self._tickets: list[tuple[Appended, Callable[[Appended | Refused], None]]] = []
+        self.notes: dict[bytes, Note] = {}
+        self.notes_damage: str | None = None
+        self._tickets: list[tuple[Appended | Note, Callable[[Any], None]]] = []
         self._on_visible: Callable[[], None] = lambda: None
 
     @property
@@ -163,10 +189,10 @@ class HandLog:
     def save_snapshot(self, state: bytes, on_done: Callable[[Refused | None], None]) -> None:
         on_done(None)
 
-    def append_control(self, control: int, body: bytes, *, now_ms: int, on_done: Any = None) -> None:
-        """Controls take no record."""
-        if on_done is not None:
-            self._tickets.append((Appended(len(self.records), len(self.records), 0, 0, now_ms), on_done))
+    def note(self, key: bytes, body: bytes | None, *, now_ms: int, on_done: Callable[[Note | Refused], None]) -> None:
+        """`complete` makes it durable, too."""
+        note = self.notes[key] = Note(key, body or b"", len(self.records), len(self.records), now_ms)
+        self._tickets.append((note, on_done))
 
     def set_durability(self, durability: Durability) -> None:
         self.durability = durability
@@ -188,12 +214,25 @@ class HandPending:
 class HandStore:
     """Logs by id; deleting and closing complete at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, env: HandEnv) -> None:
+        self.clock = TrustedClock(env)
+        self.clock_kept = 0
         self.logs: dict[str, HandLog] = {}
         self.closed = False
+        self.looks = 0
 
-    def create_log(self, log_id: str, *, durability: Durability) -> Any:
+    def create_log(self, log_id: str, *, durability: Durability, name: str = "") -> Any:
         return self.logs.setdefault(log_id, HandLog(log_id, durability))
+
+    def begin_opening(self, log_id: str, *, durability: Durability, name: str, makes: bool) -> Any:
+        return SimpleNamespace(log_id=log_id, durability=durability, now=SimpleNamespace(stamp_ms=0))
+
+    def recover_log(self, opening: Any) -> Any:
+        log = self.create_log(opening.log_id, durability=opening.durability)
+        return SimpleNamespace(log=log, discard=lambda: None)
+
+    def add_log(self, opened: Any) -> Any:
+        return opened.log
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         on_done()
@@ -201,6 +240,12 @@ class HandStore:
     def delete_log(self, log_id: str, on_done: Callable[[Any], None]) -> None:
         self.logs.pop(log_id, None)
         on_done(SimpleNamespace(value=lambda: None))
+
+    def keep_clock(self) -> None:
+        self.clock_kept += 1
+
+    def look_for_owner(self) -> None:
+        self.looks += 1
 
     def close(self, on_done: Callable[[], None]) -> None:
         self.closed = True
@@ -223,13 +268,15 @@ class Bench:
         """The answers to a command, which grows when it is answered later."""
         answers: list[Answer] = []
         self.broker.submit(command, answers.append)
-        self.env.turn()
+        for _ in range(3):  # an opening begins in the first, runs in the second
+            self.env.turn()
         return answers
 
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    env, store = HandEnv(), HandStore()
+    env = HandEnv()
+    store = HandStore(env)
     broker = Broker(env, store, Counters())  # type: ignore[arg-type]
     made = Bench(env, store, broker)
     broker.start()
@@ -237,7 +284,15 @@ def bench() -> Iterator[Bench]:
     yield made
 
 
+@pytest.fixture
+def pushes(bench: Bench) -> list[Push]:
+    """What the bench's broker says unasked, which grows."""
+    pushed: list[Push] = []
+    bench.broker.on_push = pushed.append
+    return pushed
+
+
 @pytest.fixture(params=sorted(LOOPS))
 def run(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """Run a coroutine on a fresh loop, 20 s at most; a callback that fails fails the test."""
+    """Run a coroutine on a fresh loop, 60 s at most; a callback that fails fails the test."""
     return functools.partial(run_on, request.param)

@@ -17,16 +17,9 @@ from typing import Any, NoReturn
 
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import (
-    AlreadyAppended,
-    Answer,
-    AppendNumbered,
-    CreatePartition,
-    EventsAppended,
-    OpenProducer,
-    Owner,
-    ProducerOpened,
-)
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.partition import CreatePartition, EventsAppended
+from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered, OpenProducer, ProducerOpened
 from hubweir.broker.tests.resuming_sink import ResumingSink
 from hubweir.counters import Counters
 from hubweir.errors import StoreError
@@ -36,7 +29,7 @@ from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import Producer, headers_of, producer_of
-from hubweir.testing.memory_files import Fault
+from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID = "0123456789abcdef" * 2
@@ -109,7 +102,7 @@ class Sender:
             if life == self.world.life:
                 self.attached(answer.opening_id if isinstance(answer, ProducerOpened) else None)
 
-        command = OpenProducer(LOG_ID, 1, self.producer_id, self.epoch, self.accepted, Owner(1, self.producer_id))
+        command = OpenProducer(LOG_ID, self.producer_id, self.epoch, self.accepted, Owner(1, self.producer_id))
         self.world.broker.submit(command, answered)
 
     def intrude(self) -> None:
@@ -120,7 +113,7 @@ class Sender:
             if isinstance(answer, ProducerOpened):
                 self.world.violate(f"{self.producer_id}: epoch {epoch} was let in behind {epoch + 1}")
 
-        command = OpenProducer(LOG_ID, 1, self.producer_id, epoch, self.accepted, Owner(9, self.producer_id))
+        command = OpenProducer(LOG_ID, self.producer_id, epoch, self.accepted, Owner(9, self.producer_id))
         self.world.broker.submit(command, answered)
 
     def send(self, first: int, count: int, *, repeated: bool) -> None:
@@ -168,7 +161,7 @@ class NumberedWorld:
             if chance < 0.04:
                 self.crash(power_cut=self.random.random() < 0.7)
             elif chance < 0.07:
-                self.env.files.plan(self.random.randrange(1, 6), self.random.choice([Fault.SYNC_EIO, Fault.ENOSPC]))
+                self.env.files.plan(self.random.choice([Fault.SYNC_EIO, Fault.ENOSPC]), self.random.randrange(1, 6))
             elif chance < 0.10:
                 self.env.run_for(11_000)  # a sweep: maybe a snapshot
             elif chance < 0.45:
@@ -234,6 +227,6 @@ class NumberedWorld:
         answers: list[Any] = []
         broker.submit(CreatePartition(LOG_ID, "orders", "0", self.durability, HOUR_MS), answers.append)
         broker.start()
-        self.env.turn()
-        assert answers, "partitions open one a turn of the loop"
+        while not answers:  # it is opened away from the loop
+            self.env.run_for(1)
         return broker

@@ -17,6 +17,7 @@ class Account(HTTPServer):
     """Answers every request with `status`, behind those of `first`."""
 
     status = 202
+    code: str | None = "AuthorizationPermissionMismatch"
     first: tuple[int, ...] = ()
 
     def __init__(self) -> None:
@@ -36,7 +37,8 @@ class Answers(BaseHTTPRequestHandler):
         status, *rest = (*self.server.first, self.server.status)
         self.server.first = tuple(rest[:-1])
         self.send_response(status)
-        self.send_header("x-ms-error-code", "AuthorizationPermissionMismatch")
+        if self.server.code is not None:
+            self.send_header("x-ms-error-code", self.server.code)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -79,9 +81,15 @@ def test_a_missing_right_is_told_from_other_failures(account: Account, status: i
     assert len(account.asked) == (1 if is_forbidden else ATTEMPTS)
 
 
+def test_an_answer_without_a_code_of_the_service_is_told_in_the_words_of_http(account: Account) -> None:
+    account.status, account.code = 409, None
+    with pytest.raises(DeleteRefused, match=r"409 \(Conflict\)"):
+        delete_blob(account.url, "a", signature=SIGNATURE, timeout_s=20)
+
+
 def test_an_account_that_is_away_is_a_failure_and_no_text_holds_the_signature(account: Account) -> None:
     account.server_close()
-    for signature in (SIGNATURE, f"{SIGNATURE} "):  # one that no address can have
+    for signature in (SIGNATURE, f"{SIGNATURE} x"):  # one that no address can have
         with pytest.raises(DeleteRefused) as refused:
             delete_blob(account.url, "a", signature=signature, timeout_s=20)
         assert not refused.value.is_forbidden and "c2VjcmV0" not in str(refused.value)

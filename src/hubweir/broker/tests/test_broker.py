@@ -4,30 +4,27 @@ from typing import Any
 
 import pytest
 
+from hubweir.alarms import PARTITION_NOT_OPEN
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import (
-    Answer,
+from hubweir.broker.commands.command import Answer, Command, Owner
+from hubweir.broker.commands.partition import (
     AppendEvents,
-    AskCounters,
     AskPartitionInfo,
-    CancelRead,
     ChangePartition,
-    CloseOwner,
-    CloseReader,
-    Command,
-    CountersTaken,
     CreatePartition,
     DeletePartition,
-    Done,
     EventsAppended,
+    OpenPartition,
+    PartitionInfo,
+)
+from hubweir.broker.commands.process import AskCounters, CloseOwner, CountersTaken, Done, Refusal
+from hubweir.broker.commands.reader import (
+    CancelRead,
+    CloseReader,
     EventsRead,
     OpenReader,
-    Owner,
-    PartitionInfo,
-    ReaderClosed,
     ReaderOpened,
     ReadEvents,
-    Refusal,
 )
 from hubweir.broker.tests.numbered_world import body_of, transfer
 from hubweir.counters import Counters
@@ -42,11 +39,11 @@ ME = Owner(1, 7)
 
 
 def append(run: bytes, log_id: str = "a") -> AppendEvents:
-    return AppendEvents(log_id, 1, bytearray(run))
+    return AppendEvents(log_id, bytearray(run))
 
 
 def reader(position: EventPosition = EARLIEST, owner: Owner = ME) -> OpenReader:
-    return OpenReader("a", 1, "$Default", position, None, None, owner)
+    return OpenReader("a", "$Default", position, None, None, owner)
 
 
 def test_an_append_is_answered_when_its_log_says_durable_and_not_before(bench: Any) -> None:
@@ -73,6 +70,8 @@ def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
     answers = bench.ask(append(b"x"))
     bench.log.complete(Refused(LogOffline("a sync failed"), known=False))
     assert answers == [Refusal("com.microsoft:server-busy", "a sync failed", False)]
+    values = bench.ask(AskCounters())[0].values
+    assert values["broker.appends_refused"] == 1 and "broker.events_appended" not in values
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
         append(b"x", "other"),
         AskPartitionInfo("other"),
         ChangePartition("other", Durability.DURABLE, 1),
-        OpenReader("other", 1, "g", EARLIEST, None, None, ME),
+        OpenReader("other", "g", EARLIEST, None, None, ME),
     ],
     ids=lambda command: type(command).__name__,
 )
@@ -96,30 +95,6 @@ def test_a_reader_that_is_not_open_is_not_found(bench: Any, command: Any) -> Non
     assert answer.symbol == "amqp:not-found"
 
 
-def test_creating_twice_changes_nothing_and_deleting_twice_neither(bench: Any) -> None:
-    bench.ask(append(b"abc"))
-    bench.log.complete()
-    assert bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 1)) == [Done()]
-    assert bench.ask(AskPartitionInfo("a"))[0].last_sequence_number == 2
-    assert bench.ask(DeletePartition("a")) == [Done()]
-    assert bench.ask(DeletePartition("a")) == [Done()]
-    assert bench.store.logs == {}
-
-
-def test_partitions_are_opened_one_a_turn_in_the_order_they_were_asked_for(bench: Any) -> None:
-    answers: list[object] = []
-    for name in ("b", "c", "d"):
-        bench.broker.submit(CreatePartition(name, "orders", "1", Durability.DURABLE, 1), answers.append)
-    assert list(bench.store.logs) == ["a"]
-    bench.env.turn()
-    assert list(bench.store.logs) == ["a", "b"] and answers == [Done()]
-    bench.broker.stop(lambda: None)
-    bench.env.turn()
-    bench.env.turn()
-    assert list(bench.store.logs) == ["a", "b"]
-    assert [type(answer) for answer in answers] == [Done, Refusal, Refusal]
-
-
 def test_a_partition_that_cannot_be_opened_is_refused_and_the_next_one_is_not(bench: Any) -> None:
     plain = bench.store.create_log
 
@@ -128,9 +103,13 @@ def test_a_partition_that_cannot_be_opened_is_refused_and_the_next_one_is_not(be
         raise OSError(28, "No space left on device")
 
     bench.store.create_log = fails_once
-    (refused,) = bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 1))
+    (refused,) = bench.ask(OpenPartition("b", "orders", "1", Durability.DURABLE, 1))
     assert refused.symbol == "com.microsoft:store-offline" and "No space" in refused.text
-    assert bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 1)) == [Done()]
+    [alarm] = bench.broker.alarms.current()
+    assert alarm.kind is PARTITION_NOT_OPEN and alarm.about == "partition 1 of orders (log b)"
+    assert "No space" in alarm.text and bench.broker.alarms.blocks
+    assert bench.ask(OpenPartition("b", "orders", "1", Durability.DURABLE, 1)) == [Done()]
+    assert bench.broker.alarms.current() == ()
 
 
 def test_a_fault_while_a_partition_is_opened_is_answered_and_the_next_one_is_opened(
@@ -146,8 +125,8 @@ def test_a_fault_while_a_partition_is_opened_is_answered_and_the_next_one_is_ope
     answers: list[Any] = []
     for name in ("b", "c"):
         bench.broker.submit(CreatePartition(name, "orders", "1", Durability.DURABLE, 1), answers.append)
-    bench.env.turn()
-    bench.env.turn()
+    for _ in range(3):
+        bench.env.turn()
     assert [type(answer) for answer in answers] == [Refusal, Done]
     assert answers[0].symbol == "amqp:internal-error"
     assert "partition 'b'" in caplog.text and "planted" in caplog.text
@@ -178,17 +157,6 @@ def test_a_read_gets_what_is_there_and_goes_on_behind_it(bench: Any) -> None:
     assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 4, 4, b"")]
 
 
-def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: Any) -> None:
-    pushed: list[ReaderClosed] = []
-    bench.broker.on_push = pushed.append
-    bench.ask(reader())
-    waiting = bench.ask(ReadEvents(1, 10, 60_000))
-    bench.ask(DeletePartition("a"))
-    assert [(push.reader_id, push.owner, push.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
-    assert "The messaging entity 'orders' could not be found" in pushed[0].text
-    assert waiting[0].symbol == "amqp:not-found"
-
-
 def test_closing_an_owner_frees_its_readers_and_no_others(bench: Any) -> None:
     for owner in (Owner(1, 7), Owner(1, 8), Owner(2, 7)):
         bench.ask(reader(owner=owner))
@@ -212,15 +180,45 @@ def test_counters_count_events_and_bytes(bench: Any) -> None:
     assert taken.values["broker.partitions"] == 1
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_whoever_is_answered_is_counted_already(bench: Any, is_stored: bool) -> None:
+    bench.ask(append(b"ab"))
+    bench.log.complete()
+    taken: list[Answer] = []
+    bench.broker.submit(append(b"cde"), lambda answer: bench.broker.submit(AskCounters(), taken.append))
+    bench.log.complete(None if is_stored else Refused(LogOffline("a sync failed")))
+    [counted] = taken
+    assert isinstance(counted, CountersTaken)
+    counts = [
+        counted.values.get(f"broker.{name}", 0) for name in ("events_appended", "bytes_appended", "appends_refused")
+    ]
+    assert counts == ([5, 5, 0] if is_stored else [2, 2, 1])
+
+
+def test_the_count_of_partitions_follows_what_was_answered(bench: Any) -> None:
+    taken: list[Answer] = []
+    command = CreatePartition("b", "orders", "1", Durability.DURABLE, 1)
+    bench.broker.submit(command, lambda answer: bench.broker.submit(AskCounters(), taken.append))
+    for _ in range(3):
+        bench.env.turn()
+    assert isinstance(taken[0], CountersTaken) and taken[0].values["broker.partitions"] == 2
+    bench.ask(DeletePartition("b"))
+    bench.ask(DeletePartition("a"))
+    assert bench.ask(AskCounters())[0].values["broker.partitions"] == 0
+
+
 def test_stopping_answers_what_waits_closes_the_store_and_refuses_the_rest(bench: Any) -> None:
     bench.ask(reader(LATEST))
     waiting = bench.ask(ReadEvents(1, 10, 60_000))
     stopped: list[bool] = []
+    close, answered_before = bench.store.close, list[int]()
+    bench.store.close = lambda on_done: (answered_before.append(len(waiting)), close(on_done))
     bench.broker.stop(lambda: stopped.append(True))
     bench.broker.stop(lambda: stopped.append(True))
-    assert stopped == [True] and bench.store.closed
+    assert stopped == [True] and bench.store.closed and answered_before == [1]
     assert waiting == [EventsRead(1, 0, 0, b"")]
-    assert bench.ask(append(b"x"))[0].symbol == "com.microsoft:store-offline"
+    [refused] = bench.ask(append(b"x"))  # and not run
+    assert refused.symbol == "com.microsoft:store-offline" and not bench.log.records
     assert bench.env.timers == 0
 
 
@@ -255,7 +253,7 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
         return answers[-1]
 
     def events(number: int) -> AppendEvents:
-        return AppendEvents(log_id, 1, transfer(Producer(7, 0, number), 1), 1, 10)
+        return AppendEvents(log_id, transfer(Producer(7, 0, number), 1), 1, 10)
 
     assert ask(CreatePartition(log_id, "orders", "0", Durability.DURABLE, 3_600_000)) == Done()
     env.files.capacity_bytes = 0
@@ -267,29 +265,3 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
     assert ask(events(5)) == EventsAppended(0, 1)
     stored = b"".join(bytes(run.data) for run in store.open_log(log_id).replay())
     assert body_of(7, 5) in stored and body_of(7, 1) not in stored
-
-
-def test_a_deletion_that_is_asked_for_again_joins_the_one_under_way(bench: Any) -> None:
-    closing: list[Any] = []
-    bench.store.close_log = lambda log_id, on_done: closing.append(on_done)
-    first, second = bench.ask(DeletePartition("a")), bench.ask(DeletePartition("a"))
-    assert (first, second, len(closing)) == ([], [], 1)
-    (meanwhile,) = bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 1))
-    assert meanwhile.symbol == "com.microsoft:server-busy"
-    closing[0]()
-    assert (first, second) == ([Done()], [Done()])
-    assert bench.ask(DeletePartition("a")) == [] and len(closing) == 2  # over: the next one begins anew
-
-
-def test_deletions_at_once_end_well_on_a_store() -> None:
-    env = SimulatedEnv(5)
-    store = MessagingStore.open(env, "store-0")
-    broker = Broker(env, store, Counters())
-    answers: list[Answer] = []
-    broker.submit(CreatePartition("ab" * 16, "orders", "0", Durability.DURABLE, 3_600_000), answers.append)
-    env.turn()
-    for _ in range(3):
-        broker.submit(DeletePartition("ab" * 16), answers.append)
-        env.run_for(3)
-    env.run_for(500)
-    assert answers == [Done()] * 4 and store.log_ids() == []

@@ -2,26 +2,22 @@
 
 from typing import Any
 
-from hubweir.broker.commands import (
-    AppendEvents,
-    CancelRead,
-    CapPartitions,
-    Done,
-    EventsAppended,
-    EventsRead,
-    OpenReader,
-    Owner,
-    ReadEvents,
-    Refusal,
-)
+import pytest
+
+from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
+from hubweir.broker.commands.process import CapPartitions, Done, Refusal
+from hubweir.broker.commands.reader import CancelRead, EventsRead, OpenReader, ReadEvents
+from hubweir.errors import DiskFull, LogOffline
 from hubweir.event_hub.event_position import EARLIEST
+from hubweir.messaging_store.log import Durability, Refused
 
 ME = Owner(1, 7)
 
 
 def send(bench: Any, events: int, *, run: bytes = b"x", size_bytes: int = 10) -> Any:
     """One append that counts for this many events; its answer."""
-    answers = bench.ask(AppendEvents("a", 1, bytearray(run), events, size_bytes))
+    answers = bench.ask(AppendEvents("a", bytearray(run), events, size_bytes))
     bench.log.complete()
     (answer,) = answers
     return answer
@@ -68,8 +64,31 @@ def test_bytes_count_as_they_came_not_as_they_are_stored(bench: Any) -> None:
     assert isinstance(send(bench, 1), Refusal)
 
 
+@pytest.mark.parametrize("is_known", [True, False, None])
+def test_a_send_that_is_certainly_not_stored_takes_nothing_of_its_partitions_unit(
+    bench: Any, is_known: bool | None
+) -> None:
+    """None: it is refused at once. What may be stored has used its part."""
+    bench.ask(CapPartitions(True))
+    if is_known is None:
+        bench.log.fail_with = DiskFull("no space")
+    answers = bench.ask(AppendEvents("a", bytearray(b"x"), 1_000, 10))
+    if is_known is not None:
+        bench.log.complete(Refused(LogOffline("a sync failed"), known=is_known))
+    bench.log.fail_with = None
+    assert isinstance(answers[0], Refusal) and answers[0].known == (is_known is not False)
+    again = send(bench, 1_000)
+    assert isinstance(again, Refusal if is_known is False else EventsAppended)
+
+
+def test_a_send_that_fails_without_a_cap_is_refused_as_any_other(bench: Any) -> None:
+    bench.log.fail_with = DiskFull("no space")
+    [refused] = bench.ask(AppendEvents("a", bytearray(b"x"), 1_000, 10))
+    assert refused == Refusal("com.microsoft:server-busy", "no space", True)
+
+
 def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
-    (opened,) = bench.ask(OpenReader("a", 1, "$Default", EARLIEST, None, None, ME))
+    (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 5_120)
     (first,) = bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
@@ -82,7 +101,7 @@ def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
 
 
 def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_nothing(bench: Any) -> None:
-    (opened,) = bench.ask(OpenReader("a", 1, "$Default", EARLIEST, None, None, ME))
+    (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 8_192)
     bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
@@ -94,3 +113,11 @@ def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_no
     assert again == []
     bench.env.pass_time(1)
     assert again[0].sequence_number == 4_096
+
+
+def test_a_partition_that_comes_later_is_capped_as_those_before(bench: Any) -> None:
+    bench.ask(CapPartitions(True))
+    assert bench.ask(CreatePartition("b", "hub", "1", Durability.DURABLE, 3_600_000)) == [Done()]
+    assert bench.ask(AppendEvents("b", bytearray(b"x"), 1_000, 10)) == []
+    (refusal,) = bench.ask(AppendEvents("b", bytearray(b"x"), 1, 10))
+    assert isinstance(refusal, Refusal) and refusal.symbol == "com.microsoft:server-busy"

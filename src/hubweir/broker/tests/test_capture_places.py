@@ -18,6 +18,15 @@ def test_a_container_is_a_folder_below_the_local_one() -> None:
     assert files.exists("capture/below/x.avro")
 
 
+def test_a_folder_that_was_made_durable_is_not_synced_for_each_file() -> None:
+    files = MemoryFiles("places")
+    places = CapturePlaces(files, "capture")
+    for name, calls in (("ns/1.avro", 4), ("ns/2.avro", 1)):  # each level of the first, then the claim alone
+        files.call_names = []
+        places.destination(CaptureDestination.LOCAL_FOLDER, "below").claim(name)
+        assert files.call_names.count("sync_folder") == calls
+
+
 def test_blobs_go_to_the_accounts_container() -> None:
     asked: list[str] = []
 

@@ -10,6 +10,8 @@ import pytest
 from hubweir.broker import hosted_captures
 from hubweir.broker.capture_rest import CaptureRest
 from hubweir.broker.tests.capture_world import CAPTURED, CaptureWorld
+from hubweir.broker.tests.conftest import HandEnv
+from hubweir.capture import avro
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.testing.memory_files import MemoryFiles
@@ -26,10 +28,12 @@ class Resting(CapturePace):
     def __init__(self) -> None:
         super().__init__()
         self.told: list[tuple[int, int, int]] = []
+        self.were_at_work: list[int] = []
         self.on_worked: Callable[[], None] = lambda: None
 
     def worked(self, size: int, work_ms: int, now_ms: int, appended_bytes: int) -> int:
         self.told.append((size, work_ms, appended_bytes))
+        self.were_at_work.append(self.at_work)
         self.on_worked()
         return self.rest_ms
 
@@ -42,6 +46,7 @@ def env() -> SimulatedEnv:
 def test_the_next_piece_begins_when_the_rest_is_over(env: SimulatedEnv) -> None:
     counters, pace, went = Counters(), Resting(), []
     rest = CaptureRest(env, counters, pace, QUOTA)
+    env.run_for(1_000)
     rest.enter()
     counters.add("log.appended_bytes", 70)
     rest.begin_piece()
@@ -53,6 +58,29 @@ def test_the_next_piece_begins_when_the_rest_is_over(env: SimulatedEnv) -> None:
     env.run_for(10)
     assert went == [begun_ms + 500]
     assert pace.told == [(11, 30, 70)]
+
+
+@pytest.mark.parametrize("rest_ms", [0, 1])
+def test_the_shortest_rest_is_a_millisecond_and_none_is_no_wait_at_all(env: SimulatedEnv, rest_ms: int) -> None:
+    pace, went = Resting(), list[int]()
+    pace.rest_ms = rest_ms
+    rest = CaptureRest(env, Counters(), pace, QUOTA)
+    rest.begin_piece()
+    rest.end_piece(1, 0, lambda: went.append(env.monotonic_ms()))
+    assert len(went) == 1 - rest_ms
+    env.run_for(5)
+    assert len(went) == 1
+
+
+def test_what_a_stop_wakes_does_not_rest_behind_its_next_piece() -> None:
+    """Else a stop would wait for one more rest, and a clock's callback would come behind the end."""
+    env, went = HandEnv(), list[int]()
+    rest = CaptureRest(env, Counters(), Resting(), QUOTA)  # type: ignore[arg-type]
+    rest.begin_piece()
+    rest.end_piece(1, 0, lambda: rest.end_piece(1, 0, lambda: went.append(1)))
+    assert env.timers == 1
+    rest.stop()
+    assert went == [1] and env.timers == 0
 
 
 def test_there_is_no_rest_near_the_quota(env: SimulatedEnv) -> None:
@@ -115,6 +143,27 @@ def test_a_capture_that_rests_loses_nothing_and_ends_in_mid_rest(monkeypatch: py
         world.run_s(70)
         world.check()
         assert len(paces[1].told) > 3 and paces[1].at_work == 0
+        assert set(paces[0].were_at_work + paces[1].were_at_work) == {1}, "its share of the pace is one capture's"
+
+
+def test_a_stop_while_a_file_rests_that_nobody_began_to_write_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is told inside the call that ends the rest: who is told later would wait for ever, and the service with
+    him."""
+    pace = Resting()
+    monkeypatch.setattr(hosted_captures, "CapturePace", lambda: pace)
+    with CaptureWorld(description=replace(CAPTURED, size_limit_bytes=100_000)) as world:
+        monkeypatch.setattr(avro, "BLOCK_BYTES", 1_000_000)
+        world.open()
+        for _ in range(10):
+            world.send(8)
+            world.run_s(1)
+        while not pace.told:
+            world.run_s(0.1)
+        ended: list[bool] = []
+        assert world.broker is not None and not world.archives()
+        world.broker.stop(lambda: ended.append(True))
+        world.env.run_for(300)
+        assert ended == [True] and pace.at_work == 0
 
 
 def test_a_stop_in_the_middle_of_a_piece_is_followed_by_no_rest(monkeypatch: pytest.MonkeyPatch) -> None:

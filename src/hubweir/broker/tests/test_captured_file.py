@@ -12,10 +12,11 @@ import pytest
 from hubweir.broker.capture_places import CapturePlaces
 from hubweir.broker.captured_file import CapturedFile
 from hubweir.broker.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld, envelope
-from hubweir.capture.capture_mark import Intent, save_mark
+from hubweir.capture.capture_mark import CaptureMark, Intent, note_mark
 from hubweir.capture.destination import LocalArchive
+from hubweir.errors import LogOffline
 from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.log import Run
+from hubweir.messaging_store.log import Log, Refused, Run
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles
 
@@ -41,7 +42,9 @@ def finished(files: MemoryFiles, places: CapturePlaces, file: CapturedFile) -> l
 def test_events_below_the_end_are_in_it_and_counted() -> None:
     files, places, file = made(end=2)
     run = envelope([b"one", b"two", b"three"])
-    complete_run(run, nonce=1, first_index=0, first_offset=0, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
+    complete_run(
+        run, nonce=1, first_index=0, first_offset=0, enqueued_time_ms=1, first_number=0, durable_upto=0, writer_epoch=1
+    )
     file.add(places, Run(bytes(run), 0, 3))
     assert file.archive is None, "nothing is begun before a block is full"
     assert finished(files, places, file) == [b"one", b"two"]
@@ -68,15 +71,22 @@ def test_what_a_file_lacks_is_counted_though_its_answer_or_its_mark_was_lost(
     """The next attempt finds the file there, and must not take it for one of a time when the log had all events."""
     left = 1
 
-    def failing(step: Callable[..., None]) -> Callable[..., None]:
-        def call(*given: object) -> None:
-            nonlocal left
-            step(*given) if fails == "commit" or not left else None
-            if left:
-                left -= 1
-                raise OSError("the answer is lost")
+    def answer_lost(archive: LocalArchive) -> None:
+        nonlocal left
+        commit(archive)
+        if left:
+            left -= 1
+            raise OSError("the answer is lost")
 
-        return call
+    def mark_lost(log: Log, mark: CaptureMark, *, now_ms: int, on_done: Callable[[Refused | None], None]) -> None:
+        nonlocal left
+        if left and mark.intent is None:
+            left -= 1
+            on_done(Refused(LogOffline("the disk is sick"), known=False))
+        else:
+            note_mark(log, mark, now_ms=now_ms, on_done=on_done)
+
+    commit = LocalArchive.commit
 
     with CaptureWorld(description=replace(CAPTURED, interval_s=900, size_limit_bytes=10**6)) as world:
         world.open()
@@ -87,9 +97,9 @@ def test_what_a_file_lacks_is_counted_though_its_answer_or_its_mark_was_lost(
         oldest = sorted(name for name in world.files.list(folder) if name.endswith(".log"))[0]
         world.files.bytes_of(f"{folder}/{oldest}")[3_000] ^= 1
         if fails == "commit":
-            monkeypatch.setattr(LocalArchive, "commit", failing(LocalArchive.commit))
+            monkeypatch.setattr(LocalArchive, "commit", answer_lost)
         else:
-            monkeypatch.setattr("hubweir.broker.hosted_capture.save_mark", failing(save_mark))
+            monkeypatch.setattr("hubweir.broker.hosted_capture.note_mark", mark_lost)
         world.run_s(960)
         assert left == 0 and len(world.archives()) == 1
         numbers = [record["SequenceNumber"] for file in world.records() for record in file]

@@ -8,14 +8,14 @@ import pytest
 
 from hubweir.broker.capture_places import CaptureQuota
 from hubweir.broker.capture_slots import LOCAL_SLOTS
-from hubweir.broker.commands import CreatePartition, DeletePartition, Done
+from hubweir.broker.commands.partition import CreatePartition, DeletePartition
+from hubweir.broker.commands.process import Done
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDestination
 
 START = "2023/11/14/22"
-MARK = f"store-0/logs/{LOG_ID}/capture"
 
 
 def test_window_ends_after_its_interval_to_the_millisecond() -> None:
@@ -137,12 +137,12 @@ def test_a_destination_that_is_away_loses_nothing_and_says_so(
         assert state.behind_events == 320
         assert world.counters.get("capture.failures") > 5
         assert [record.levelname for record in caplog.records] == ["WARNING"], "one line, however often it is tried"
-        assert world.broker is not None and "is away" in world.broker.alarms[0]
+        assert world.broker is not None and "is away" in str(world.broker.alarms.current()[0])
         away.is_away = False
         world.run_s(200)
         world.check()
         assert world.state().failure == ""
-        assert not world.broker.alarms
+        assert not world.broker.alarms.current()
 
 
 def test_a_time_away_without_events_makes_one_empty_file_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_retention_waits_for_the_age_of_the_quota_and_what_it_took_then_is_count
         numbers = [record["SequenceNumber"] for file in world.records() for record in file]
         assert numbers == sorted(set(numbers)) and 5 <= len(numbers) < 605
         assert world.state().uncaptured_events == 605 - len(numbers)
-        assert world.state().behind_events == 0 and world.broker is not None and not world.broker.alarms
+        assert world.state().behind_events == 0 and world.broker is not None and not world.broker.alarms.current()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -330,4 +330,4 @@ def test_a_partition_that_is_deleted_while_a_file_is_made_leaves_no_half_of_it(s
         world.env.run(1_000 + 9 * seed)
         assert world.ask(DeletePartition(LOG_ID), run_ms=2_000) == [Done()]
         assert not [path for path in world._below("capture") if path.endswith(".tmp")]
-        assert world.broker is not None and not world.broker.alarms
+        assert world.broker is not None and not world.broker.alarms.current()

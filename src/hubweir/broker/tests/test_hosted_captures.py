@@ -6,25 +6,44 @@ from dataclasses import replace
 
 import pytest
 
+from hubweir.alarms import CAPTURE_FAILING
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import (
-    Answer,
-    AskCounters,
-    ChangePartition,
-    CountersTaken,
-    CreatePartition,
-    DeletePartition,
-    Done,
-    Refusal,
-)
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition
+from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.counters import Counters
+from hubweir.env import Lane
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDestination
+from hubweir.testing.memory_faults import Fault
 
-MARK = f"store-0/logs/{LOG_ID}/capture"
+
+def test_destination_that_hangs_holds_up_no_send() -> None:
+    with CaptureWorld(description=replace(CAPTURED, interval_s=900)) as world:
+        world.open()
+        world.env.stall(Lane.CAPTURE)
+        for _ in range(100):
+            world.send(5, size=50)
+            world.run_s(1)
+        assert world.env.stalled_calls(Lane.CAPTURE) == 1 and len(world.stored) == 500
+        world.env.go_on(Lane.CAPTURE)
+        world.run_s(60)
+        world.check(complete=False)
+
+
+def test_capture_is_begun_and_ended_when_that_is_durable() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        for captured in (replace(CAPTURED, enabled=False), CAPTURED):
+            world.env.stall(Lane.WRITES)
+            answers = world.ask(ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, captured))
+            assert not answers and world.env.stalled_calls(Lane.WRITES) == 1
+            world.env.go_on(Lane.WRITES)
+            world.run_s(1)
+            assert answers == [Done()]
 
 
 def test_only_events_after_enabling_are_captured() -> None:
@@ -55,11 +74,11 @@ def test_enabling_that_was_answered_survives_a_power_cut() -> None:
 def test_enabling_that_the_disk_refuses_is_refused() -> None:
     with CaptureWorld(description=None) as world:
         world.open()
-        world.env.faults["capture.enabling"] = OSError("the disk is away")
+        world.files.plan(Fault.EIO, forever=True)
         [answer] = world.change(CAPTURED)
-        assert isinstance(answer, Refusal) and "disk is away" in answer.text
+        world.files.heal()
+        assert isinstance(answer, Refusal) and "Capture cannot be enabled now" in answer.text
         assert not world.state().is_running
-        world.env.faults.clear()
         assert world.change(CAPTURED) == [Done()]
 
 
@@ -70,7 +89,7 @@ def test_disabling_ends_it_and_enabling_again_starts_afresh() -> None:
         world.run_s(70)
         world.send(4)
         assert world.change(replace(CAPTURED, enabled=False)) == [Done()]
-        assert not world.files.exists(MARK)
+        assert world.mark() is None
         world.run_s(200)
         assert [len(file) for file in world.records()] == [5]
         world.change(CAPTURED)
@@ -87,7 +106,7 @@ def test_disabling_that_a_crash_interrupts_leaves_no_mark_to_go_on_from() -> Non
         world.restart()
         world.description = replace(CAPTURED, enabled=False)
         world.open()
-        assert not world.files.exists(MARK)
+        assert world.mark() is None
 
 
 def test_a_damaged_mark_begins_again_with_the_oldest_event_and_says_so() -> None:
@@ -96,9 +115,11 @@ def test_a_damaged_mark_begins_again_with_the_oldest_event_and_says_so() -> None
         world.send(5)
         world.run_s(61)
         world.restart()
-        world.files.bytes_of(MARK)[20] ^= 1
+        [path] = [path for path in world.files.paths() if "/notes-" in path]
+        world.files.bytes_of(path)[20] ^= 1
         world.open()
-        assert world.broker is not None and "is damaged" in world.broker.alarms[0]
+        assert world.broker is not None
+        assert any("mark is damaged" in alarm.text for alarm in world.broker.alarms.current())
         world.run_s(61)
         numbers = [record["SequenceNumber"] for file in world.records() for record in file]
         assert numbers == [0, 1, 2, 3, 4] * 2
@@ -110,7 +131,7 @@ def test_a_partition_that_is_deleted_takes_its_mark_along() -> None:
         world.send(5)
         world.env.run(60_005)
         assert world.ask(DeletePartition(LOG_ID), run_ms=1_000) == [Done()]
-        assert not world.files.exists(MARK)
+        assert world.mark() is None
         world.run_s(200)
 
 
@@ -144,11 +165,11 @@ def test_settings_that_change_faster_than_the_disk_are_done_in_turn(seed: int) -
         world.run_s(2)
         assert answers == [Done()] * len(wanted)
         is_on = wanted[-1] is CAPTURED
-        assert (world.state().is_running, world.files.exists(MARK)) == (is_on, is_on)
+        assert (world.state().is_running, world.mark() is not None) == (is_on, is_on)
         world.send(3)
         world.run_s(70)
         assert world.records() == ([] if not is_on else [world.records()[0]])
-        assert not world.broker.alarms
+        assert not world.broker.alarms.current()
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -162,7 +183,7 @@ def test_capture_that_is_enabled_again_while_a_file_is_made_keeps_its_new_mark(s
         for description in (replace(CAPTURED, enabled=False), CAPTURED):
             world.broker.submit(ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, description), answers.append)
         world.run_s(2)
-        assert answers == [Done(), Done()] and world.files.exists(MARK)
+        assert answers == [Done(), Done()] and world.mark() is not None
         assert world.state().next_sequence_number == 80
 
 
@@ -178,7 +199,7 @@ def test_a_partition_that_is_deleted_while_capture_is_being_enabled_leaves_nothi
         assert answers[-1] == Done() and len(answers) == 2
         [taken] = world.ask(AskCounters())
         assert isinstance(taken, CountersTaken)
-        assert not taken.values.get("capture.partitions") and not world.broker.alarms and not world.archives()
+        assert not taken.values.get("capture.partitions") and not world.broker.alarms.current() and not world.archives()
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -245,12 +266,14 @@ def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_a
         blobs = replace(CAPTURED, destination=CaptureDestination.AZURE_BLOCK_BLOB, container="films", interval_s=900)
         assert world.change(blobs) == [Done()]
         assert world.state().failure == "the signature may not delete"
-        assert world.broker.alarms == ["capture of hub/0 fails: the signature may not delete"]
+        [alarm] = world.broker.alarms.current()
+        assert alarm.kind is CAPTURE_FAILING and "may not delete" in alarm.text
+        assert alarm.about == "capture of partition 0 of hub in namespace ns"
         world.send(100)
         world.run_s(600)
         monkeypatch.setattr(Account, "wrong", "")
         world.run_s(61)
-        assert world.state().failure == "" and not world.broker.alarms
+        assert world.state().failure == "" and not world.broker.alarms.current()
         asked = Account.checks
         world.run_s(900)
         assert Account.checks == asked, "not for each file"
@@ -260,3 +283,26 @@ def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_a
         assert world.state().failure == "there is no container"
         assert world.change(CAPTURED) == [Done()]
         assert world.state().failure == "", "it goes elsewhere"
+
+
+@pytest.mark.parametrize("how", ["disabled", "deleted"])
+def test_what_a_capture_fails_of_is_no_alarm_any_more_when_it_is_ended(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    with CaptureWorld() as world:
+        world.open()
+        assert world.broker is not None
+
+        def broken(*_: object) -> None:
+            raise OSError("the place is away")
+
+        monkeypatch.setattr(LocalFolder, "begin", broken)
+        world.send(5)
+        world.run_s(70)
+        assert [alarm.kind for alarm in world.broker.alarms.current()] == [CAPTURE_FAILING]
+        if how == "deleted":
+            assert world.ask(DeletePartition(LOG_ID), run_ms=1_000) == [Done()]
+        else:
+            assert world.change(replace(CAPTURED, enabled=False)) == [Done()]
+        world.env.run_for(1_000)
+        assert world.broker.alarms.current() == ()

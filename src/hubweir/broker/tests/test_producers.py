@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
 from hubweir.broker import hosted_partitions, producers
-from hubweir.broker.commands import Answer, OpenProducer, Owner, ProducerOpened
-from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, Violation
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.process import CapPartitions, Refusal
+from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer, ProducerOpened
+from hubweir.broker.producers import SNAPSHOT_EVERY_MS
+from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, Sender, Violation, transfer
 from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
+from hubweir.env import Lane
+from hubweir.event_hub.producer_log import note_key, replay
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.messaging_store import write_round
-from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store import open_log
+from hubweir.messaging_store.log import Durability, Note
+from hubweir.messaging_store.notes import FoundNotes
+from hubweir.messaging_store.record import Producer
+from hubweir.testing.memory_faults import Fault
 
 SEEDS = range(40)
 STEPS = 150
@@ -50,10 +58,12 @@ def test_a_relaxed_hub_keeps_fences_rounds_and_numbers_when_its_process_is_kille
 
 def test_the_histories_take_producers_over_and_resume_rounds() -> None:
     """What the model claims is tried: else its silence means nothing."""
-    worlds = [play(seed) for seed in range(6)]
+    worlds = [play(seed) for seed in range(20)]
     assert sum(sink.resumed for world in worlds for sink in world.sinks) > 3
     assert max(sink.round for world in worlds for sink in world.sinks) > 1
     assert max(sender.granted for world in worlds for sender in world.senders) > 3
+    plans = [plan for world in worlds for plan in world.env.files.plans]
+    assert len(plans) > 10 and sum(plan.fired > 0 for plan in plans) > len(plans) / 2
 
 
 def found_in(seeds: range, *, at_least: int = 1_000) -> int:
@@ -80,35 +90,41 @@ def test_producers_that_are_not_rebuilt_after_a_crash_are_found(monkeypatch: pyt
 
 
 def test_a_log_that_is_not_replayed_behind_its_snapshot_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted_partitions, "replay", lambda sequences, runs, index: None)
+    monkeypatch.setattr(hosted_partitions, "replay", lambda sequences, runs, notes, index: None)
     assert found_in(SEEDS) > 0
 
 
 def fences_not_replayed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ProducerSequences, "restore_fence", lambda self, *given: None)
+    patch.setattr(ProducerSequences, "restore_fence", lambda self, *given, **told: None)
 
 
-def fences_left_in_a_segment_that_is_superseded(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(write_round, "carried_over", lambda files, segment: [])
+def notes_lost_at_a_start(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(open_log, "load_notes", lambda files, folder: FoundNotes())
 
 
-def fences_behind_the_snapshots_last_record_not_looked_for(patch: pytest.MonkeyPatch) -> None:
-    found = SegmentLog.replay
-    patch.setattr(SegmentLog, "replay", lambda self, index=0: found(self, index + bool(index)))
+def fences_at_the_snapshots_index_taken_for_those_before_it(patch: pytest.MonkeyPatch) -> None:
+    def later(sequences: ProducerSequences, runs: Any, notes: Iterable[Note], index: int) -> None:
+        replay(sequences, runs, [note for note in notes if note.index > index], index)
+
+    patch.setattr(hosted_partitions, "replay", later)
 
 
-def epoch_before_is_let_in_after_two_starts() -> bool:
-    """A take-over behind the last record that two snapshots hold, then a segment in which only others store."""
+def epoch_before_is_let_in_after_two_starts(*, is_behind_a_record: bool = True) -> bool:
+    """A take-over behind the last record that two snapshots hold, or before the first record; then a segment in which
+    only others store."""
     world = NumberedWorld(4)
     first, second = world.senders
     first.epoch = second.epoch = 3
-    sent(world, 3)
-    world.env.run_for(60_000)
+    if is_behind_a_record:
+        sent(world, 3)
+        world.env.run_for(60_000)
     hosted = world.broker._partitions.get(LOG_ID)
-    assert hosted.snapshots_due == 0 and hosted.producers_saved_at == hosted.log.bounds.next_index > 0
+    if is_behind_a_record:
+        world.env.run_for(SNAPSHOT_EVERY_MS)
+        assert hosted.producers_saved_at == hosted.log.bounds.next_index > 0
     answers: list[Answer] = []
-    world.broker.submit(OpenProducer(LOG_ID, 1, 1, 9, 0, Owner(5, 5)), answers.append)
-    world.env.run_for(100)
+    world.broker.submit(OpenProducer(LOG_ID, 1, 9, 0, Owner(5, 5)), answers.append)
+    world.env.run_for(400)
     assert isinstance(answers[-1], ProducerOpened)
     world.env.crash()
     world.env = world.env.restart()
@@ -117,19 +133,25 @@ def epoch_before_is_let_in_after_two_starts() -> bool:
     for _ in range(2):
         second.act(world.random)
         world.env.run_for(100)
-    assert second.accepted > 0 and len(hosted.log._state.segments) >= 1
+    assert second.accepted > 0
     world.env.crash()
     world.env = world.env.restart()
     world.broker = world._start()
-    world.broker.submit(OpenProducer(LOG_ID, 1, 1, 8, 0, Owner(5, 5)), answers.append)
+    world.broker.submit(OpenProducer(LOG_ID, 1, 8, 0, Owner(5, 5)), answers.append)
     world.env.run_for(100)
     return isinstance(answers[-1], ProducerOpened)
 
 
 def test_a_fence_behind_the_last_record_of_a_snapshot_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not epoch_before_is_let_in_after_two_starts()
-    fences_behind_the_snapshots_last_record_not_looked_for(monkeypatch)
+    fences_at_the_snapshots_index_taken_for_those_before_it(monkeypatch)
     assert epoch_before_is_let_in_after_two_starts()
+
+
+def test_a_fence_before_the_first_record_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not epoch_before_is_let_in_after_two_starts(is_behind_a_record=False)
+    notes_lost_at_a_start(monkeypatch)
+    assert epoch_before_is_let_in_after_two_starts(is_behind_a_record=False)
 
 
 def digests_not_kept(patch: pytest.MonkeyPatch) -> None:
@@ -151,7 +173,6 @@ def rounds_forgotten(patch: pytest.MonkeyPatch) -> None:
         no_fences,
         fences_answered_before_they_are_durable,
         fences_not_replayed,
-        fences_left_in_a_segment_that_is_superseded,
         digests_not_kept,
         rounds_forgotten,
     ],
@@ -160,7 +181,7 @@ def test_a_planted_defect_of_fences_and_rounds_is_found(
     defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defect(monkeypatch)
-    assert found_in(range(60), at_least=1)
+    assert found_in(range(240), at_least=1)
 
 
 def sent(world: NumberedWorld, transfers: int) -> None:
@@ -177,7 +198,7 @@ def test_a_silent_producer_is_expired_by_the_sweep_and_stays_so_after_a_crash() 
     hosted.producers._lifetime_ms = 60_000
     world.env.run_for(120_000)
     assert len(hosted.producers) == 1  # its link holds it
-    hosted.producers.close(world.senders[0].opening or 0)
+    world.broker.submit(CloseProducer(world.senders[0].opening or 0), lambda answer: None)
     world.env.run_for(11_000)
     assert len(hosted.producers) == 0
     world.env.run_for(1_000)
@@ -202,10 +223,127 @@ def test_the_ids_it_gives_are_integers_that_a_double_holds() -> None:
     world = NumberedWorld(3)
     given: list[int] = []
     for connection in range(100, 140):
-        command = OpenProducer(LOG_ID, 1, None, None, None, Owner(1, connection))
+        command = OpenProducer(LOG_ID, None, None, None, Owner(1, connection))
         world.broker.submit(
             command, lambda answer: given.append(answer.producer_id) if isinstance(answer, ProducerOpened) else None
         )
         world.env.run_for(10)
     assert len(set(given)) == 40
     assert all(0 <= producer_id < 2**53 for producer_id in given)
+
+
+def opened_behind(world: NumberedWorld, epoch: int) -> Answer:
+    """The answer to somebody who takes the first producer over."""
+    answers: list[Answer] = []
+    world.broker.submit(OpenProducer(LOG_ID, 1, epoch, 0, Owner(5, 5)), answers.append)
+    world.env.run_for(500)
+    (answer,) = answers
+    return answer
+
+
+@pytest.mark.parametrize("forever", [False, True], ids=["refused", "unknown"])
+def test_a_take_over_whose_fence_was_not_stored_is_refused(forever: bool) -> None:
+    world = NumberedWorld(1, producers=1)
+    sent(world, 3)
+    world.env.run_for(1_000)  # the idle mark is written
+    world.env.files.plan(Fault.SYNC_EIO, forever=forever)
+    assert isinstance(opened_behind(world, 9), Refusal)
+    world.env.files.heal()
+    world.env.run_for(60_000)
+    assert isinstance(opened_behind(world, 9), ProducerOpened)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_numbered_send_says_whether_its_outcome_is_known_and_gives_back_what_was_not_stored(is_known: bool) -> None:
+    world = NumberedWorld(1, producers=1)
+    sent(world, 1)
+    sender = world.senders[0]
+    world.env.run_for(1_000)
+    world.broker.submit(CapPartitions(True), lambda answer: None)
+    world.env.files.plan(Fault.SYNC_EIO, forever=not is_known)
+    first = Producer(1, sender.epoch, sender.accepted + 1)
+    answers: list[Answer] = []
+    assert sender.opening is not None
+    world.broker.submit(AppendNumbered(sender.opening, transfer(first, 1), 1_000, 100), answers.append)
+    while not answers:
+        world.env.run_for(5)
+    (answer,) = answers
+    assert isinstance(answer, Refusal) and answer.known == is_known
+    cap = world.broker._partitions.get(LOG_ID).cap
+    assert cap is not None
+    has_room = cap.admit(1, 1_000, world.env.monotonic_ms()) is None
+    assert has_room == is_known
+
+
+def test_who_was_expired_is_forgotten_for_good_when_both_snapshots_were_made_since() -> None:
+    world = NumberedWorld(1, producers=1)
+    sent(world, 3)
+    hosted = world.broker._partitions.get(LOG_ID)
+    hosted.producers._lifetime_ms = 60_000
+    hosted.producers.close(world.senders[0].opening or 0)
+    world.env.run_for(120_000)
+    assert len(hosted.producers) == 0 and note_key(1) in hosted.log.notes
+    sender = Sender(world, 2)
+    for _ in range(4):
+        for _ in range(3):
+            sender.act(world.random)
+            world.env.run_for(50)
+        world.env.run_for(2 * SNAPSHOT_EVERY_MS)
+    assert note_key(1) not in hosted.log.notes
+    world.env.crash(power_cut=True)
+    world.life += 1
+    world.env = world.env.restart()
+    world.broker = world._start()
+    assert [kept.producer_id for kept in world.broker._partitions.get(LOG_ID).producers.kept()] == [2]
+
+
+def test_fences_outlive_both_snapshots() -> None:
+    world = NumberedWorld(1, producers=1)
+    world.senders[0].epoch = 3
+    sent(world, 3)
+    world.env.run_for(60_000)
+    world.env.crash()
+    for path in list(world.env.files.paths()):
+        if "/snapshot" in path:
+            world.env.files.bytes_of(path)[-1] ^= 1
+    world.life += 1
+    world.env = world.env.restart()
+    world.broker = world._start()
+    assert isinstance(opened_behind(world, 2), Refusal)
+    assert isinstance(opened_behind(world, 9), ProducerOpened)
+
+
+def test_events_that_come_while_a_snapshot_is_saved_are_held_for_the_next_one() -> None:
+    world = NumberedWorld(1, producers=1)
+    sent(world, 3)
+    world.env.run_for(1_000)
+    world.env.stall(Lane.MAINTENANCE)
+    while not world.env.stalled_calls(Lane.MAINTENANCE):
+        world.env.run_for(1_000)
+    covered = world.store.open_log(LOG_ID).bounds.next_index
+    world.senders[0].act(Random(1))
+    world.env.run_for(200)
+    assert world.store.open_log(LOG_ID).bounds.next_index > covered
+    world.env.go_on(Lane.MAINTENANCE)
+    world.env.run_for(3 * HOUR_MS)  # events are kept for one; both snapshots must hold all of them by then
+    bounds = world.store.open_log(LOG_ID).bounds
+    assert bounds.first_index == bounds.next_index
+
+
+def test_a_clock_that_was_ahead_for_hours_and_set_right_expires_no_producer() -> None:
+    """The time of retention stays ahead then, and the stamps of events do not."""
+    world = NumberedWorld(1, producers=1)
+    sent(world, 1)
+    world.env.jump(30 * 24 * HOUR_MS)
+    world.env.run_for(7 * HOUR_MS)
+    world.env.jump(-30 * 24 * HOUR_MS)
+    world.env.run_for(HOUR_MS)
+    hosted = world.broker._partitions.get(LOG_ID)
+    sender = Sender(world, 2)
+    for _ in range(4):
+        sender.act(world.random)
+        world.env.run_for(100)
+    assert sender.accepted > 0
+    hosted.producers.close(sender.opening or 0)
+    world.env.run_for(60_000)
+    assert 2 in [kept.producer_id for kept in hosted.producers.kept()]

@@ -11,22 +11,11 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands import (
-    Answer,
-    AppendEvents,
-    AskCounters,
-    CancelRead,
-    CloseOwner,
-    CloseProducer,
-    CloseReader,
-    ConfirmReaderClosed,
-    CountersTaken,
-    Done,
-    Owner,
-    ReaderClosed,
-    ReadEvents,
-    Refusal,
-)
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done, Refusal
+from hubweir.broker.commands.producer import CloseProducer
+from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReaderClosed, ReaderClosed, ReadEvents
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.errors import DecodeError
@@ -65,7 +54,7 @@ class Asked:
     def submit(self, command: Any = None) -> list[Answer]:
         """Send a command; the list of its answers, which grows."""
         answers: list[Answer] = []
-        self.broker.submit(command or AskCounters(), answers.append)
+        self.broker.submit(command or CapPartitions(False), answers.append)
         self.answers.append(answers)
         return answers
 
@@ -89,7 +78,7 @@ def on_a_loop(test: Callable[[], None]) -> Callable[[], None]:
 @on_a_loop
 def test_answers_find_their_commands_in_any_order() -> None:
     asked = Asked()
-    first, second = asked.submit(), asked.submit()
+    first, second = asked.submit(AskCounters()), asked.submit()
     asked.frame(2, Done())
     assert (first, second) == ([], [Done()])
     asked.frame(1, CountersTaken({"a": 1}))
@@ -106,6 +95,17 @@ def test_an_answer_that_nobody_waits_for_breaks_the_stream_and_a_second_one_too(
     with pytest.raises(DecodeError):
         asked.frame(1, Done())
     assert answers == [Done()]
+
+
+@on_a_loop
+def test_an_answer_of_another_command_breaks_the_stream_and_a_refusal_answers_every_one() -> None:
+    asked = Asked()
+    answers = asked.submit(AskCounters())
+    with pytest.raises(DecodeError, match="AskCounters was answered with a Done"):
+        asked.frame(1, Done())
+    assert answers == []
+    asked.frame(1, Refusal("amqp:not-found", "gone"))
+    assert answers == [Refusal("amqp:not-found", "gone")]
 
 
 @on_a_loop
@@ -158,7 +158,7 @@ def test_readers_that_wait_keep_no_command_out_and_ends_are_never_refused() -> N
 @on_a_loop
 def test_a_command_over_the_limit_of_a_frame_is_refused_and_uses_no_number_up() -> None:
     asked = Asked()
-    (refusal,) = asked.submit(AppendEvents("log", 1, bytearray(FRAME_LIMIT_BYTES)))
+    (refusal,) = asked.submit(AppendEvents("log", bytearray(FRAME_LIMIT_BYTES)))
     assert isinstance(refusal, Refusal) and refusal.known
     answers = asked.submit()
     asked.frame(1, Done())
@@ -182,4 +182,4 @@ def test_commands_that_wait_are_written_before_the_stream_is_closed() -> None:
     asked.submit()
     asked.broker.close()
     assert asked.stream.is_closed
-    assert decode_command(memoryview(asked.stream.written)) == (1, AskCounters())
+    assert decode_command(memoryview(asked.stream.written)) == (1, CapPartitions(False))

@@ -32,7 +32,7 @@ def run_of(bodies: list[bytes], first_index: int = 0, first_offset: int = 0) -> 
     taken = run.take()
     complete_run(
         taken, nonce=1, first_index=first_index, first_offset=first_offset, enqueued_time_ms=1_583_121_906_789,
-        durable_upto=0, writer_epoch=1,
+        first_number=0, durable_upto=0, writer_epoch=1,
     )  # fmt: skip
     return taken
 
@@ -91,6 +91,13 @@ def test_records_are_the_events_from_the_first_to_the_last_asked_for() -> None:
     assert [record["Body"] for record in records] == bodies[5:17]
     assert records[0]["EnqueuedTimeUtc"] == "3/2/2020 4:05:06 AM"
     assert int(records[0]["Offset"]) > 7_000
+
+
+def test_a_run_that_ends_before_what_is_asked_for_has_no_block() -> None:
+    run = run_of([b"a", b"b"], first_index=100)
+    writer = BlockWriter(MARKER)
+    assert writer.add(run, 102, 200) == [] and writer.add(run, 100, 100) == []
+    assert writer.flush() == [] and writer.events == 0
 
 
 def test_a_block_ends_before_the_event_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,9 +70,25 @@ def test_next_window_starts_where_the_one_before_ended_by_time_or_now_by_size() 
     assert capture.wait_ms(bounds(105), 5_000 + 70_000) == 60_000
 
 
+def test_a_window_that_is_full_to_the_byte_when_its_time_is_over_is_followed_by_a_whole_one() -> None:
+    for end, wait_ms in ((99, 59_997), (100, 60_000)):
+        capture = started(first_mark(b"s", bounds(0), NOW_MS), bounds(0))
+        close(capture, end, 60_003)
+        assert capture.wait_ms(bounds(end), 65_003) == wait_ms
+
+
+def test_a_file_that_is_made_again_after_a_start_is_followed_by_a_window_from_then_on() -> None:
+    mark = started(first_mark(b"s", bounds(0), NOW_MS), bounds(0)).intend(5, 50, now_ms=NOW_MS, monotonic_ms=5_000)
+    capture = started(mark, bounds(9), now_ms=NOW_MS + 40_000)
+    capture.mark = capture.finished(bounds(9), [], now_ms=NOW_MS + 41_000, monotonic_ms=6_000)
+    assert capture.mark.window_start_ms == NOW_MS + 40_000
+    assert capture.wait_ms(bounds(9), 6_000) == 59_000
+
+
 def test_names_of_files_in_one_second_differ() -> None:
     capture = started(first_mark(b"s", bounds(0), NOW_MS), bounds(0))
     names = [close(capture, end, 0).last_file for end in (100, 200, 300)]
+    assert capture.mark.files == 3
     assert [name[-7:] for name in names] == ["06.avro", "07.avro", "08.avro"]
 
 
@@ -120,6 +136,14 @@ def test_what_retention_took_is_passed_over_at_once() -> None:
     assert capture.pass_over_trimmed(bounds(30, first=12)) == (0, 12)
     assert (capture.mark.next_index, capture.mark.next_offset, capture.mark.uncaptured) == (12, 120, 12)
     assert capture.mark.lost == ((0, 12),)
+    assert capture.pass_over_trimmed(bounds(30, first=15)) == (12, 15)
+    assert capture.mark.uncaptured == 15
+
+
+def test_what_a_file_is_being_made_of_is_not_passed_over() -> None:
+    capture = started(first_mark(b"s", bounds(0), NOW_MS), bounds(30))
+    capture.mark = capture.intend(5, 50, now_ms=NOW_MS, monotonic_ms=5_000)
+    assert capture.pass_over_trimmed(bounds(30, first=12)) is None
 
 
 def test_numbers_that_are_not_there_are_no_part_of_a_window() -> None:
@@ -136,4 +160,17 @@ def test_a_mark_beyond_the_log_is_taken_back_to_its_end() -> None:
     assert started(mark, bounds(40)).mark.next_index == 40
     with_intent = started(mark, bounds(50)).intend(60, 600, now_ms=NOW_MS, monotonic_ms=5_000)
     taken_back = started(msgspec.structs.replace(with_intent, next_index=30), bounds(40)).mark
-    assert taken_back.intent is not None and taken_back.intent.end == 40
+    assert taken_back.intent is not None
+    assert (taken_back.intent.first, taken_back.intent.end, taken_back.intent.end_offset) == (40, 40, 400)
+    within = msgspec.structs.replace(with_intent.intent, first=30)
+    taken_back = started(msgspec.structs.replace(with_intent, next_index=30, intent=within), bounds(40)).mark
+    assert taken_back.intent is not None and (taken_back.intent.first, taken_back.intent.end) == (30, 40)
+
+
+def test_a_mark_at_the_end_of_the_log_keeps_its_offsets() -> None:
+    """Behind the last event there may be numbers that the log does not have."""
+    mark = msgspec.structs.replace(first_mark(b"s", bounds(40), NOW_MS), next_offset=9_000)
+    mark = started(mark, bounds(40)).intend(40, 9_000, now_ms=NOW_MS, monotonic_ms=5_000)
+    assert mark.next_offset == 9_000
+    assert started(mark, bounds(40)).mark == mark
+    assert started(mark, bounds(50)).mark == mark

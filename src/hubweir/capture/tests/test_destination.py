@@ -11,7 +11,8 @@ from hubweir.capture.archive_name import SUFFIX
 from hubweir.capture.destination import CLAIM_SUFFIX, SYNC_BYTES, TMP_SUFFIX, LocalFolder
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.namespace.capture_description import FILE_NAME_LIMIT
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.testing.memory_faults import Fault, PowerCut
+from hubweir.testing.memory_files import MemoryFiles
 
 NAME = "ns/hub/0/2020/x.avro"
 
@@ -42,6 +43,36 @@ def test_a_large_file_is_synced_in_pieces() -> None:
     assert files.call_names.count("sync") == 2
 
 
+@pytest.mark.parametrize("ends_there", [False, True], ids=["sync fails", "process ends"])
+def test_a_folder_that_was_made_and_not_synced_is_synced_for_the_next_file(ends_there: bool) -> None:
+    for nth in range(1, 6):
+        for seed in range(5):
+            files = MemoryFiles(seed)
+            local = LocalFolder(files, "films")
+            files.plan(Fault.SYNC_EIO, nth)
+            with pytest.raises(OSError):
+                local.claim(NAME)
+            local = LocalFolder(files, "films") if ends_there else local
+            local.claim(NAME)
+            archive = local.begin(NAME)
+            archive.write([b"abc"])
+            archive.commit()
+            files.power_cut()
+            assert local.exists(NAME), f"sync {nth} failed, and a folder of the finished file was lost"
+
+
+def test_folders_are_synced_once_and_again_when_somebody_removed_them() -> None:
+    files, local = folder()
+    local.claim(NAME)
+    files.call_names = []
+    local.claim(NAME + "2")
+    assert files.call_names == ["create", "sync_folder"]
+    files.remove_folder("films/ns")
+    local.claim(NAME + "3")
+    files.power_cut()
+    assert files.exists(f"films/{NAME}3{CLAIM_SUFFIX}")
+
+
 def test_an_abandoned_file_leaves_nothing() -> None:
     files, local = folder()
     archive = local.begin(NAME)
@@ -64,7 +95,7 @@ def test_what_another_start_left_in_part_is_overwritten() -> None:
 def test_a_power_cut_at_any_call_leaves_the_whole_file_or_none() -> None:
     for nth in range(1, 30):
         files, local = folder()
-        files.plan(nth, Fault.POWER_CUT)
+        files.plan(Fault.POWER_CUT, nth)
         try:
             archive = local.begin(NAME)
             archive.write([b"abc" * 1000])
@@ -87,8 +118,10 @@ def test_an_empty_folder_name_is_the_root() -> None:
     assert files.exists("x.avro")
 
 
-def test_a_claim_keeps_others_away_through_a_power_cut_until_it_is_let_go_of() -> None:
-    files, local = folder()
+@pytest.mark.parametrize("seed", range(8))
+def test_a_claim_keeps_others_away_through_a_power_cut_until_it_is_let_go_of(seed: int) -> None:
+    files = MemoryFiles(seed)
+    local = LocalFolder(files, "films")
     assert local.claim(NAME)
     files.power_cut()
     assert not local.claim(NAME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.capture.pace import LONGEST_REST_MS, LOOK_MS, PART, SHARE_PERCENT, CapturePace, is_near
+from hubweir.capture.pace import LOOK_MS, PART, REST_LIMIT_MS, SHARE_PERCENT, CapturePace, is_near
 
 MB = 1_000_000
 SECOND = 1_000
@@ -124,8 +124,70 @@ def test_no_rest_is_longer_than_a_second() -> None:
     pace = CapturePace()
     for _ in range(4):
         pace.enter(0, 0)
-    assert pace.worked(MB, SECOND, SECOND, 3 * MB) == LONGEST_REST_MS
+    assert pace.worked(MB, SECOND, SECOND, 3 * MB) == REST_LIMIT_MS
     assert pace.gives_way
+
+
+@pytest.mark.parametrize("work_ms", [1, LOOK_MS])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_look_lasts_its_time_and_one_byte_more_than_could_be_captured_is_given_way_to(
+    work_ms: int, more: int
+) -> None:
+    pace = CapturePace()
+    pace.enter(1_000, 500)
+    pace.worked(MB, work_ms, 1_000 + LOOK_MS - 1, 500)
+    assert pace.gives_way, "it is not known yet what comes in"
+    could = MB * LOOK_MS // work_ms
+    pace.worked(0, 0, 1_000 + LOOK_MS, 500 + could + more)
+    assert pace.gives_way is bool(more)
+
+
+def test_a_rest_is_what_the_time_or_the_bytes_ask_for_whichever_is_less() -> None:
+    pace = CapturePace()
+    pace.enter(0, 0)
+    pace.worked(0, LOOK_MS, LOOK_MS, LOOK_MS * 4)  # 4,000 bytes a second come in
+    assert pace.gives_way
+    now_ms = LOOK_MS + 1
+    assert pace.worked(1_000, 40, now_ms, 0) == 40 * 100 // SHARE_PERCENT - 40
+    assert pace.worked(20, 8, now_ms, 0) == PART * 20 * SECOND // 4_000 - 8
+    assert pace.worked(0, 40, now_ms, 0) == 0
+
+
+def test_beside_publishers_that_send_next_to_nothing_the_bytes_still_ask_for_a_rest() -> None:
+    for came, rate in ((1, 1), (2, 2)):
+        pace = CapturePace()
+        pace.enter(0, 0)
+        pace.worked(0, SECOND, SECOND, came)
+        assert pace.gives_way
+        assert pace.worked(1, 100, SECOND + 1, came) == min(100 * 100 // SHARE_PERCENT, PART * SECOND // rate) - 100
+        assert pace.worked(1, 1_000, SECOND + 1, came) == PART * SECOND // rate - 1_000
+
+
+def test_files_without_events_behind_one_with_events_are_counted_from_it_on() -> None:
+    pace = CapturePace()
+    pace.enter(0, 0)
+    pace.worked(MB, 1, 1, 0)
+    pace.leave(1, 100 * MB)
+    assert pace.gives_way
+    pace.enter(10, 100 * MB)
+    pace.leave(10 + LOOK_MS - 1, 200 * MB)
+    assert pace.gives_way
+    pace.enter(1_000, 300 * MB)
+    pace.leave(1_001, 400 * MB)
+    assert not pace.gives_way
+    pace.enter(1_002, 400 * MB)
+    assert pace.worked(MB, 1, 1_003, 400 * MB) == 0, "what came before says nothing any more"
+    assert not pace.gives_way
+
+
+def test_the_first_files_without_events_end_the_careful_beginning_to_the_millisecond() -> None:
+    pace = CapturePace()
+    pace.enter(0, 0)
+    pace.leave(LOOK_MS - 1, 0)
+    assert pace.gives_way
+    pace.enter(LOOK_MS, 0)
+    pace.leave(LOOK_MS + 1, 0)
+    assert not pace.gives_way
 
 
 def test_captures_rest_no_more_when_half_of_the_quota_is_used() -> None:

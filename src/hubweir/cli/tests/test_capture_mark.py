@@ -7,9 +7,10 @@ import json
 import msgspec
 import pytest
 
-from hubweir.capture.capture_mark import FORMAT_VERSION, MARK_NAME, CaptureMark, Intent, pack_mark, save_mark
+from hubweir.capture.capture_mark import FORMAT_VERSION, MARK_KEY, CaptureMark, Intent, pack_mark
 from hubweir.cli.capture_mark import ShownMark, shown_mark
-from hubweir.messaging_store.whole_file import seal, write_whole
+from hubweir.messaging_store.log import Note
+from hubweir.messaging_store.notes import notes_name, save_notes
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles
 
@@ -24,6 +25,11 @@ def files() -> MemoryFiles:
     return files
 
 
+def save(files: MemoryFiles, body: bytes) -> None:
+    """Note a mark of this body."""
+    save_notes(files, "log", 1, {MARK_KEY: Note(MARK_KEY, body, 30, 0, 0)})
+
+
 def shown(files: MemoryFiles, next_index: int = 30) -> ShownMark:
     found = shown_mark(files, "log", next_index)
     assert found is not None
@@ -35,7 +41,7 @@ def test_a_log_without_capture_has_none(files: MemoryFiles) -> None:
 
 
 def test_a_mark_tells_how_far_it_is_what_it_makes_and_what_it_missed(files: MemoryFiles) -> None:
-    save_mark(files, "log", MARK)
+    save(files, pack_mark(MARK))
     document = json.loads(json.dumps(shown(files).document()))
     assert (document["next_sequence_number"], document["behind_events"], document["files"]) == (7, 23, 3)
     assert (document["last_file"], document["uncaptured_events"], document["problem"]) == ("a/a.avro", 5, None)
@@ -50,29 +56,30 @@ def test_a_mark_tells_how_far_it_is_what_it_makes_and_what_it_missed(files: Memo
 
 
 def test_what_is_not_there_is_not_told(files: MemoryFiles) -> None:
-    save_mark(files, "log", CaptureMark(b"s" * 16, 30, 0, 0))
+    save(files, pack_mark(CaptureMark(b"s" * 16, 30, 0, 0)))
     assert shown(files).lines() == ["capture: next sequence number 30, 0 behind; 0 files"]
     empty = msgspec.structs.replace(MARK, intent=msgspec.structs.replace(INTENT, end=7, container=""), uncaptured=0)
-    save_mark(files, "log", empty)
+    save(files, pack_mark(empty))
     assert "no events" in shown(files).lines()[-1]
     intent = shown(files).document()["intent"]
     assert isinstance(intent, dict) and intent["last"] is None
 
 
 def test_the_seed_is_not_shown(files: MemoryFiles) -> None:
-    save_mark(files, "log", MARK)
+    save(files, pack_mark(MARK))
     assert "ssss" not in json.dumps(shown(files).document()) + "".join(shown(files).lines())
 
 
 def test_a_damaged_mark_says_what_a_start_makes_of_it(files: MemoryFiles) -> None:
-    write_whole(files, "log", MARK_NAME, seal(pack_mark(MARK))[:-1] + b"x")
+    save(files, pack_mark(MARK))
+    files.bytes_of(f"log/{notes_name(1)}")[-1] ^= 1
     assert "damaged" in shown(files).lines()[0] and "two files" in shown(files).lines()[0]
     assert "checksum" in str(shown(files).document()["problem"])
-    write_whole(files, "log", MARK_NAME, seal(b""))
+    save(files, b"")
     assert "empty" in shown(files).lines()[0]
 
 
 def test_a_newer_mark_is_not_called_damaged(files: MemoryFiles) -> None:
-    write_whole(files, "log", MARK_NAME, seal(bytes((FORMAT_VERSION + 1,))))
+    save(files, bytes((FORMAT_VERSION + 1,)))
     (line,) = shown(files).lines()
     assert "format 2" in line and "damaged" not in line

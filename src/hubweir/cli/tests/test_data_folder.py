@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.cli.data_folder import DataFolder, NoSuchLog, OwnedLog, again
+from hubweir.cli.data_folder import DataFolder, NoSuchLog, OwnedLog
 from hubweir.testing.running_namespace import RunningNamespace
 
 
@@ -29,23 +29,3 @@ def test_a_partition_is_found_by_name_and_by_the_beginning_of_its_id_until_it_is
         folder.find(one.log_id[:3])
     namespace.delete_event_hub("Owned")
     assert "Owned" not in {log.hub for log in folder.logs()}
-
-
-def test_a_folder_that_is_removed_meanwhile_is_read_again_and_not_for_ever() -> None:
-    calls = []
-
-    def gone_twice() -> str:
-        calls.append(1)
-        if len(calls) < 3:
-            raise FileNotFoundError
-        return "there"
-
-    def gone() -> None:
-        calls.append(1)
-        raise FileNotFoundError
-
-    assert (again(gone_twice), len(calls)) == ("there", 3)
-    calls.clear()
-    with pytest.raises(FileNotFoundError):
-        again(gone)
-    assert len(calls) == 5

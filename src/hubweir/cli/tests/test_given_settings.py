@@ -46,19 +46,22 @@ def test_a_list_is_given_by_commas_or_by_several_flags() -> None:
 
 
 def test_without_files_the_settings_are_those_given(capsys: pytest.CaptureFixture[str]) -> None:
-    settings, namespaces = configured({"namespace": "mine"}, {"ACCEPT_EULA": "Y"}, None)
-    assert settings.namespace == "mine" and [each.name for each in namespaces] == ["mine"]
+    settings, said = configured({"namespace": "mine"}, {"ACCEPT_EULA": "Y"}, None)
+    assert settings.namespace == said.default.name == "mine" and said.further == ()
+    assert said.default.places == {"name": "the flag --namespace"}
     assert capsys.readouterr().err == ""  # nobody starts the official emulators here
 
 
 def test_a_config_file_wins_over_defaults_and_flags_win_over_it(tmp_path: Path) -> None:
     file = config(tmp_path, ', "ThroughputUnits": 3, "Hostnames": ["hub.example"]')
-    settings, (namespace,) = configured({"emulator_config": (str(file),)}, {}, None)
-    assert (settings.namespace, settings.throughput_units, settings.hostname) == ("from-file", 3, ("hub.example",))
-    assert namespace.name == "from-file"
+    _, said = configured({"emulator_config": (str(file),)}, {}, None)
+    default = said.default
+    assert (default.name, default.throughput_units, default.hostnames) == ("from-file", 3, ("hub.example",))
     given = {"emulator_config": (str(file),), "throughput_units": 5}
-    settings, _ = configured(given, {"HUBWEIR_HOSTNAME": "other.example"}, None)
-    assert (settings.throughput_units, settings.hostname) == (5, ("other.example",))
+    _, said = configured(given, {"HUBWEIR_HOSTNAME": "other.example"}, None)
+    assert (said.default.throughput_units, said.default.hostnames) == (5, ("other.example",))
+    assert said.default.places["name"] == str(file)
+    assert said.default.places["hostnames"] == "the environment variable HUBWEIR_HOSTNAME"
 
 
 def test_a_member_that_nothing_reads_is_a_warning_on_standard_error_or_an_error(

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -5,7 +6,10 @@ from importlib import import_module
 import pytest
 from click.testing import CliRunner
 
-from hubweir.cli.main import COMMANDS, hubweir
+from hubweir.cli.main import COMMANDS, OUTPUT_CLOSED, hubweir
+from hubweir.cli.tests.typed_commands import Typed
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.testing.running_namespace import RunningNamespace
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -36,3 +40,40 @@ def test_a_mistyped_command_is_shown_under_its_own_name() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("Usage: hubweir eventhub ") and "Did you mean 'list'" in done.stderr
+
+
+# One of each way to print: events from tasks, a table of rich, JSON, lines.
+PRINTING = ["receive poured", "receive poured --json", "eventhub list", "eventhub show poured --json", "config show"]
+
+
+@pytest.mark.parametrize("typed", PRINTING)
+def test_a_pipe_that_its_reader_closed_ends_a_command_without_a_word(
+    namespace: RunningNamespace, type_command: Typed, typed: str
+) -> None:
+    if namespace.service.gateway.namespace.find("poured", EventHubDescription) is None:
+        namespace.create_event_hub("poured", partition_count=2)
+        type_command("send", "poured", *map(str, range(50)))
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "hubweir", *typed.split()],
+        env={**os.environ, "HUBWEIR_CONNECTION_STRING": namespace.connection_string()},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (OUTPUT_CLOSED, "")
+
+
+def test_a_broken_pipe_that_is_not_the_output_is_a_fault_like_any_other() -> None:
+    program = (
+        "import hubweir.cli.sas as sas; from hubweir.cli.main import hubweir\n"
+        "def lost(): raise BrokenPipeError('of something else')\n"
+        "sas.explain.callback = lambda **_: lost()\n"
+        "hubweir(['sas', 'explain', 'x'], standalone_mode=False)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1 and "of something else" in done.stderr

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import click
 import pytest
@@ -55,10 +55,16 @@ def test_enough_of_one_partition_ends_a_reader_that_follows_silent_ones_too(
     assert type_command("receive", "mostly-silent", "--follow", "--count", "2").stdout == "one\ntwo\n"
 
 
+# A shell has the jobs that it puts in the background ignore Ctrl-C, and their children inherit that: here it counts.
+WITH_CTRL_C = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom hubweir.cli.main import main; main()"
+)
+
+
 @contextmanager
 def following(namespace: RunningNamespace, hub: str) -> Iterator[subprocess.Popen[str]]:
     """A process that follows a hub and has printed the one event that is there."""
-    command = [sys.executable, "-m", "hubweir", "receive", hub, "--follow"]
+    command = [sys.executable, "-c", WITH_CTRL_C, "receive", hub, "--follow"]
     environment = {**os.environ, "HUBWEIR_CONNECTION_STRING": namespace.connection_string()}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=environment, text=True, **pipes) as process:  # type: ignore[call-overload]
@@ -81,10 +87,20 @@ def test_the_end_of_a_followed_hub_is_one_line_and_exit_code_1(
     assert said.startswith("hubweir: ") and "Traceback" not in said and len(said.splitlines()) == 1
 
 
-def test_ctrl_c_is_how_following_ends(namespace: RunningNamespace, type_command: Typed) -> None:
-    namespace.create_event_hub("followed", partition_count=2)
-    type_command("send", "followed", "here", "--partition", "1")
-    with following(namespace, "followed") as process:
+@pytest.mark.parametrize("place", ["foreground", "background"])
+def test_ctrl_c_is_how_following_ends(namespace: RunningNamespace, type_command: Typed, place: str) -> None:
+    """background: of a shell that ignores Ctrl-C there, which says nothing about the command."""
+    hub = f"followed-in-{place}"
+    namespace.create_event_hub(hub, partition_count=2)
+    type_command("send", hub, "here", "--partition", "1")
+    ours = signal.getsignal(signal.SIGINT)
+    with ExitStack() as stack:
+        if place == "background":
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            process = stack.enter_context(following(namespace, hub))
+        finally:
+            signal.signal(signal.SIGINT, ours)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (0, "1 event\n")

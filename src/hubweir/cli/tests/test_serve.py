@@ -1,12 +1,19 @@
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
 from hubweir.cli.serve import greeting
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import ServerFailed, ServerProcess
+from hubweir.testing.server_process import ServerFailed, ServerProcess, free_ports
 
 
 def test_greeting_has_strings_to_paste_and_says_whom_to_trust(namespace: RunningNamespace) -> None:
@@ -15,6 +22,15 @@ def test_greeting_has_strings_to_paste_and_says_whom_to_trust(namespace: Running
     assert namespace.connection_string(plain=False) in text
     assert str(namespace.ca_file) in text
     assert "which everybody knows" in text
+    known = namespace.service.addresses
+    try:
+        namespace.service.addresses = [("127.0.0.1", 7000), ("127.0.0.1", 5671)]
+        assert "custom_endpoint_address" not in "\n".join(greeting(namespace.service))
+        namespace.service.addresses = [("0.0.0.0", 7000)]
+        assert 'custom_endpoint_address="sb://localhost:7000"' in "\n".join(greeting(namespace.service))
+    finally:
+        namespace.service.addresses = known
+    assert f'custom_endpoint_address="sb://{namespace.host}:{namespace.port}"' in text
 
 
 def test_a_config_file_that_is_wrong_ends_with_its_places(tmp_path: Path) -> None:
@@ -41,3 +57,43 @@ def test_the_official_ready_line_follows_ours_and_health_says_healthy(tmp_path: 
         assert "no use for: ACCEPT_EULA" in process.output
         assert "warning: nothing reads this member" in process.output
         assert process.output.index("hubweir is ready") < process.output.index("Emulator Service is Successfully Up!")
+
+
+def until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_service_that_loses_its_terminal_serves_on_and_reads_its_certificate_again(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as process:
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGHUP)
+        until(lambda: f"the certificate was read again: {tmp_path}" in process.output)
+        with urlopen(f"http://127.0.0.1:{process.port}/ready", timeout=10) as answer:
+            assert answer.status == 200
+        assert process.stop() == 0
+
+
+def test_a_service_whose_output_nobody_reads_serves_on_and_stops_in_order(tmp_path: Path) -> None:
+    (port,), (reader, writer) = free_ports(1), os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "hubweir", "serve", "--data", str(tmp_path / "data"), "--port", str(port)]
+
+    def is_ready() -> bool:
+        assert process.poll() is None
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/ready", timeout=10) as answer:
+                return bool(answer.status == 200)
+        except URLError:
+            return False
+
+    with subprocess.Popen(command, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        try:
+            until(is_ready)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()

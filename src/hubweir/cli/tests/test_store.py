@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hubweir.capture.capture_mark import MARK_NAME, CaptureMark, pack_mark
+from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, pack_mark
 from hubweir.cli.data_folder import DataFolder, NoSuchLog, Unreadable
 from hubweir.cli.main import hubweir
+from hubweir.errors import StoreError
+from hubweir.messaging_store.log import Note
+from hubweir.messaging_store.notes import notes_name, pack_notes
 from hubweir.messaging_store.whole_file import seal
 from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
@@ -92,10 +95,11 @@ def test_one_log_is_shown_by_hub_and_partition_by_id_and_as_the_catalog(data: Pa
 def test_the_mark_of_capture_is_shown_and_is_no_other_file(copy: Path) -> None:
     assert document("show", "Seen/1", data=copy)["capture"] is None
     mark = CaptureMark(b"s" * 16, 5, 0, 0, last_file="a/b.avro", files=2)
-    (newest_segment(copy, "Seen/1").parent / MARK_NAME).write_bytes(seal(pack_mark(mark)))
+    path = newest_segment(copy, "Seen/1").parent / notes_name(1)
+    path.write_bytes(seal(pack_notes([Note(MARK_KEY, pack_mark(mark), 5, 0, 0)])))
     shown = document("show", "Seen/1", data=copy)
     assert (shown["capture"]["next_sequence_number"], shown["capture"]["last_file"]) == (5, "a/b.avro")
-    assert shown["capture"]["behind_events"] == shown["next_index"] - 5 and MARK_NAME not in shown["other_files"]
+    assert shown["capture"]["behind_events"] == shown["next_index"] - 5 and path.name not in shown["other_files"]
     output = look("show", "Seen/1", data=copy).output
     assert "2 files, the newest a/b.avro" in output
 
@@ -121,7 +125,7 @@ def test_batches_are_shown_with_key_publisher_and_checksum(data: Path) -> None:
 
 def test_the_catalogs_records_are_named_and_no_key_is_shown(data: Path, namespace: RunningNamespace) -> None:
     output = look("records", "catalog", "--body", data=data).output + look("records", "catalog", data=data).output
-    assert "IntendCreate" in output and "SetRules" in output
+    assert "IntendCreate" in output and "DescribeNamespace" in output
     rules = namespace.service.gateway.namespace.description.rules
     assert {rule.name for rule in rules} >= {"mine"}
     assert not any(rule.primary.reveal() in output for rule in rules)
@@ -176,6 +180,41 @@ def test_a_log_that_nobody_names_and_one_that_is_gone_are_told(copy: Path) -> No
     assert rows["ef" * 16]["entity"] == "unknown"
     result = look("verify", data=copy)
     assert result.exit_code == 1 and "its folder is not there" in result.output
+    assert f"no catalog names log {'ef' * 16}" in result.output
+
+
+def test_what_the_store_remembers_of_a_log_is_verified(copy: Path) -> None:
+    log = DataFolder(copy).find("Seen/1")
+    (copy / log.store / "newest" / log.log_id).write_bytes(b"junk")
+    (line,) = look("verify", data=copy).output.splitlines()[:-1]
+    assert ": newest: " in line and log.log_id in line
+
+
+def test_a_lost_log_is_made_anew_behind_its_numbers_and_only_then(copy: Path) -> None:
+    lost = DataFolder(copy).find("Seen/1")
+    result = look("renew", "Seen/1", data=copy)
+    assert isinstance(result.exception, StoreError) and "is not lost" in str(result.exception)
+    shutil.rmtree(copy / lost.folder)
+    result = look("renew", "Seen/1", data=copy)
+    assert result.exit_code == 0, result.exception
+    folder = DataFolder(copy)
+    assert folder.recovered(folder.find("Seen/1")).end.index > len(BODIES)
+    assert look("verify", data=copy).exit_code == 0
+    assert isinstance(look("renew", "catalog", data=copy).exception, NoSuchLog)
+
+
+def test_a_lost_log_that_the_store_forgot_is_made_anew_where_a_person_says(copy: Path) -> None:
+    lost = DataFolder(copy).find("Seen/1")
+    shutil.rmtree(copy / lost.folder)
+    (copy / lost.store / "newest" / lost.log_id).unlink()
+    result = look("renew", "Seen/1", data=copy)
+    assert "nothing tells which numbers" in str(result.exception)
+    assert look("list", data=copy).output.count("missing") == 1
+    result = look("renew", "Seen/1", "--sequence-number", "5000", "--offset", "1000000", data=copy)
+    assert result.exit_code == 0 and "next sequence number is 5000" in result.output
+    folder = DataFolder(copy)
+    end = folder.recovered(folder.find("Seen/1")).end
+    assert (end.index, end.offset) == (5_000, 1_000_000)
 
 
 def test_what_is_no_data_folder_is_said_and_not_made(tmp_path: Path) -> None:

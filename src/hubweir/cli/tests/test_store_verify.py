@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hubweir.capture.capture_mark import MARK_NAME
 from hubweir.cli import store_verify
 from hubweir.cli.data_folder import DataFolder
 from hubweir.cli.main import hubweir
+from hubweir.messaging_store.notes import notes_name
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.running_namespace import running_namespace
 
@@ -77,7 +77,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mark(captured: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The mark of its capture, put back afterwards. A second look comes at once."""
     monkeypatch.setattr(store_verify.time, "sleep", float)
-    path = captured / DataFolder(captured).find("hub/0").folder / MARK_NAME
+    [path] = (captured / DataFolder(captured).find("hub/0").folder).glob("notes-*")
     whole = path.read_bytes()
     yield path
     path.write_bytes(whole)
@@ -103,7 +103,7 @@ def test_a_missing_mark_of_a_captured_hub_is_a_finding(captured: Path, mark: Pat
     result = CliRunner().invoke(hubweir, ["store", "verify", "--data", str(captured), "--json"])
     assert result.exit_code == 1
     (finding,) = json.loads(result.output)["findings"]
-    assert (finding["kind"], finding["path"]) == ("capture mark", str(mark.relative_to(captured)))
+    assert (finding["kind"], finding["path"]) == ("capture mark", str(mark.parent.relative_to(captured)))
     assert "not there" in finding["text"]
 
 
@@ -116,9 +116,10 @@ def test_a_mark_that_is_there_at_the_second_look_was_only_being_made(
     assert verify(captured).exit_code == 0
 
 
-def test_a_hub_that_is_not_captured_needs_no_mark_and_a_damaged_one_is_told(folder: Path) -> None:
+def test_a_hub_that_is_not_captured_needs_no_mark_and_damaged_notes_are_told(folder: Path) -> None:
     assert verify(folder).exit_code == 0
-    path = folder / DataFolder(folder).find("hub/0").folder / MARK_NAME
+    path = folder / DataFolder(folder).find("hub/0").folder / notes_name(1)
     path.write_bytes(b"anything")
     result = verify(folder)
-    assert result.exit_code == 1 and "capture of the hub is off" in result.output
+    assert result.exit_code == 1 and "capture mark" not in result.output
+    assert "notes" in result.output and "checksum does not fit" in result.output

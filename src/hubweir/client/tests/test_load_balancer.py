@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hubweir.client.load_balancer import Claim, Lease, LoadBalancer, Strategy
+from hubweir.client.load_balancer import LoadBalancer, Ownership, OwnershipClaim, Strategy
 
 NOW_S = 1_000.0
 LEASE_S, INTERVAL_S = 60.0, 10.0
@@ -15,11 +15,11 @@ def balancer(owner_id: str = "me", strategy: Strategy = Strategy.GREEDY) -> Load
     return LoadBalancer(owner_id, lease_s=LEASE_S, interval_s=INTERVAL_S, strategy=strategy, random=Random(1))
 
 
-def leases(owner_id: str, *partition_ids: str, age_s: float = 5) -> list[Lease]:
-    return [Lease(each, owner_id, NOW_S - age_s, f"etag-{each}") for each in partition_ids]
+def leases(owner_id: str, *partition_ids: str, age_s: float = 5) -> list[Ownership]:
+    return [Ownership(each, owner_id, NOW_S - age_s, f"etag-{each}") for each in partition_ids]
 
 
-def ids(claims: tuple[Claim, ...]) -> list[str]:
+def ids(claims: tuple[OwnershipClaim, ...]) -> list[str]:
     return sorted(claim.partition_id for claim in claims)
 
 
@@ -30,7 +30,7 @@ def test_first_processor_takes_everything_at_once_or_one_a_round() -> None:
 
 def test_lease_that_nobody_ever_held_is_claimed_without_an_etag() -> None:
     (claim,) = balancer().decide([], ["0"], NOW_S).claims
-    assert claim == Claim("0", None)
+    assert claim == OwnershipClaim("0", None)
 
 
 def test_free_partitions_are_taken_up_to_an_even_share() -> None:
@@ -43,7 +43,7 @@ def test_free_partitions_are_taken_up_to_an_even_share() -> None:
 def test_own_leases_are_renewed_with_their_etags_also_after_their_time() -> None:
     own = [*leases("me", "0"), *leases("me", "1", age_s=500)]
     claims = balancer().decide([*own, *leases("other", "2", "3", "4", "5")], PARTITIONS, NOW_S).claims
-    assert claims[:2] == (Claim("0", "etag-0"), Claim("1", "etag-1"))
+    assert claims[:2] == (OwnershipClaim("0", "etag-0"), OwnershipClaim("1", "etag-1"))
 
 
 def test_given_up_and_outlived_leases_are_free() -> None:
@@ -103,6 +103,6 @@ def test_lease_that_one_late_round_would_lose_is_refused() -> None:
 
 def test_record_of_a_store_becomes_a_lease() -> None:
     record = {"partition_id": "3", "owner_id": None, "last_modified_time": None}
-    assert Lease.of(record) == Lease("3", "", 0.0, None)
+    assert Ownership.of(record) == Ownership("3", "", 0.0, None)
     full = {"partition_id": "3", "owner_id": "x", "last_modified_time": 12.5, "etag": "e"}
-    assert Lease.of(full) == Lease("3", "x", 12.5, "e")
+    assert Ownership.of(full) == Ownership("3", "x", 12.5, "e")

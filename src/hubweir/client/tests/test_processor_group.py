@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from hubweir.client.checkpoint_store import Record
-from hubweir.client.load_balancer import Claim, Lease, LoadBalancer, Strategy
+from hubweir.client.load_balancer import LoadBalancer, Ownership, OwnershipClaim, Strategy
 from hubweir.client.memory_checkpoint_store import BlockingMemoryCheckpointStore
 from hubweir.client.partition_context import GroupName
 
@@ -35,7 +35,7 @@ class Processor:
     etags: dict[str, str] = field(default_factory=dict)
     # partition: the next event to handle
     at: dict[str, int] = field(default_factory=dict)
-    claims: tuple[Claim, ...] | None = None
+    claims: tuple[OwnershipClaim, ...] | None = None
     read: list[Record] = field(default_factory=list)
     read_at_s: float = 0.0
 
@@ -118,10 +118,10 @@ class Group:
 
     def look(self, processor: Processor) -> None:
         records = self.store.list_ownership("namespace", "hub", "group")
-        leases = [Lease.of(record) for record in records]
+        leases = [Ownership.of(record) for record in records]
         processor.read_at_s, processor.read = self.now_s, records
         if self.defect == "ignores leases" and self.planted(processor):
-            leases = [Lease(each.partition_id, "", each.modified_at_s, each.etag) for each in leases]
+            leases = [Ownership(each.partition_id, "", each.modified_at_s, each.etag) for each in leases]
         decision = processor.balancer.decide(leases, self.partitions, self.now_s)
         processor.next_at_s = decision.next_at_s
         processor.claims = decision.claims

@@ -35,7 +35,7 @@ def a_run(events: int = 40) -> bytes:
         seal_batch(batch, start, count=4)
         complete_run(
             batch, nonce=7, first_index=100 + first, first_offset=offset, enqueued_time_ms=1_000 + first,
-            durable_upto=0, writer_epoch=1,
+            first_number=0, durable_upto=0, writer_epoch=1,
         )  # fmt: skip
         offset += len(batch) - HEADER_SIZE
         run += batch

@@ -11,7 +11,7 @@ import pytest
 from hubweir.config.emulator_entities import EmulatorConfig, LogTarget, Root, Sku
 from hubweir.config.emulator_file import parse_emulator_file, read_emulator_files
 from hubweir.config.emulator_limits import OFFICIAL_EMULATOR
-from hubweir.config.problems import PROBLEMS_MAX, EmulatorFileError, Kind, Severity
+from hubweir.config.problems import PROBLEMS_LIMIT, EmulatorFileError, Kind, Severity
 from hubweir.config.tests.emulator_texts import (
     HUB,
     bus_file,
@@ -189,13 +189,13 @@ def test_errors_and_warnings_of_a_file_come_together_each_with_its_line() -> Non
 def test_a_file_full_of_errors_gives_a_bounded_list() -> None:
     with pytest.raises(EmulatorFileError) as caught:
         parse_emulator_file(hubs_file(*["x"] * 5_000), file="c.json")
-    assert len(caught.value.problems) == PROBLEMS_MAX
+    assert len(caught.value.problems) == PROBLEMS_LIMIT
     assert caught.value.left_out == 4_900
 
 
 def test_a_large_file_of_strange_members_is_read_in_little_time() -> None:
     members = {f"PartitionCount{number}" + "x" * 400: 1 for number in range(2_000)}
-    assert len(problems_of(hubs_file({**HUB, **members}))) == PROBLEMS_MAX
+    assert len(problems_of(hubs_file({**HUB, **members}))) == PROBLEMS_LIMIT
 
 
 def write(folder: Path, name: str, data: bytes) -> Path:

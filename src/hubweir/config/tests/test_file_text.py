@@ -2,7 +2,7 @@
 
 import pytest
 
-from hubweir.config.file_text import SIZE_MAX_BYTES, NotText, Positions, decode
+from hubweir.config.file_text import SIZE_LIMIT_BYTES, LinePositions, NotText, decode
 
 
 @pytest.mark.parametrize(
@@ -35,19 +35,19 @@ def test_bytes_that_are_no_text_are_refused_by_line_and_column(data: bytes, line
 
 
 def test_size_is_bounded_at_the_limit_and_not_before() -> None:
-    assert len(decode(b" " * SIZE_MAX_BYTES)) == SIZE_MAX_BYTES
+    assert len(decode(b" " * SIZE_LIMIT_BYTES)) == SIZE_LIMIT_BYTES
     with pytest.raises(NotText, match="too large"):
-        decode(b" " * (SIZE_MAX_BYTES + 1))
+        decode(b" " * (SIZE_LIMIT_BYTES + 1))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_line_ends_as_any_system_ends_it(end: str) -> None:
     text = f"ab{end}{end}c"
-    positions = Positions(text)
+    positions = LinePositions(text)
     assert positions.line_and_column(0) == (1, 1) and positions.line_and_column(1) == (1, 2)
     assert positions.line_and_column(text.index("c")) == (3, 1)
     assert positions.line_and_column(len(text)) == (3, 2)
 
 
 def test_the_empty_text_has_one_place() -> None:
-    assert Positions("").line_and_column(0) == (1, 1)
+    assert LinePositions("").line_and_column(0) == (1, 1)

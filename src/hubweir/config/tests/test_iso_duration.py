@@ -6,7 +6,7 @@ from hubweir.config.iso_duration import (
     DAY_MS,
     HOUR_MS,
     MINUTE_MS,
-    TEXT_MAX,
+    TEXT_LIMIT,
     UNLIMITED_MS,
     BadDuration,
     duration_text,
@@ -78,9 +78,9 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 
 def test_a_long_text_is_refused_unread() -> None:
-    assert parse_duration("PT" + "1" * (TEXT_MAX - 3) + "S") == UNLIMITED_MS
+    assert parse_duration("PT" + "1" * (TEXT_LIMIT - 3) + "S") == UNLIMITED_MS
     with pytest.raises(BadDuration, match="64 characters"):
-        parse_duration("PT" + "1" * (TEXT_MAX - 2) + "S")
+        parse_duration("PT" + "1" * (TEXT_LIMIT - 2) + "S")
 
 
 @pytest.mark.parametrize(

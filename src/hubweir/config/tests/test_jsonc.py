@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubweir.config.file_text import Positions
+from hubweir.config.file_text import LinePositions
 from hubweir.config.jsonc import (
-    DEPTH_MAX,
-    NUMBER_MAX,
-    VALUES_MAX,
+    DEPTH_LIMIT,
+    NUMBER_LIMIT,
+    VALUES_LIMIT,
     JsonError,
-    Node,
+    JsonNode,
     parse,
 )
 from hubweir.config.problems import path_text
 
 
-def plain(node: Node) -> object:
+def plain(node: JsonNode) -> object:
     """Return the value without places."""
     if isinstance(node.value, dict):
         return {name: plain(member.node) for name, member in node.value.items()}
@@ -36,7 +36,7 @@ def broken(text: str) -> tuple[str, int, int, str]:
     """Return what is wrong, its line and column, and the path."""
     with pytest.raises(JsonError) as caught:
         parse(text)
-    return caught.value.what, *Positions(text).line_and_column(caught.value.at), path_text(caught.value.steps)
+    return caught.value.what, *LinePositions(text).line_and_column(caught.value.at), path_text(caught.value.steps)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_text_that_looks_like_a_comment_is_a_text() -> None:
 
 def test_every_value_and_name_knows_its_place() -> None:
     text = '{\n  "a": [1,\r\n\t"é", {"b" : true}]\r}'
-    positions = Positions(text)
+    positions = LinePositions(text)
     root = parse(text).root
     assert isinstance(root.value, dict)
     member = root.value["a"]
@@ -145,7 +145,7 @@ def test_every_value_and_name_knows_its_place() -> None:
         ("0x10", "this is no value", 1, 1, "$"),
         ("1_000", "this is no value", 1, 1, "$"),
         ("١", "this is no value", 1, 1, "$"),
-        ("9" * (NUMBER_MAX + 1), "a number is too long", 1, 1, "$"),
+        ("9" * (NUMBER_LIMIT + 1), "a number is too long", 1, 1, "$"),
         ("9" * 100_000, "a number is too long", 1, 1, "$"),
     ],
 )  # fmt: skip
@@ -156,7 +156,7 @@ def test_what_is_no_json_is_refused_where_it_stops_being_json(
 
 
 def test_the_longest_number_is_read() -> None:
-    assert values("9" * NUMBER_MAX) == 10**NUMBER_MAX - 1
+    assert values("9" * NUMBER_LIMIT) == 10**NUMBER_LIMIT - 1
 
 
 def test_a_member_named_twice_is_told_with_both_places_and_the_first_is_kept() -> None:
@@ -167,15 +167,15 @@ def test_a_member_named_twice_is_told_with_both_places_and_the_first_is_kept() -
 
 
 def test_depth_is_bounded_at_the_limit_and_not_before() -> None:
-    assert parse("[" * DEPTH_MAX + "]" * DEPTH_MAX)
-    what, line, column, _ = broken("[" * (DEPTH_MAX + 1))
-    assert (what, line, column) == ("objects and arrays are nested too deeply", 1, DEPTH_MAX + 1)
+    assert parse("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT)
+    what, line, column, _ = broken("[" * (DEPTH_LIMIT + 1))
+    assert (what, line, column) == ("objects and arrays are nested too deeply", 1, DEPTH_LIMIT + 1)
     assert broken('{"a":' * 100_000)[0] == "objects and arrays are nested too deeply"
 
 
 def test_the_number_of_values_is_bounded() -> None:
-    assert parse("[" + "0," * (VALUES_MAX - 1) + "]")
-    assert broken("[" + "0," * VALUES_MAX + "]")[0] == "the file holds too many values"
+    assert parse("[" + "0," * (VALUES_LIMIT - 1) + "]")
+    assert broken("[" + "0," * VALUES_LIMIT + "]")[0] == "the file holds too many values"
 
 
 def test_random_texts_of_json_characters_are_read_or_refused() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from hubweir.config.problems import (
-    PROBLEMS_MAX,
+    PROBLEMS_LIMIT,
     EmulatorFileError,
     Kind,
     Location,
@@ -65,10 +65,10 @@ def test_all_errors_are_raised_together_before_the_warnings() -> None:
 
 def test_too_many_problems_are_counted_not_kept() -> None:
     problems = Problems()
-    for line in range(PROBLEMS_MAX + 5):
+    for line in range(PROBLEMS_LIMIT + 5):
         problems.add(problem(Severity.WARNING, line))
         problems.add(problem(Severity.ERROR, line))
-    with pytest.raises(EmulatorFileError, match=f"and {PROBLEMS_MAX + 10} more problems") as caught:
+    with pytest.raises(EmulatorFileError, match=f"and {PROBLEMS_LIMIT + 10} more problems") as caught:
         problems.raise_errors()
-    assert len(caught.value.problems) == len(caught.value.errors) == PROBLEMS_MAX
-    assert caught.value.left_out == PROBLEMS_MAX + 10
+    assert len(caught.value.problems) == len(caught.value.errors) == PROBLEMS_LIMIT
+    assert caught.value.left_out == PROBLEMS_LIMIT + 10

@@ -1,13 +1,15 @@
 """Calls run on threads, completions on the loop, many completions a wake-up."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from hubweir.drivers.offload_pool import CallResult, OffloadPool
+from hubweir.drivers.offload_pool import DONE_AT_ONCE, CallResult, Completions, OffloadPool
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -20,7 +22,7 @@ def offload_threads() -> set[int | None]:
 def test_a_call_runs_on_a_thread_and_its_completion_on_the_loop(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(loop, threads=2)
+        pool = OffloadPool(Completions(loop), threads=2)
         ended: asyncio.Future[tuple[int, int]] = loop.create_future()
         here = threading.get_ident()
 
@@ -39,7 +41,7 @@ def test_a_call_runs_on_a_thread_and_its_completion_on_the_loop(run: Run) -> Non
 def test_what_a_call_raised_is_raised_by_its_result(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(loop, threads=1)
+        pool = OffloadPool(Completions(loop), threads=1)
         ended: asyncio.Future[CallResult[None]] = loop.create_future()
 
         def fails() -> None:
@@ -53,11 +55,46 @@ def test_what_a_call_raised_is_raised_by_its_result(run: Run) -> None:
     run(scenario())
 
 
+def test_an_error_and_who_met_it_are_freed_without_a_collection(run: Run) -> None:
+    """Whoever asks for the value is in the error's traceback, and has the result."""
+
+    class Held:
+        pass
+
+    async def scenario() -> None:
+        pool = OffloadPool(Completions(asyncio.get_running_loop()), threads=1)
+        gone: list[weakref.ref[Held]] = []
+        ended = asyncio.Event()
+
+        def fails() -> None:
+            raise OSError(5, "planted")
+
+        def on_done(result: CallResult[None]) -> None:
+            held = Held()
+            gone.append(weakref.ref(held))
+            try:
+                result.value()
+            except OSError:
+                ended.set()
+
+        gc.disable()
+        try:
+            pool.submit(fails, on_done)
+            await ended.wait()
+            await asyncio.sleep(0.05)
+            assert gone[0]() is None
+        finally:
+            gc.enable()
+        pool.close()
+
+    run(scenario())
+
+
 def test_more_calls_than_threads_all_run_and_none_twice(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         before = offload_threads()
-        pool = OffloadPool(loop, threads=3)
+        pool = OffloadPool(Completions(loop), threads=3)
         seen: list[int] = []
         all_done = asyncio.Event()
 
@@ -82,7 +119,7 @@ def test_more_calls_than_threads_all_run_and_none_twice(run: Run) -> None:
 def test_completions_of_one_busy_turn_come_with_one_wake_up() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(loop, threads=4)
+        pool = OffloadPool(Completions(loop), threads=4)
         wake_ups = 0
         plain = loop.call_soon_threadsafe
 
@@ -114,10 +151,27 @@ def test_completions_of_one_busy_turn_come_with_one_wake_up() -> None:
     asyncio.run(scenario())
 
 
+def test_of_many_completions_some_come_in_each_turn_in_order(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        pool = OffloadPool(Completions(loop), threads=1)
+        count, done, turns = 2 * DONE_AT_ONCE + 3, [], []
+        for number in range(count):
+            pool.submit(lambda number=number: number, lambda result: done.append(result.value()))
+        pool.close()  # the loop is busy until all calls have ended
+        while len(done) < count:
+            before = len(done)
+            await asyncio.sleep(0)
+            turns.append(len(done) - before)
+        assert [each for each in turns if each] == [DONE_AT_ONCE, DONE_AT_ONCE, 3] and done == list(range(count))
+
+    run(scenario())
+
+
 def test_a_completion_that_fails_does_not_take_the_others_with_it(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(loop, threads=1)
+        pool = OffloadPool(Completions(loop), threads=1)
         ended: asyncio.Future[CallResult[int]] = loop.create_future()
 
         def fails(result: CallResult[int]) -> None:
@@ -132,9 +186,38 @@ def test_a_completion_that_fails_does_not_take_the_others_with_it(run: Run, capl
     assert "a completion failed" in caplog.text
 
 
+def test_an_idle_thread_holds_nothing_of_its_last_call(run: Run) -> None:
+    class Held:
+        pass
+
+    async def scenario() -> None:
+        pool = OffloadPool(Completions(asyncio.get_running_loop()), threads=1)
+        for raises in (False, True):
+            ended = asyncio.Event()
+            given, returned = Held(), Held()
+            gone = [weakref.ref(given), weakref.ref(returned)]
+
+            def call(given: Held = given, returned: Held = returned, raises: bool = raises) -> Held:
+                if raises:
+                    raise OSError(5, "planted", str(given))
+                return returned
+
+            def on_done(result: CallResult[Held], ended: asyncio.Event = ended) -> None:
+                ended.set()
+
+            pool.submit(call, on_done)
+            del given, returned, call, on_done
+            await ended.wait()
+            await asyncio.sleep(0.05)  # the thread reports before it forgets
+            assert [held() for held in gone] == [None, None]
+        pool.close()
+
+    run(scenario())
+
+
 def test_a_closed_pool_takes_no_more_calls(run: Run) -> None:
     async def scenario() -> None:
-        pool = OffloadPool(asyncio.get_running_loop(), threads=1)
+        pool = OffloadPool(Completions(asyncio.get_running_loop()), threads=1)
         pool.close()
         with pytest.raises(RuntimeError, match="closed"):
             pool.submit(lambda: None, lambda result: None)

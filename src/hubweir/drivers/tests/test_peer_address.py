@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from hubweir.drivers.peer_address import is_local
+from hubweir.drivers.peer_address import address_text, is_local
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,17 @@ def test_the_ends_of_a_socket_pair_are_local() -> None:
     one, other = socket.socketpair()
     with one, other:
         assert is_local(one.getpeername())
+
+
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        (("127.0.0.1", 5672), "127.0.0.1:5672"),
+        (("::1", 5672, 0, 0), "[::1]:5672"),
+        ("/run/a.socket", "/run/a.socket"),
+        ("", "a closed or local socket"),
+        (None, "a closed or local socket"),
+    ],
+)
+def test_an_address_in_words(address: object, text: str) -> None:
+    assert address_text(address) == text

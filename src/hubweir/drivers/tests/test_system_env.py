@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
+from hubweir.drivers.offload_pool import THREADS
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.env import Env, Files, Result
+from hubweir.env import Env, Files, Lane, Result
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 NO_FILES = cast(Files, None)
@@ -46,8 +48,44 @@ def test_an_offloaded_call_answers_on_the_loop(run: Run) -> None:
     async def scenario() -> None:
         env = SystemEnv(NO_FILES, threads=1)
         ended: asyncio.Future[Result[bytes]] = asyncio.get_running_loop().create_future()
-        env.offload(lambda: b"read", ended.set_result)
+        env.offload(Lane.READS, lambda: b"read", ended.set_result)
         assert (await ended).value() == b"read"
+        env.close()
+
+    run(scenario())
+
+
+def test_calls_of_another_lane_are_not_waited_for(run: Run) -> None:
+    """A hundred calls hang in every lane but one; a call of that one runs all the same."""
+
+    async def scenario(lane: Lane) -> None:
+        env = SystemEnv(NO_FILES)
+        over = threading.Event()
+        ended: asyncio.Future[Result[str]] = asyncio.get_running_loop().create_future()
+        for other in Lane:
+            for _ in range(0 if other is lane else 100):
+                env.offload(other, lambda: over.wait(30), lambda _: None)
+        env.offload(lane, lambda: threading.current_thread().name, ended.set_result)
+        name = (await asyncio.wait_for(ended, 20)).value()
+        assert lane.value in name
+        over.set()
+        env.close()
+
+    for lane in Lane:
+        run(scenario(lane))
+
+
+def test_reads_have_as_many_threads_as_writes_and_other_lanes_have_few(run: Run) -> None:
+    async def scenario() -> None:
+        before = set(threading.enumerate())
+        env = SystemEnv(NO_FILES)
+        for lane in Lane:
+            for _ in range(100):
+                env.offload(lane, lambda: None, lambda _: None)
+        started = [thread.name for thread in set(threading.enumerate()) - before]
+        count = {lane: sum(f"-{lane.value}-" in name for name in started) for lane in Lane}
+        assert count[Lane.WRITES] == count[Lane.READS] == THREADS
+        assert all(2 <= count[lane] <= 8 for lane in Lane if lane not in (Lane.WRITES, Lane.READS))
         env.close()
 
     run(scenario())

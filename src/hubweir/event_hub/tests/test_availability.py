@@ -8,7 +8,8 @@ import pytest
 
 from hubweir.errors import ENTITY_DISABLED, ServiceError
 from hubweir.event_hub.availability import check_may_receive, check_may_send
-from hubweir.namespace.descriptions import Availability, EventHubDescription
+from hubweir.namespace.entity import Availability
+from hubweir.namespace.event_hub_description import EventHubDescription
 
 
 def allows(check: Callable[[EventHubDescription], None], availability: Availability) -> bool:

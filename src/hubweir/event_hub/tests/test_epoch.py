@@ -4,7 +4,7 @@ import pytest
 
 from hubweir.errors import LINK_STOLEN, RESOURCE_LIMIT, ServiceError
 from hubweir.event_hub.consumer_group import Reader
-from hubweir.event_hub.epoch import READERS_PER_GROUP_MAX, displaced_by, displacement
+from hubweir.event_hub.epoch import READERS_PER_GROUP_LIMIT, displaced_by, displacement
 
 
 def readers(*epochs: int | None, names: tuple[str | None, ...] = ()) -> list[Reader]:
@@ -23,7 +23,7 @@ def test_the_first_reader_displaces_nobody(epoch: int | None) -> None:
     assert displaced_by([], name=None, epoch=epoch) == []
 
 
-@pytest.mark.parametrize("count", range(1, READERS_PER_GROUP_MAX))
+@pytest.mark.parametrize("count", range(1, READERS_PER_GROUP_LIMIT))
 def test_readers_without_an_epoch_read_beside_one_another_up_to_the_limit(count: int) -> None:
     assert displaced_by(readers(*[None] * count), name=None, epoch=None) == []
 

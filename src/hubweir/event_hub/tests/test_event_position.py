@@ -91,6 +91,14 @@ def test_what_is_no_position_is_refused_with_the_condition_that_clients_know(tex
     assert refused.value.condition is condition
 
 
+def test_a_filter_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    longest = "amqp.annotation.x-opt-offset > 5".ljust(SELECTOR_LIMIT)
+    assert parse_selector(longest) == EventPosition(OFFSET, 5)
+    with pytest.raises(ServiceError) as refused:
+        parse_selector(longest + " ")
+    assert refused.value.condition is INVALID_FIELD
+
+
 def test_a_refused_filter_is_quoted_without_its_control_characters() -> None:
     with pytest.raises(ServiceError) as refused:
         parse_selector("amqp.annotation.x-opt-offset > 'a\r\nINFO forged\x1b[2J'")

@@ -11,7 +11,7 @@ import pytest
 from hubweir.errors import KernelRefusal
 from hubweir.event_hub import open_run
 from hubweir.event_hub.open_run import Added, AddStatus, OpenRun
-from hubweir.kernels import pure
+from hubweir.kernels import twins
 from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, BATCHES_OK, R_MESSAGE, R_MESSAGE_LENGTH, RECORD_WIDTH
 from hubweir.kernels.stored_batch import (
     BATCH_RECORDS_LIMIT,
@@ -29,10 +29,10 @@ DONE, MALFORMED, KEY_TOO_LONG = AddStatus.DONE, AddStatus.MALFORMED, AddStatus.K
 @pytest.fixture(params=["pure", "compiled"], autouse=True)
 def twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test of this file over both twins of the kernels."""
-    twin = pure
+    twin = twins
     if request.param == "compiled":
         try:
-            twin = importlib.import_module("hubweir.kernels._record")
+            twin = importlib.import_module("hubweir.kernels.messages._messages")
         except ImportError:
             pytest.skip("the compiled kernels are not built here")
     monkeypatch.setattr(open_run, "ingest", twin.ingest)
@@ -76,14 +76,13 @@ class Deliveries:
 def batches(run: bytearray) -> list[BatchHeader]:
     """The batches of a run, after both a reader's check and the owner's."""
     table = array("q", bytes(8 * BATCH_WIDTH * 4096))
-    rows, position, status = pure.scan_batches(run, 0, len(run), 0, table)
+    rows, position, status = twins.scan_batches(run, 0, len(run), 0, table)
     assert (position, status) == (len(run), BATCHES_OK)
     headers = list(headers_of(run))
     assert len(headers) == rows
     if run:
-        complete_run(
-            bytearray(run), nonce=1, first_index=0, first_offset=0, enqueued_time_ms=1, durable_upto=0, writer_epoch=1
-        )
+        numbers = {"first_index": 0, "first_offset": 0, "first_number": 0, "durable_upto": 0}
+        complete_run(bytearray(run), nonce=1, enqueued_time_ms=1, writer_epoch=1, **numbers)
     return headers
 
 
@@ -92,7 +91,7 @@ def events(run: bytearray) -> list[tuple[bytes, bytes]]:
     found = []
     for header in headers_of(run):
         table = array("q", bytes(8 * RECORD_WIDTH * header.count))
-        assert pure.scan_records(run, header.position, table) == header.count
+        assert twins.scan_records(run, header.position, table) == header.count
         for at in range(0, len(table), RECORD_WIDTH):
             start = table[at + R_MESSAGE]
             found.append((name_of(run, header), bytes(run[start : start + table[at + R_MESSAGE_LENGTH]])))
@@ -241,11 +240,15 @@ def test_a_chain_that_began_behind_other_events_is_taken_back_to_them(others: in
     assert events(taken) == [(b"", found) for found in (*before, message(b"next"))]
 
 
-def test_only_malformed_rows_leave_an_empty_run() -> None:
+def test_only_malformed_rows_leave_an_empty_run_and_what_follows_has_the_name_of_its_own_link() -> None:
     run = OpenRun()
     assert Deliveries(b"junk").add_to(run) == Added(0, MALFORMED, 0)
     assert Deliveries(b"junk").add_to(run, publisher=b"p") == Added(0, MALFORMED, 0)
     assert run.take() == b""
+    for other, publisher in ((None, b"p"), (b"q", None)):
+        assert Deliveries(b"junk").add_to(run, publisher=other) == Added(0, MALFORMED, 0)
+        assert Deliveries(message(b"1")).add_to(run, publisher=publisher) == Added(1, DONE, 1)
+    assert [name for name, _ in events(run.take())] == [b"p", b""]
 
 
 def test_a_key_over_128_characters_is_reported_and_leaves_nothing() -> None:

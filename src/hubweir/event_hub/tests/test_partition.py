@@ -10,7 +10,7 @@ from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind, parse_selector
 from hubweir.event_hub.partition import Partition, PartitionProperties
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
-from hubweir.messaging_store.control_batch import CONTROL_EPOCH
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
 from hubweir.messaging_store.log import Durability, Refused, Run
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
@@ -35,7 +35,7 @@ class Owner:
     def append(self, count: int = 1, *, partition: Partition | None = None) -> None:
         """Append a batch of equal events and wait until it is visible."""
         answers: list[object] = []
-        (partition or self.partition).append(run_of(count), now_ms=self.env.now_ms(), on_done=answers.append)
+        (partition or self.partition).log.append(run_of(count), now_ms=self.env.now_ms(), on_done=answers.append)
         self.env.run_for(1_000)
         assert len(answers) == 1 and not isinstance(answers[0], Refused)
 
@@ -76,7 +76,7 @@ def filled() -> Owner:
 
 
 def times(owner: Owner) -> list[int]:
-    run = owner.partition.read(0, max_bytes=1 << 20, on_done=lambda _: None)
+    run = owner.partition.log.read(0, max_bytes=1 << 20, on_done=lambda _: None)
     assert isinstance(run, Run)
     return [header.enqueued_time_ms for header in headers_of(run.data)]
 
@@ -209,7 +209,7 @@ def test_a_waiting_reader_is_called_once_when_its_event_is_visible_and_not_befor
     owner.partition.wait(2, lambda: calls.append("third"))
     owner.partition.wait(3, lambda: calls.append("fourth"))
     run = run_of(2)
-    owner.partition.append(run, now_ms=START_MS, on_done=lambda _: calls.append("accepted"))
+    owner.partition.log.append(run, now_ms=START_MS, on_done=lambda _: calls.append("accepted"))
     assert calls == []
     owner.env.run_for(1_000)
     assert sorted(calls) == ["accepted", "first"]
@@ -256,7 +256,7 @@ def test_after_an_unclean_start_of_a_relaxed_hub_the_last_number_is_that_of_an_e
     for starts in range(3):
         partition = Partition(MessagingStore.open(env, "store-0").create_log(log_id, durability=durability), "hub", "0")
         if not starts:
-            partition.append(run_of(4), now_ms=env.now_ms(), on_done=lambda outcome: None)
+            partition.log.append(run_of(4), now_ms=env.now_ms(), on_done=lambda outcome: None)
             env.run_for(1_000)
         found = partition.info()
         assert (found.begin_sequence_number, found.last_sequence_number, found.is_empty) == (0, 3, False)
@@ -272,7 +272,7 @@ def test_a_relaxed_hub_that_never_had_an_event_has_none_after_an_unclean_start()
     env = SimulatedEnv(7)
     log_id = env.new_id()
     log = MessagingStore.open(env, "store-0").create_log(log_id, durability=Durability.RELAXED)
-    log.append_control(CONTROL_EPOCH, b"", now_ms=0)
+    log._append(pack_control(CONTROL_IDLE_MARK, IDLE), 0, None)
     env.run_for(100)
     env.crash()
     env = env.restart()

@@ -3,10 +3,10 @@
 import pytest
 
 from hubweir.errors import ServiceError
-from hubweir.event_hub.event_hub import HubRouter
+from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long, partition_of_key
 from hubweir.kernels import hash_key
-from hubweir.kernels.pure_keys import lookup3
+from hubweir.kernels.keys.keys import lookup3
 
 COUNTS = (2, 3, 4, 8, 32)
 # key, c, b, hash, partition for each of COUNTS
@@ -70,6 +70,8 @@ def test_a_key_may_have_128_characters_not_bytes() -> None:
     assert not is_legal_key(b"k" * 129)
     assert is_legal_key("漢".encode() * 128)
     assert not is_legal_key("漢".encode() * 129)
+    assert is_legal_key("😀".encode() * 128)
+    assert not is_legal_key("😀".encode() * 128 + b"k")
     assert not is_legal_key(b"k" * 100_000)
     assert isinstance(key_too_long(), ServiceError)
     assert "128 characters" in key_too_long().text

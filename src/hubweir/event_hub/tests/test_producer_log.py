@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
-from hubweir.errors import CorruptStore, NewerFormat
-from hubweir.event_hub.producer_log import encode_snapshot, expired_body, fence_body, replay, restore_snapshot
-from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.event_hub.producer_state import Kept
-from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.control_batch import (
-    CONTROL_EXPIRED_PRODUCERS,
-    CONTROL_IDLE_MARK,
-    CONTROL_PRODUCER_FENCE,
-    FENCED_ID_SIZE,
-    pack_control,
+from hubweir.errors import CorruptStore, NewerFormat, ServiceError
+from hubweir.event_hub.producer_log import (
+    EXPIRED,
+    encode_snapshot,
+    fence_body,
+    note_key,
+    producer_notes,
+    replay,
+    restore_snapshot,
 )
-from hubweir.messaging_store.log import Run
+from hubweir.event_hub.producer_sequence import ProducerSequences
+from hubweir.event_hub.producer_state import AttachedProducer, Kept, NumberedSend
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
+from hubweir.messaging_store.log import Appended, Note, Refused, Run
 from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 AT_MS = 1_700_000_000_000
@@ -32,7 +36,8 @@ State = list[Kept]
 
 def complete(run: bytearray, index: int, at_ms: int = AT_MS) -> bytes:
     complete_run(
-        run, nonce=1, first_index=index, first_offset=0, enqueued_time_ms=at_ms, durable_upto=0, writer_epoch=1
+        run, nonce=1, first_index=index, first_offset=0, enqueued_time_ms=at_ms, first_number=0,
+        durable_upto=0, writer_epoch=1,
     )  # fmt: skip
     return bytes(run)
 
@@ -45,12 +50,14 @@ def events(producer: Producer | None, count: int, *, index: int) -> bytes:
     return complete(run, index)
 
 
-def fence(producer_id: int, epoch: int, round: int = 0, *, index: int = 0, at_ms: int = AT_MS) -> bytes:
-    return complete(pack_control(CONTROL_PRODUCER_FENCE, fence_body(producer_id, epoch, round)), index, at_ms)
+def fence(
+    producer_id: int, epoch: int, round: int = 0, *, index: int = 0, at_ms: int = AT_MS, begins: bool = False
+) -> Note:
+    return Note(note_key(producer_id), fence_body(epoch, round, begins=begins), index, 0, at_ms)
 
 
-def expired(*producer_ids: int, index: int = 0) -> bytes:
-    return complete(pack_control(CONTROL_EXPIRED_PRODUCERS, expired_body(producer_ids)), index)
+def expired(producer_id: int, *, index: int = 0) -> Note:
+    return Note(note_key(producer_id), EXPIRED, index, 0, AT_MS)
 
 
 def of(*kept: Kept) -> ProducerSequences:
@@ -64,9 +71,11 @@ def state(sequences: ProducerSequences) -> State:
     return sorted(sequences.kept(), key=lambda kept: kept.producer_id)
 
 
-def replayed(log: Iterable[bytes], *known: Kept, from_index: int = 0) -> State:
+def replayed(log: Iterable[bytes | Note], *known: Kept, from_index: int = 0) -> State:
     sequences = of(*known)
-    replay(sequences, [Run(piece, 0, 0) for piece in log], from_index)
+    log = list(log)
+    runs = [Run(piece, 0, 0) for piece in log if isinstance(piece, bytes)]
+    replay(sequences, runs, [note for note in log if isinstance(note, Note)], from_index)
     return state(sequences)
 
 
@@ -100,142 +109,193 @@ def test_a_snapshot_that_is_cut_or_of_another_version_is_refused_and_restores_no
     assert state(restored) == []
 
 
-def test_the_log_is_applied_in_its_order_and_other_control_batches_and_plain_events_say_nothing() -> None:
+def test_batches_and_notes_are_applied_by_their_index_and_marks_and_plain_events_say_nothing() -> None:
     log = [
+        fence(6, 1, 4, index=5, at_ms=AT_MS + 7),
         events(Producer(5, 2, 1), 3, index=0),
         complete(pack_control(CONTROL_IDLE_MARK, b"\x00"), 3),
+        Note(b"capture", b"of another owner", 3, 0, AT_MS),
         events(None, 2, index=3),
-        fence(6, 1, 4, index=5, at_ms=AT_MS + 7),
         events(Producer(5, 2, 4, 0, 0), 1, index=5),
     ]
     assert replayed(log) == [Kept(5, 2, 4, AT_MS), Kept(6, 1, 0, AT_MS + 7, 4)]
-    assert replayed([b"".join(log)]) == replayed(log), "a run may hold many batches"
-    gone, back = expired(5, 6, index=6), events(Producer(6, 0, 9), 1, index=6)
-    assert replayed([*log, gone, back]) == [Kept(6, 0, 9, AT_MS)]
-    assert replayed([*log, back, gone]) == []
+    whole = b"".join(piece for piece in log if isinstance(piece, bytes))
+    assert replayed([whole, log[0]]) == replayed(log), "a run may hold many batches"
+    back = events(Producer(6, 0, 9), 1, index=6)
+    assert replayed([*log[1:], back, expired(5, index=6), expired(6, index=6)]) == [Kept(6, 0, 9, AT_MS)]
+    assert replayed([*log[1:], back, expired(5, index=6), expired(6, index=7)]) == []
 
 
-def test_events_before_the_index_of_the_snapshot_are_in_it_and_control_batches_are_applied_again() -> None:
-    log = [events(Producer(5, 0, 1), 3, index=0), fence(5, 1, index=3), events(Producer(7, 0, 1), 1, index=3)]
+def test_what_stands_before_the_index_of_the_snapshot_is_in_it() -> None:
+    log = [events(Producer(5, 0, 1), 3, index=0), fence(5, 9, index=2), events(Producer(7, 0, 1), 1, index=3)]
     newer = Kept(5, 1, 8, AT_MS)
     assert replayed(log, newer, from_index=3) == [newer, Kept(7, 0, 1, AT_MS)]
-    assert replayed(log, newer, from_index=0) != replayed(log, newer, from_index=3)
+    assert replayed(log, newer, from_index=0) == [Kept(5, 9, 3, AT_MS), Kept(7, 0, 1, AT_MS)]
+    at_it = fence(5, 9, index=3)
+    assert replayed([log[0], at_it], newer, from_index=3) == [Kept(5, 9, 8, AT_MS)]
 
 
-@pytest.mark.parametrize("size", [0, FENCED_ID_SIZE, 19, 21])
-def test_a_fence_of_another_length_is_damage_and_what_came_before_it_is_applied(size: int) -> None:
+def test_a_fence_that_begins_takes_the_place_of_all_that_was_known_and_any_other_raises_its_epoch() -> None:
+    known = Kept(5, 7, 40, AT_MS, 3, 99)
+    assert replayed([fence(5, 1, 2, begins=True)], known) == [Kept(5, 1, 0, AT_MS, 2)]
+    assert replayed([fence(5, 1, 2)], known) == [known]
+    assert replayed([fence(5, 8, 3)], known) == [Kept(5, 8, 40, AT_MS, 3, 99)]
+    assert replayed([fence(5, 0, 4)], known) == [Kept(5, 0, 0, AT_MS, 4)]
+
+
+@pytest.mark.parametrize("size", [1, 12, 14])
+def test_a_fence_of_another_length_is_damage_and_the_log_before_it_is_applied(size: int) -> None:
     sequences = ProducerSequences()
-    wrong = complete(pack_control(CONTROL_PRODUCER_FENCE, bytes(size)), 0)
-    with pytest.raises(CorruptStore, match=f"has {size} bytes, not 20"):
-        replay(sequences, [Run(fence(5, 1), 0, 0), Run(wrong, 0, 0), Run(fence(6, 1), 0, 0)], 0)
+    wrong = Note(note_key(6), bytes(size), 4, 0, AT_MS)
+    with pytest.raises(CorruptStore, match=f"has {size} bytes, not 13"):
+        replay(sequences, [Run(events(Producer(5, 0, 1), 4, index=0), 0, 4)], [wrong], 0)
     assert [kept.producer_id for kept in sequences.kept()] == [5]
 
 
-# -- what the store leaves out of a segment that it takes over (messaging_store/carried_over.py)
+def test_damage_in_the_log_keeps_no_note_from_being_applied() -> None:
+    def damaged() -> Iterator[Run]:
+        yield Run(events(Producer(5, 0, 1), 4, index=0), 0, 4)
+        raise CorruptStore("records 4 to 9 are damaged")
 
-Said = tuple[int | None, bytes]  # the producer of a fence, None for who was expired; the batch
-
-
-def test_a_fence_begins_with_its_producers_id_where_the_store_looks_for_it() -> None:
-    assert [fence_body(producer_id, 1, 2)[:FENCED_ID_SIZE] for producer_id in (5, -(2**63), 2**63 - 1)] == [
-        producer_id.to_bytes(FENCED_ID_SIZE, "big", signed=True) for producer_id in (5, -(2**63), 2**63 - 1)
-    ]
-
-
-def newest_of_each(said: Sequence[Said]) -> list[Said]:
-    """Without the fences that a later one of the same producer follows."""
-    last = {producer: place for place, (producer, _) in enumerate(said)}
-    return [entry for place, entry in enumerate(said) if entry[0] is None or last[entry[0]] == place]
+    sequences = ProducerSequences()
+    with pytest.raises(CorruptStore, match="records 4 to 9"):
+        replay(sequences, damaged(), [fence(6, 3, index=8), fence(5, 2, index=2)], 0)
+    assert state(sequences) == [Kept(5, 2, 4, AT_MS), Kept(6, 3, 0, AT_MS)]
 
 
-def oldest_of_each(said: Sequence[Said]) -> list[Said]:
-    """The planted defect."""
-    return newest_of_each(said[::-1])[::-1]
+@pytest.mark.parametrize("producer_id", [5, -(2**63), 2**63 - 1])
+def test_notes_of_producers_are_told_from_those_of_others(producer_id: int) -> None:
+    its = fence(producer_id, 1)
+    others = [Note(key, b"", 0, 0, 0) for key in (b"capture", b"p", b"q" + bytes(8), b"p" + bytes(9), b"")]
+    assert producer_notes([*others, its]) == [its]
 
 
-def history(seed: int) -> tuple[list[Kept], list[Said]]:
-    """A snapshot, and fences behind it as opens write them: round and epoch never fall unless one was expired."""
-    draw = random.Random(seed)
-    known = {each: (draw.randrange(3), draw.randrange(3)) for each in draw.sample(range(4), draw.randrange(5))}
-    snapshot = [Kept(each, epoch, draw.randrange(5), AT_MS, round) for each, (round, epoch) in known.items()]
-    said: list[Said] = []
-    for _ in range(draw.randrange(1, 12)):
-        each = draw.randrange(4)
-        if draw.randrange(4) == 0:
-            known.pop(each, None)
-            said.append((None, expired(each)))
-            continue
-        round, epoch = known.get(each, (draw.randrange(2), draw.randrange(2)))
-        known[each] = (round + 1, 0) if draw.randrange(3) == 0 else (round, epoch + 1)
-        said.append((each, fence(each, known[each][1], known[each][0])))
-    return snapshot, said
+# -- any history, from any snapshot, with the newest note of each producer
 
 
-def differing(left: Callable[[Sequence[Said]], list[Said]]) -> int:
-    """In how many histories what is left says something else than all of it."""
+class History:
+    """Producers at work on a log that takes what it is given, a while later; what it holds, and snapshots of theirs."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.sequences = ProducerSequences()
+        self.index = self.visible = 0
+        self.log: list[bytes] = []
+        self.notes: list[Note] = []
+        self.snapshots: list[tuple[int, bytes]] = [(0, encode_snapshot(self.sequences))]
+        self.under_way: list[Callable[[], None]] = []
+        self.openings: dict[int, tuple[int, int, int]] = {}  # opening -> producer, epoch, round
+        for opening in range(1, 40):
+            self.act(opening)
+        self.settle()
+
+    def act(self, opening: int) -> None:
+        chance = self.draw.random()
+        if chance < 0.35:
+            self.open(opening)
+        elif chance < 0.7 and self.openings:
+            self.send(self.draw.choice(sorted(self.openings)))
+        elif chance < 0.8:
+            self.settle()
+        elif chance < 0.9:
+            self.expire()
+        else:
+            self.snapshots.append((self.visible, encode_snapshot(self.sequences)))
+
+    def open(self, opening: int) -> None:
+        producer_id, round = self.draw.randrange(1, 4), self.draw.choice([0, 0, 1, 2, 3])
+        epoch = None if round else self.draw.choice([None, 0, 1, 2, 5])
+        try:
+            opened = self.sequences.open(
+                opening, producer_id=producer_id, epoch=epoch, number=None, new_id=lambda: 0,
+                expire=lambda ids: None, round=round,
+            )  # fmt: skip
+        except ServiceError:
+            return
+        self.openings[opening] = producer_id, opened.epoch, round
+        if opened.needs_fence:
+            self.notes.append(fence(producer_id, opened.epoch, round, index=self.index, begins=opened.begins))
+            self.sequences.fencing(opened, round=round, time_ms=AT_MS)
+            self.under_way.append(lambda: self.fenced(opened, round))
+
+    def fenced(self, opened: AttachedProducer, round: int) -> None:
+        self.sequences.fenced(opened, number=None, round=round, time_ms=AT_MS)
+
+    def send(self, opening: int) -> None:
+        producer_id, epoch, round = self.openings[opening]
+        known = self.sequences._producers.get(producer_id)
+        first = 1 if known is None else known.last + 1
+        count, digest = self.draw.randrange(1, 4), self.draw.randrange(9)
+
+        def append(on_stored: Callable[[Appended | Refused], None]) -> Appended:
+            at, self.index = self.index, self.index + count
+            self.log.append(events(Producer(producer_id, epoch, first, round, digest), count, index=at))
+            appended = Appended(at, at + count, 0, 0, AT_MS)
+            self.under_way.append(lambda: self.stored(on_stored, appended))
+            return appended
+
+        with suppress(ServiceError):
+            sent = NumberedSend(producer_id, epoch, first, count, round, digest)
+            self.sequences.send(opening, sent, append, lambda outcome: None)
+
+    def stored(self, on_stored: Callable[[Appended | Refused], None], appended: Appended) -> None:
+        self.visible = appended.next_index
+        on_stored(appended)
+
+    def settle(self) -> None:
+        under_way, self.under_way = self.under_way, []
+        for step in under_way:
+            step()
+
+    def expire(self) -> None:
+        self.settle()  # a link that goes before its fence was answered leaves a fence that nobody knows of
+        for opening in self.draw.sample(sorted(self.openings), len(self.openings) // 2):
+            self.sequences.close(opening)
+            del self.openings[opening]
+        for producer_id in self.sequences.expired(AT_MS + 2**50)[: self.draw.randrange(1, 4)]:
+            self.notes.append(expired(producer_id, index=self.index))
+            self.sequences.drop([producer_id])
+
+    def restored(self, snapshot: tuple[int, bytes], notes: list[Note]) -> State:
+        from_index, saved = snapshot
+        sequences = ProducerSequences()
+        restore_snapshot(sequences, saved)
+        replay(sequences, [Run(b"".join(self.log), 0, self.index)], notes, from_index)
+        return state(sequences)
+
+
+def newest_of_each(notes: list[Note]) -> list[Note]:
+    return list({note.key: note for note in notes}.values())
+
+
+def differing(kept: Callable[[list[Note]], list[Note]]) -> int:
+    """From how many snapshots of many histories a start does not find the producers as they were."""
     different = 0
-    for seed in range(300):
-        snapshot, said = history(seed)
-        whole = replayed([batch for _, batch in said], *snapshot)
-        different += replayed([batch for _, batch in left(said)], *snapshot) != whole
+    for seed in range(400):
+        history = History(seed)
+        found = state(history.sequences)
+        different += sum(history.restored(each, kept(history.notes)) != found for each in history.snapshots)
     return different
 
 
-def test_the_newest_fence_of_a_producer_says_all_that_those_before_it_said() -> None:
+def without_begins(notes: list[Note]) -> list[Note]:
+    """The planted defect: no fence says that nothing of its round was stored."""
+    return [note if note.body == EXPIRED else replace(note, body=note.body[:-1] + b"\0") for note in notes]
+
+
+def test_a_start_finds_the_producers_by_any_snapshot_the_log_and_the_newest_note_of_each() -> None:
     assert differing(newest_of_each) == 0
-    assert differing(oldest_of_each) > 50, "the check finds a defect"
-    assert differing(lambda said: [entry for entry in said if entry[0] is not None]) > 50
 
 
-def batch(
-    producer_id: int, first: int, count: int, *, index: int, epoch: int = 0, round: int = 0, digest: int = 0
-) -> bytes:
-    """A batch of one producer's, which says all of its numbers."""
-    return events(Producer(producer_id, epoch, first, round, digest), count, index=index)
-
-
-def test_the_log_from_a_snapshot_on_gives_the_same_producers() -> None:
-    gone = expired(8, 99, index=6)
-    pieces = [batch(7, 1, 3, index=0), batch(8, 1, 2, index=3), batch(9, 5, 1, index=5, epoch=2), gone]
-    pieces.append(batch(7, 4, 2, index=6, epoch=1))
-    whole = ProducerSequences()
-    replay(whole, [Run(b"".join(pieces), 0, 8)], 0)
-    assert whole.kept() == [Kept(7, 1, 5, AT_MS), Kept(9, 2, 5, AT_MS)]
-    half = ProducerSequences()
-    replay(half, [Run(b"".join(pieces[:3]), 0, 6)], 0)
-    rest = ProducerSequences()
-    restore_snapshot(rest, encode_snapshot(half))
-    assert rest.kept() == half.kept()
-    replay(rest, [Run(b"".join(pieces), 0, 8)], 6)
-    assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == whole.kept()
-
-
-def test_fences_rounds_and_digests_are_replayed_and_snapshotted() -> None:
-    pieces = [
-        fence(7, 0, 5, index=0), batch(7, 1, 3, index=0, round=5, digest=77), fence(7, 1, 5, index=3),
-        fence(8, 4, 0, index=3), batch(9, 1, 1, index=3), fence(9, 2, 0, index=4), fence(7, 0, 6, index=4),
-        batch(7, 1, 1, index=4, round=6, digest=88),
-    ]  # fmt: skip
-    resuming, eighth, ninth = Kept(7, 1, 3, AT_MS, 5, 77), Kept(8, 4, 0, AT_MS), Kept(9, 2, 1, AT_MS)
-    expected = [
-        [],
-        [Kept(7, 0, 0, AT_MS, 5)],
-        [Kept(7, 0, 3, AT_MS, 5, 77)],
-        [resuming],
-        [resuming, eighth],
-        [resuming, eighth, Kept(9, 0, 1, AT_MS)],
-        [resuming, eighth, ninth],
-        [Kept(7, 0, 0, AT_MS, 6), eighth, ninth],
-        [Kept(7, 0, 1, AT_MS, 6, 88), eighth, ninth],
-    ]
-    starts = [0, 0, 3, 3, 3, 4, 4, 4, 5]
-    for upto, kept in enumerate(expected):
-        half = ProducerSequences()
-        replay(half, [Run(b"".join(pieces[:upto]), 0, 5)], 0)
-        assert half.kept() == kept
-        rest = ProducerSequences()
-        restore_snapshot(rest, encode_snapshot(half))
-        assert rest.kept() == kept
-        # Replay begins with whatever stands at the snapshot's index, be it in the snapshot or not.
-        replay(rest, [Run(b"".join(pieces), 0, 5)], starts[upto])
-        assert sorted(rest.kept(), key=lambda kept: kept.producer_id) == expected[-1]
+@pytest.mark.parametrize(
+    "defect",
+    [
+        lambda notes: newest_of_each(notes[::-1]),
+        lambda notes: [note for note in newest_of_each(notes) if note.body != EXPIRED],
+        lambda notes: [note for note in newest_of_each(notes) if note.body == EXPIRED],
+        lambda notes: without_begins(newest_of_each(notes)),
+    ],
+    ids=["the oldest", "no expiry", "no fence", "no begin"],
+)
+def test_control_a_note_that_is_missing_or_says_less_is_found(defect: Callable[[list[Note]], list[Note]]) -> None:
+    assert differing(defect) > 20

@@ -1,4 +1,7 @@
-"""What is new, what is a duplicate, who is fenced and who is expired, with and without a round."""
+"""What is new, what is a duplicate, who is fenced and who is expired, with and without a round.
+
+Long because every row of the module's tables, and every order in which a log may answer, is a test.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.event_hub.producer_state import Kept, Opened, Transfer
+from hubweir.event_hub.producer_state import AttachedProducer, Kept, NumberedSend
 from hubweir.messaging_store.log import Appended, Refused
 
 OnStored = Callable[[Appended | Refused], None]
@@ -35,7 +38,7 @@ class Table:
 
     def open(
         self, producer_id: int | None = 7, epoch: int | None = 0, number: int | None = 0, round: int = 0
-    ) -> tuple[int, Opened]:
+    ) -> tuple[int, AttachedProducer]:
         opening = next(self.openings)
         opened = self.sequences.open(
             opening, producer_id=producer_id, epoch=epoch, number=number, new_id=self.ids.__next__,
@@ -43,10 +46,10 @@ class Table:
         )  # fmt: skip
         return opening, opened
 
-    def fenced(self, opened: Opened, *, round: int = 0, number: int | None = None) -> Opened:
+    def fenced(self, opened: AttachedProducer, *, round: int = 0, number: int | None = None) -> AttachedProducer:
         return self.sequences.fenced(opened, number=number, round=round, time_ms=3)
 
-    def attach(self, round: int, epoch: int | None = None) -> tuple[int, Opened]:
+    def attach(self, round: int, epoch: int | None = None) -> tuple[int, AttachedProducer]:
         """As a sink that resumes; the fence is durable."""
         opening, opened = self.open(7, epoch, None, round)
         assert opened.needs_fence
@@ -61,7 +64,9 @@ class Table:
             return Appended(0, 0, 0, 0, 0)
 
         answers: list[object] = []
-        self.sequences.send(opening, Transfer(producer_id, epoch, first, events, round, digest), append, answers.append)
+        self.sequences.send(
+            opening, NumberedSend(producer_id, epoch, first, events, round, digest), append, answers.append
+        )
         return answers
 
     def complete(self, outcome: Refused | None = None, *, time_ms: int = 5) -> None:
@@ -131,7 +136,7 @@ def test_a_retry_inside_a_refusal_is_not_undone_by_the_next_refusal() -> None:
         table.waiting.append(on_stored)
         return Appended(0, 0, 0, 0, 0)
 
-    table.sequences.send(opening, Transfer(7, 0, 1, 1), append, lambda _: again.append(table.send(opening, 1)))
+    table.sequences.send(opening, NumberedSend(7, 0, 1, 1), append, lambda _: again.append(table.send(opening, 1)))
     table.send(opening, 2)
     table.complete(OFFLINE)
     assert table.waiting and again == [[]]
@@ -146,7 +151,7 @@ def test_an_equal_or_higher_epoch_takes_over_and_the_old_link_is_fenced(epoch: i
     table.send(old, 1, epoch=3)
     table.complete()
     new, opened = table.open(epoch=epoch, number=None)
-    assert opened == Opened(7, epoch, 1, needs_fence=epoch == 4)
+    assert opened == AttachedProducer(7, epoch, 1, needs_fence=epoch == 4)
     assert table.refused(old, 2, epoch=3) is PRODUCER_EPOCH_STOLEN
     assert table.send(new, 1, epoch=epoch) == [None]  # a duplicate across epochs
     assert table.send(new, 2, epoch=epoch) == []
@@ -162,12 +167,14 @@ def test_a_lower_epoch_does_not_open() -> None:
 
 def test_an_attach_is_echoed_and_only_what_it_leaves_out_is_assigned() -> None:
     table = Table()
-    assert table.open(None, None, None)[1] == Opened(1_000, 0, 0)
-    assert table.open(9, 2, 57)[1] == Opened(9, 2, 57, needs_fence=True)
+    assert table.open(None, None, None)[1] == AttachedProducer(1_000, 0, 0)
+    assert table.open(9, 2, 57)[1] == AttachedProducer(9, 2, 57, needs_fence=True, begins=True)
     opening, _ = table.open(11, 0, 0)
     table.send(opening, 1, 4, producer_id=11)
-    assert table.open(11, 0, 2)[1] == Opened(11, 0, 2, needs_fence=True)  # its own word, though 4 came
-    assert table.open(11, None, None)[1] == Opened(11, 1, 4, needs_fence=True)  # the next epoch, and the last one
+    assert table.open(11, 0, 2)[1] == AttachedProducer(11, 0, 2, needs_fence=True)  # its own word, though 4 came
+    assert table.open(11, None, None)[1] == AttachedProducer(
+        11, 1, 4, needs_fence=True
+    )  # the next epoch, and the last one
 
 
 def test_a_producer_that_is_not_known_any_more_goes_on_where_it_says() -> None:
@@ -328,3 +335,36 @@ def test_producers_with_rounds_live_longer_and_do_not_make_room_for_others() -> 
     with pytest.raises(ServiceError) as caught:
         table.open(9)
     assert caught.value.condition is RESOURCE_LIMIT and table.written == []
+
+
+def test_a_refusal_that_comes_late_changes_nothing_of_what_was_sent_after_an_earlier_one() -> None:
+    """A log tells refusals one by one, and who hears of the first may send again before the second comes."""
+    table = Table()
+    opening, _ = table.open()
+    table.send(opening, 1)
+    table.send(opening, 2)
+    first, second = table.waiting
+    table.waiting = []
+    first(OFFLINE)
+    again = table.send(opening, 1)
+    assert len(table.waiting) == 1
+    second(OFFLINE)
+    repeated = table.send(opening, 1)
+    assert len(table.waiting) == 1, "it is on its way: a second one would be stored twice"
+    assert not table.send(opening, 2)
+    table.complete()
+    assert [type(answer) for answer in again] == [Appended] and repeated == [None]
+
+
+def test_a_producer_that_has_something_on_its_way_does_not_expire() -> None:
+    table = Table(lifetime_ms=1_000)
+    opening, _ = table.open()
+    table.send(opening, 1)
+    table.complete(time_ms=5)
+    table.send(opening, 2)
+    table.sequences.close(opening)
+    assert table.sequences.expired(10_000) == []
+    table.complete(time_ms=9_500)
+    assert table.sequences.expired(10_000) == []
+    assert [kept.last for kept in table.sequences.kept()] == [2]
+    assert table.sequences.expired(10_501) == [7]

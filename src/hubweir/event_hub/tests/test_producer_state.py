@@ -5,8 +5,8 @@ import pytest
 from hubweir.errors import ServiceError
 from hubweir.event_hub.producer_state import (
     Kept,
+    NumberedSend,
     ProducerState,
-    Transfer,
     check_range,
     of_an_older_round,
     stolen,
@@ -14,7 +14,7 @@ from hubweir.event_hub.producer_state import (
 
 
 def test_a_transfer_ends_with_its_last_event() -> None:
-    assert Transfer(7, 0, first_number=4, count=3).last == 6
+    assert NumberedSend(7, 0, first_number=4, count=3).last == 6
 
 
 def test_a_fence_alone_stores_nothing() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from hubweir.errors import INVALID_FIELD, UNAUTHORIZED, ServiceError
 from hubweir.event_hub.publisher_policy import check_publisher, is_revoked
-from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 
 HUB = EventHubDescription("hub", 4, revoked_publishers=("Alpha", "b e\u0301ta"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hubweir.amqp.types.values import Int, Long
-from hubweir.broker.commands import CaptureState
+from hubweir.broker.commands.capture import CaptureState
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.namespace.capture_description import (
     CaptureDescription,

@@ -8,7 +8,6 @@ delete-token takes one back; whether there was one makes no difference to its an
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 
 from hubweir.amqp.messaging.message import Message, ValueBody
@@ -17,8 +16,6 @@ from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.put_token_rate import PutTokenRate
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
-
-logger = logging.getLogger(__name__)
 
 PUT_TOKEN, DELETE_TOKEN = "put-token", "delete-token"
 ACCEPTED = 202
@@ -53,7 +50,6 @@ class CbsNode(RequestNode):
                 self._put(message)
             except ServiceError as refusal:
                 self.host.gateway.counters.add("gateway.tokens_refused")
-                logger.info("a token of %s refused: %s", self.host.peer, refusal.text)
                 self.refuse(message, size, refusal)
             else:
                 self.answer(message, size, ACCEPTED, "Accepted")

@@ -1,4 +1,4 @@
-"""The claims of one connection at work: tokens in, attaches and requests checked, links ended when claims are.
+"""Authorization of one connection: stores its tokens, checks attaches and requests, detaches links whose token ended.
 
 A link is checked at its attach, with every read of deliveries, and when a claim has ended; it outlives its claim by the
 grace of auth/claims.py, so that a renewal under way is not too late. A new attach does not. The connection stays.
@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from hubweir.amqp.transport.events import SaslInitiated
-from hubweir.auth.claims import EVERYTHING, GRACE_MS, Claims
+from hubweir.auth.claims import EVERYTHING, FOR_EVER, GRACE_MS, Claims
 from hubweir.auth.plain import plain_name
 from hubweir.auth.refusal import invalid_audience
 from hubweir.auth.resource_scope import Scope
@@ -54,6 +54,7 @@ class ConnectionClaims:
         self._on_lapse = on_lapse
         self._claims = Claims()
         self._timer: Timer | None = None
+        self.changes = 0  # how often the claims may have become others
 
     @property
     def _authorization(self) -> Authorization:
@@ -66,6 +67,7 @@ class ConnectionClaims:
         """
         if said.mechanism in WITHOUT_PROOF:
             return
+        self.changes += 1
         choice = self._choice
         if said.mechanism == "PLAIN":
             gateway = choice.of_rule(plain_name(said.response), said.hostname)
@@ -85,12 +87,14 @@ class ConnectionClaims:
     def put(self, token: str, audience: str) -> None:
         """Take a token for an audience; ServiceError as Authorization.put_token and NamespaceChoice.proved."""
         gateway = self._choice.of_token(token, audience)
+        self.changes += 1
         gateway.authorization.put_token(self._claims, token, audience)
         self._choice.proved(gateway)
         self._plan_sweep()
 
     def delete(self, audience: str) -> None:
         """Forget the token for an audience: links that no other claim covers end now. An unknown one is nothing."""
+        self.changes += 1
         with suppress(IllegalPath):
             self._claims.delete(Scope.parse(audience))
             self._on_lapse(_TAKEN_BACK)
@@ -117,16 +121,20 @@ class ConnectionClaims:
                 raise ServiceError(UNAUTHORIZED, f"The token's rule has not the rights for '{resource.uri}'.")
             self._choice.proved(gateway)
 
-    def lapsed(self, right: Rights, resource: Scope, why: Lapse) -> ServiceError | None:
-        """Why a link that was attached by this right must end; None while it is covered, grace included."""
+    def covered_until_ms(self, right: Rights, resource: Scope, why: Lapse) -> int:
+        """Until when a link that was attached by this right may stand, grace included, unless `changes` moves before.
+
+        Milliseconds of Authorization.now_ms. ServiceError UNAUTHORIZED: why it must end now.
+        """
         try:
-            self._claims.check(right, resource, self._authorization.now_ms() - GRACE_MS)
+            until_ms = self._claims.check(right, resource, self._authorization.now_ms() - GRACE_MS)
         except ServiceError as refusal:
-            return ServiceError(UNAUTHORIZED, f"{why.before}{refusal.text}{why.behind}")
-        return None
+            raise ServiceError(UNAUTHORIZED, f"{why.before}{refusal.text}{why.behind}") from None
+        return min(until_ms + GRACE_MS, FOR_EVER)
 
     def recheck(self) -> None:
         """Rules or keys changed: links whose claim is gone end now."""
+        self.changes += 1
         if self._authorization.recheck(self._claims):
             self._on_lapse(_CHANGED)
 
@@ -146,6 +154,7 @@ class ConnectionClaims:
     def _sweep(self) -> None:
         """Detach the links whose claims have ended."""
         self._timer = None
+        self.changes += 1
         ended = self._claims.expired(self._authorization.now_ms())
         if ended:
             self._on_lapse(_CERTIFICATE_ENDED if ended == [EVERYTHING] else EXPIRED)

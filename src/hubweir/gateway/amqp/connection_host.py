@@ -3,17 +3,20 @@
 The host holds what belongs to the connection and to nothing smaller: its claims, its byte budget, its nodes, its right
 to a socket. A node is made for each link that the peer attaches (open_node.py) and hears of everything on that link.
 A connection that holds no authorised link a minute after open is ended, a link whose token lapsed is detached, and a
-link that carried nothing for ten minutes too. What a peer does wrong ends no more than the protocol says.
+link for events that carried nothing for ten minutes too. What a peer does wrong ends no more than the protocol says.
+
+Long because each event of a connection, and each request of its nodes, has its step here.
 """
 
 from __future__ import annotations
 
-import logging
+import weakref
 from collections.abc import Callable
+from functools import partial
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.request_response import ResponseRoutes
+from hubweir.amqp.response_routes import ResponseRoutes
 from hubweir.amqp.transport.events import (
     Closed,
     CreditGranted,
@@ -25,9 +28,12 @@ from hubweir.amqp.transport.events import (
     OversizeReceived,
     SaslInitiated,
     SessionEnded,
+    Settled,
 )
 from hubweir.amqp.types.values import Symbol
-from hubweir.broker.commands import CloseOwner, Owner, ReaderClosed
+from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.process import CloseOwner
+from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.env import Timer
 from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, ServiceError
@@ -35,16 +41,14 @@ from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.namespace_choice import NamespaceChoice
 from hubweir.gateway.amqp.node import Node
-from hubweir.gateway.amqp.open_node import open_node
+from hubweir.gateway.amqp.open_node import asked_entity, open_node
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
-from hubweir.namespace.error_text import Reference, hub_tracker, with_reference
-
-logger = logging.getLogger(__name__)
+from hubweir.gateway.refusals import What
 
 SASL_OK, SASL_REFUSED = 0, 1
 
@@ -69,18 +73,18 @@ class ConnectionHost:
         self.endpoint = endpoint
         self.peer = peer
         self.owner = Owner(process.process_id, connection_id)
+        # Its parts know it weakly: so it is freed when its driver and the last answer have let it go.
+        itself = weakref.proxy(self)
         self.choice = NamespaceChoice(self, process)
-        self.claims = ConnectionClaims(self.choice, self.env, self._hold_nodes)
+        self.claims = ConnectionClaims(self.choice, self.env, lambda why: itself.hold_nodes(why))
         self.replies = ResponseRoutes()
-        self.budget = ConnectionBudget(self.settings.connection_budget_bytes, process.budget, self)
-        self.share = TurnShare(self)
+        self.budget = ConnectionBudget(self.settings.connection_budget_bytes, process.budget, itself)
+        self.share = TurnShare(itself)
         self.writing_paused = False
         self.is_over = False
         self._driver: AmqpDriver | None = None
         self._nodes: dict[Node, None] = {}  # a dict keeps the order of attaching
         self._finishing: dict[Node, None] = {}
-        self._in_turn = False
-        self._finish_is_due = False
         self._was_authorized = False
         self._uses_readers = False
         self._timers: dict[str, Timer] = {}
@@ -92,14 +96,16 @@ class ConnectionHost:
         self._driver = driver
 
     def on_event(self, event: Event) -> None:
-        self._in_turn = True
         step = _STEPS.get(type(event))
         if step is not None:
             step(self, event)
 
     def on_turn_end(self) -> None:
-        self._finish()
-        self._in_turn = False
+        while self._finishing:
+            nodes, self._finishing = list(self._finishing), {}
+            for node in nodes:
+                if node in self._nodes:
+                    node.finish()
 
     def on_writing_paused(self) -> None:
         self.writing_paused = True
@@ -111,6 +117,7 @@ class ConnectionHost:
 
     def on_closed(self) -> None:
         self._end()
+        self._driver = None
 
     # What nodes call: NodeHost says what each means
 
@@ -119,16 +126,12 @@ class ConnectionHost:
         return tuple(self._nodes)
 
     def wake(self) -> None:
-        if self._driver is not None and not self._in_turn:
+        if self._driver is not None:
             self._driver.wake()
 
     def finish_later(self, node: Node) -> None:
         self._finishing[node] = None
-        if not self._in_turn and not self._finish_is_due:
-            self._finish_is_due = True
-            # Asked in this order, the flush that wake asks for runs right behind the finish.
-            self.env.call_soon(self._finish)
-            self.wake()
+        self.wake()
 
     def pause_reading(self) -> None:
         if self._driver is not None:
@@ -145,36 +148,37 @@ class ConnectionHost:
     def uses_readers(self) -> None:
         self._uses_readers = True
 
-    def detach(self, node: Node, error: ServiceError, *, entity: str = "") -> None:
-        self.detach_symbol(node, error.condition.symbol, error.text, entity=entity)
+    def detach(self, node: Node, error: ServiceError) -> None:
+        self.detach_symbol(node, error.condition.symbol, error.text)
 
-    def detach_symbol(self, node: Node, symbol: str, text: str, *, entity: str = "") -> None:
+    def detach_symbol(self, node: Node, symbol: str, text: str) -> None:
         if node in self._nodes:
             self._forget(node)
-            node.link.context = None
-            node.link.detach(self.describe_symbol(symbol, text, entity=entity))
+            node.link.detach(self.describe_symbol(What.LINK, symbol, text, entity=node.entity))
             self.wake()
 
     def refuse(self, node: Node, error: AmqpError) -> None:
         if node in self._nodes:
             self._forget(node)
-            node.link.context = None
             node.link.refuse(error)
             self.gateway.counters.add("gateway.attaches_refused")
             self.wake()
 
-    def describe(self, error: ServiceError, *, entity: str = "") -> AmqpError:
-        return self.describe_symbol(error.condition.symbol, error.text, entity=entity)
+    def describe(self, what: What, error: ServiceError, *, entity: str = "") -> AmqpError:
+        return self.describe_symbol(what, error.condition.symbol, error.text, entity=entity)
 
-    def describe_symbol(self, symbol: str, text: str, *, entity: str = "") -> AmqpError:
-        tracker = hub_tracker(self.settings.namespace, entity) if entity else f"{self.settings.namespace}:gateway0"
-        reference = Reference(self.env.new_id(), tracker, self.env.now_ms())
-        return AmqpError(condition=Symbol(symbol), description=with_reference(text, reference))
+    def describe_symbol(self, what: What, symbol: str, text: str, *, entity: str = "") -> AmqpError:
+        described = self.gateway.refusals.describe(what, symbol, text, entity=entity, peer=self.peer)
+        return AmqpError(condition=Symbol(symbol), description=described)
+
+    def describe_fault(self, symbol: str, text: str) -> str:
+        """What the peer sees of a fault of its own, which the engine found."""
+        return self.gateway.refusals.describe(What.CONNECTION, symbol, text, peer=self.peer)
 
     def close(self, error: ServiceError) -> None:
         """End the connection with an error, as a stopping service does."""
         if not self.is_over:
-            self.endpoint.close(self.describe(error))
+            self.endpoint.close(self.describe(What.CONNECTION, error))
             self.wake()
 
     # What the gateway calls
@@ -185,11 +189,10 @@ class ConnectionHost:
             if isinstance(node, ConsumerNode) and node.place.broker is broker and node.reader_id == push.reader_id:
                 node.reader_closed(push)
 
-    def hub_removed(self, hub: str, error: ServiceError) -> None:
-        """A hub is gone: links that would send to it end, so that clients look for it again. (Readers have ended.)"""
-        for node in self.nodes:
-            if isinstance(node, PublisherNode) and node.hub == hub:
-                self.detach(node, error, entity=hub)
+    def senders_to(self, hub: str) -> list[Callable[[ServiceError], None]]:
+        """What ends each link that sends to a hub."""
+        publishers = (node for node in self.nodes if isinstance(node, PublisherNode))
+        return [partial(self.detach, node) for node in publishers if node.hub == hub]
 
     def catalog_changed(self) -> None:
         """Rules, keys or descriptions changed: links that may not stand any more end now."""
@@ -205,7 +208,7 @@ class ConnectionHost:
             self.claims.prove(event, self._driver)
             self.endpoint.answer_sasl(SASL_OK)
         except ServiceError as refusal:
-            logger.info("SASL of %s refused: %s", self.peer, refusal.text)
+            self.describe(What.SASL, refusal)  # for the log: the outcome of SASL has no text
             self.endpoint.answer_sasl(SASL_REFUSED)
 
     def _opened(self, event: Opened) -> None:
@@ -222,7 +225,7 @@ class ConnectionHost:
             node = open_node(self, link)
         except ServiceError as refusal:
             self.gateway.counters.add("gateway.attaches_refused")
-            link.refuse(self.describe(refusal))
+            link.refuse(self.describe(What.ATTACH, refusal, entity=asked_entity(self, link)))
             return
         link.context = node
         self._nodes[node] = None
@@ -231,31 +234,35 @@ class ConnectionHost:
     def _deliveries(self, event: DeliveriesReceived) -> None:
         node = event.link.context
         if isinstance(node, Node):
-            node.last_used_ms = self.env.monotonic_ms()
+            node.last_used_ms = self.endpoint.now_ms
             node.deliveries(event)
 
     def _oversize(self, event: OversizeReceived) -> None:
         node = event.link.context
         if isinstance(node, Node):
-            node.last_used_ms = self.env.monotonic_ms()
+            node.last_used_ms = self.endpoint.now_ms
             node.oversize(event)
 
     def _credit(self, event: CreditGranted) -> None:
         node = event.link.context
         if isinstance(node, Node):
-            node.last_used_ms = self.env.monotonic_ms()
+            node.last_used_ms = self.endpoint.now_ms
             node.credit()
+
+    def _settled(self, event: Settled) -> None:
+        node = event.link.context
+        if isinstance(node, Node):
+            node.last_used_ms = self.endpoint.now_ms
+            node.settled(event)
 
     def _detached(self, event: LinkDetached) -> None:
         node = event.link.context
         if isinstance(node, Node):
-            event.link.context = None
             self._forget(node)
 
     def _session_ended(self, event: SessionEnded) -> None:
         for node in self.nodes:
             if node.link.session is event.session:
-                node.link.context = None
                 self._forget(node)
 
     def _closed(self, event: Closed) -> None:
@@ -273,32 +280,25 @@ class ConnectionHost:
             self.close(ServiceError(CONNECTION_FORCED, text))
 
     def _sweep_idle(self) -> None:
-        """Detach links on which nothing happened for too long, and that wait for nothing."""
+        """Detach links for events on which nothing happened for too long, and that wait for nothing."""
         before_ms = self.env.monotonic_ms() - self.settings.idle_link_ms
         for node in self.nodes:
             if node.last_used_ms <= before_ms and node.is_idle():
-                minutes = self.settings.idle_link_ms // 60_000
-                text = f"The link was idle for {minutes} minutes; attach again to go on."
+                seconds = self.settings.idle_link_ms // 1_000
+                text = f"The link was idle for {seconds} s; attach again to go on."
                 self.detach(node, ServiceError(DETACH_FORCED, text))
         self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
 
     # Inside
 
-    def _hold_nodes(self, why: Lapse) -> None:
+    def hold_nodes(self, why: Lapse) -> None:
         """Detach the links that no claim covers any more."""
         for node in self.nodes:
             node.hold(why)
 
-    def _finish(self) -> None:
-        self._finish_is_due = False
-        while self._finishing:
-            nodes, self._finishing = list(self._finishing), {}
-            for node in nodes:
-                if node in self._nodes:
-                    node.finish()
-
     def _forget(self, node: Node) -> None:
         if self._nodes.pop(node, self) is not self:
+            node.link.context = None
             node.closed()
 
     def _end(self) -> None:
@@ -341,6 +341,7 @@ _STEPS: dict[type, Callable[[ConnectionHost, object], None]] = {
     DeliveriesReceived: ConnectionHost._deliveries,  # type: ignore[dict-item]
     OversizeReceived: ConnectionHost._oversize,  # type: ignore[dict-item]
     CreditGranted: ConnectionHost._credit,  # type: ignore[dict-item]
+    Settled: ConnectionHost._settled,  # type: ignore[dict-item]
     SessionEnded: ConnectionHost._session_ended,  # type: ignore[dict-item]
     Closed: ConnectionHost._closed,  # type: ignore[dict-item]
 }

@@ -5,11 +5,13 @@ Connections have numbers in the process, whichever namespace they are for, since
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
-from hubweir.broker.commands import ConfirmReaderClosed, Push, ReaderClosed
+from hubweir.broker.commands.command import Push
+from hubweir.broker.commands.reader import ConfirmReaderClosed, ReaderClosed
 from hubweir.errors import CONNECTION_FORCED, ServiceError
 from hubweir.gateway.amqp.connection_host import ConnectionHost
 from hubweir.gateway.brokers import BrokerClient
@@ -38,13 +40,18 @@ class Connections:
         host: what the peer named before AMQP began (WebSockets); in AMQP it may name another.
         """
         known = self._process.default.settings
+
+        def describe(symbol: str, text: str) -> str:
+            host = made()  # weakly: the host holds the endpoint, which holds this
+            return text if host is None else host.describe_fault(symbol, text)
+
         settings = EndpointSettings(
             container_id=known.container_id,
             max_frame_size=known.max_frame_size_bytes,
             idle_timeout_ms=known.idle_timeout_ms,
             first_link_deadline_ms=known.unauthorized_connection_ms,
             linkless_timeout_ms=known.linkless_connection_ms,
-            describe_error=lambda text: connection.gateway.describe(text),
+            describe_error=describe,
             # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
             # string holds a ready signature.
             sasl_may_be_left_out=True,
@@ -53,6 +60,7 @@ class Connections:
         connection_id = self._next_connection
         self._next_connection += 1
         connection = ConnectionHost(self._process, endpoint, connection_id, peer, on_over=self._ended)
+        made = weakref.ref(connection)
         self._hosts[connection_id] = connection
         self._process.counters.add("gateway.connections_accepted")
         self._process.counters.set("gateway.connections", len(self._hosts))

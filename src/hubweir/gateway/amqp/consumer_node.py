@@ -5,30 +5,30 @@ transfer frames straight from the run, an event in each delivery or stored batch
 the session's window or the transport do not take is kept as run and cursor, one run a link and not for long: a run that
 nothing is sent from is dropped, and read again from where it stopped. How much goes out in one turn is shared by the
 links of a connection (turn_share.py). Deliveries go out settled, unless the receiver settles second: then its
-disposition is answered and has no other effect. (Event Hubs has no redelivery.) The end of the link frees the reader at
-once. A receiver that desires runtime metrics is told with every delivery how far the partition reaches: the owner is
-asked before each send.
+disposition is answered, and makes room where as many are unsettled as a link may have; its outcome has no effect.
+(Event Hubs has no redelivery.) The end of the link frees the reader at once. A receiver that desires runtime metrics is
+told with every delivery how far the partition reaches: the owner is asked before each send.
 """
 
 from __future__ import annotations
 
 from hubweir.amqp.messaging.annotations import TRACKING_ID
+from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands import (
-    Answer,
-    AskPartitionInfo,
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.reader import (
     CancelRead,
     CloseReader,
     EventsRead,
     OpenReader,
-    PartitionInfo,
     ReaderClosed,
     ReaderOpened,
     ReadEvents,
-    Refusal,
 )
-from hubweir.errors import INTERNAL_ERROR, ServiceError
+from hubweir.errors import EVENTS_LOST, INTERNAL_ERROR, LINK_STOLEN, ServiceError
 from hubweir.event_hub.availability import check_may_receive
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
@@ -36,9 +36,16 @@ from hubweir.gateway.amqp.outgoing_events import outgoing_events
 from hubweir.gateway.amqp.reader_attach import read_filter, read_owner_level
 from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics
-from hubweir.gateway.directory import Place
+from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.held_runs import ReadSize
+from hubweir.gateway.refusals import What
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
+
+# Clients that attach again without a word whatever a receiver's link ended with, but when another reader took the
+# partition: so lost events are told under that condition. Azure's Python client 5.15 counts its tries afresh with each
+# poll; its Go client 2.0 opens a new connection for every condition that its table has not.
+TELL_NOTHING_ELSE = ("azsdk-python-eventhubs", "MSGolangClient")
 
 
 class ConsumerNode(Node):
@@ -46,10 +53,11 @@ class ConsumerNode(Node):
 
     link: SenderLink
 
-    def __init__(self, host: NodeHost, link: SenderLink, *, scope: Scope, place: Place, group: str) -> None:
+    def __init__(self, host: NodeHost, link: SenderLink, *, scope: Scope, place: PartitionPlace, group: str) -> None:
         """Raises ServiceError when the attach asks for an impossible position or epoch."""
         super().__init__(host, link, right=Rights.LISTEN, scope=scope)
         self._place = place
+        self.entity = place.hub
         self._group = group
         self._position, self._source = read_filter(link)
         self._epoch, self._name = read_owner_level(link)
@@ -70,6 +78,7 @@ class ConsumerNode(Node):
         self._is_reading = False
         self._is_cancelled = False
         self._is_pumping = False
+        self._is_full = False  # nothing was sent because too many deliveries are unsettled
         self._drain_is_answered = False
         self._is_over = False
 
@@ -79,7 +88,7 @@ class ConsumerNode(Node):
         return self._reader_id
 
     @property
-    def place(self) -> Place:
+    def place(self) -> PartitionPlace:
         return self._place
 
     def start(self) -> None:
@@ -87,7 +96,6 @@ class ConsumerNode(Node):
         self.host.uses_readers()
         command = OpenReader(
             self._place.log_id,
-            self._place.placement_version,
             self._group,
             self._position,
             self._epoch,
@@ -101,6 +109,14 @@ class ConsumerNode(Node):
         if self.link.drain and self._is_reading and not self._is_cancelled and self._reader_id is not None:
             self._is_cancelled = True
             self._place.broker.submit(CancelRead(self._reader_id), _nothing)
+        self._pump()
+
+    def settled(self, event: Settled) -> None:
+        if self._is_full:  # one send for all dispositions of this turn
+            self.host.finish_later(self)
+
+    def finish(self) -> None:
+        self._is_full = False
         self._pump()
 
     def go_on(self) -> None:
@@ -118,16 +134,16 @@ class ConsumerNode(Node):
         return self._outgoing.wanted == 0
 
     def catalog_changed(self) -> None:
-        entry = self.host.gateway.namespace.find_hub(self._place.hub)
-        if entry is None:
+        hub = self.host.gateway.namespace.find(self._place.hub, EventHubDescription)
+        if hub is None:
             return
         try:
-            check_may_receive(entry.description)
+            check_may_receive(hub.description)
         except ServiceError as refusal:
             if self._reader_id is None:  # its attach is not answered yet
-                self.host.refuse(self, self.host.describe(refusal, entity=self._place.hub))
+                self.host.refuse(self, self.host.describe(What.ATTACH, refusal, entity=self._place.hub))
             else:
-                self.host.detach(self, refusal, entity=self._place.hub)
+                self.host.detach(self, refusal)
 
     def closed(self) -> None:
         self._is_over = True
@@ -157,7 +173,7 @@ class ConsumerNode(Node):
             self._pump()
         elif not self._is_over:
             symbol, text = _reason(answer)
-            self.host.refuse(self, self.host.describe_symbol(symbol, text, entity=self._place.hub))
+            self.host.refuse(self, self.host.describe_symbol(What.ATTACH, symbol, text, entity=self._place.hub))
         self.host.wake()
 
     # Reading and sending
@@ -182,7 +198,7 @@ class ConsumerNode(Node):
         """One send or one read; False when there is nothing to do now."""
         if self._is_over:
             return False
-        if self.host.share.left_bytes <= 0:
+        if not self.host.share.has_room:
             self.host.share.wait(self)
             return False
         if self._held is not None:
@@ -217,8 +233,17 @@ class ConsumerNode(Node):
             self._held = None
             self._read_size.sent()
             return True
-        # Nothing went out: the session's window is shut, and its next flow comes as `credit`.
+        if progress.events == 0:
+            self._stopped()
         return progress.events > 0
+
+    def _stopped(self) -> None:
+        """Nothing went out, with credit. The session's window is shut, and its next flow comes as `credit`; or too
+        many deliveries are unsettled, and the next disposition comes as `settled`.
+        """
+        self._is_full = not self.link.unsettled_room
+        if self._is_full:
+            self._answer_drain()
 
     def _ask_metrics(self) -> bool:
         """Ask how far the partition reaches now; True when the answer came at once."""
@@ -283,7 +308,9 @@ class ConsumerNode(Node):
             self.host.wake()
 
     def _fail(self, symbol: str, text: str) -> None:
-        self.host.detach_symbol(self, symbol, text, entity=self._place.hub)
+        if symbol == EVENTS_LOST.symbol and self.host.endpoint.remote_product in TELL_NOTHING_ELSE:
+            symbol = LINK_STOLEN.symbol
+        self.host.detach_symbol(self, symbol, text)
 
 
 def _reason(answer: Answer) -> tuple[str, str]:

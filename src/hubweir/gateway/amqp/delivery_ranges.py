@@ -1,4 +1,4 @@
-"""Stretches of delivery ids that can be settled with one disposition.
+"""Cuts deliveries into submissions that settle alike, and joins their ids into ranges for few dispositions.
 
 Delivery ids are serial numbers (32 bits, wrapping) of a session, which several links share: a range may only hold ids
 of one link, so it ends at every gap.
@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hubweir.gateway.append_queue import Submission, Submitter
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, DELIVERY_WIDTH
 
 _MASK = 0xFFFF_FFFF
@@ -24,22 +25,11 @@ class DeliveryRange:
     last_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Rows that settle alike: how many deliveries, how many bytes of payload.
+def submissions_of(submitter: Submitter, rows: array[int], first: int, last: int) -> list[Submission]:
+    """Delivery rows first to last - 1 (not empty) as submissions of one link, each of rows that settle alike.
 
-    scattered: their ids where others lie between them; None: all of ids.
+    One look where all of them are one, as usual.
     """
-
-    ids: DeliveryRange
-    deliveries: int
-    size_bytes: int
-    settled: bool
-    scattered: array[int] | None = None
-
-
-def stretches(rows: array[int], first: int, last: int) -> list[Stretch]:
-    """Cut delivery rows first to last - 1 (not empty) into stretches. One look where all of them are one, as usual."""
     start, end = first * DELIVERY_WIDTH, last * DELIVERY_WIDTH
     settled = rows[start + D_SETTLED : end : DELIVERY_WIDTH]
     first_id, last_id = rows[start + D_DELIVERY_ID], rows[end - DELIVERY_WIDTH + D_DELIVERY_ID]
@@ -48,18 +38,18 @@ def stretches(rows: array[int], first: int, last: int) -> list[Stretch]:
         size = sum(rows[start + D_LENGTH : end : DELIVERY_WIDTH])
         is_range = (last_id - first_id) & _MASK == count - 1
         scattered = None if is_range else rows[start + D_DELIVERY_ID : end : DELIVERY_WIDTH]
-        return [Stretch(DeliveryRange(first_id, last_id), count, size, bool(settled[0]), scattered)]
-    found: list[Stretch] = []
+        return [Submission(submitter, first_id, last_id, count, size, bool(settled[0]), scattered)]
+    found: list[Submission] = []
     begin = first
     for row in range(first + 1, last + 1):
         if row == last or _breaks(rows, row):
-            found += stretches(rows, begin, row)
+            found += submissions_of(submitter, rows, begin, row)
             begin = row
     return found
 
 
 def _breaks(rows: array[int], row: int) -> bool:
-    """True when a stretch cannot go on from the row before to this one."""
+    """True when a submission cannot go on from the row before to this one."""
     at = row * DELIVERY_WIDTH
     before = at - DELIVERY_WIDTH
     follows = (rows[at + D_DELIVERY_ID] - rows[before + D_DELIVERY_ID]) & _MASK == 1

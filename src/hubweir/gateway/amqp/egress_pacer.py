@@ -1,4 +1,4 @@
-"""When one link may send what it holds: small pieces, each reserved at the namespace's units and sent when it is due.
+"""Paces one link: sends small pieces, each reserved at the namespace's units and sent when it is due.
 
 How many bytes the next events have is known once they are written, so a piece is reserved by the mean size of the
 run in hand and settled to what went out. While units are off nothing is reserved and everything is counted.
@@ -73,7 +73,12 @@ class EgressPacer:
             self._timer = None
         if self._paced is not None:
             self.sent(0, 0)
+        self._go_on = _nobody  # it would hold the link
 
     def _due(self) -> None:
         self._timer = None
         self._go_on()
+
+
+def _nobody() -> None:
+    """The link is over."""

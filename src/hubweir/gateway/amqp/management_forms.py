@@ -9,16 +9,20 @@ optional, say what a hub is to be created with or changed to.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TypeGuard
+
+from msgspec.structs import replace
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.amqp.capture_forms import capture_map, wanted_capture
-from hubweir.namespace.descriptions import EventHubDescription, GroupDetails, NamespaceDescription, parse_availability
+from hubweir.namespace.entity import parse_availability
+from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
+from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.throughput_unit.usage import HourUsage
 
 # 0001-01-01T00:00:00Z: what the service gives for a partition that never held an event.

@@ -22,10 +22,12 @@ what the answer holds is management_forms.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import Message
-from hubweir.broker.commands import CaptureState, PartitionInfo
+from hubweir.broker.commands.capture import CaptureState
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.capture_forms import capture_state_map
 from hubweir.gateway.amqp.management_forms import (
@@ -41,11 +43,21 @@ from hubweir.gateway.amqp.management_forms import (
 )
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
 from hubweir.gateway.amqp.rule_requests import AUTHORIZATION_RULE, CREATED, OK, RULE_OPERATIONS, rule_request
-from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription
+from hubweir.namespace.changes import EntityChange
+from hubweir.namespace.event_hub_changes import (
+    add_group,
+    change_group,
+    remove_group,
+    restore_publisher,
+    revoke_publisher,
+    set_settings,
+)
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
-    from hubweir.gateway.management import Management
+    from hubweir.gateway.management_view import ManagementView
 
 CAPTURE = "com.microsoft:capture"
 NAMESPACE, NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
@@ -74,7 +86,7 @@ class ManagementNode(RequestNode):
             self.refuse(message, size, refusal, entity=name[:128])
 
     @property
-    def _management(self) -> Management:
+    def _management(self) -> ManagementView:
         return self.host.gateway.management
 
     def _authorize(self, message: Message, rights: Rights, path: str) -> None:
@@ -132,22 +144,21 @@ class ManagementNode(RequestNode):
             else:
                 self.answer(message, size, OK, "OK", self._namespace_map())
 
-        self._management.units.change(changed, held=held, maximum=maximum)
+        self.host.gateway.units.change(changed, held=held, maximum=maximum)
 
     def _read_usage(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, "")
         since = (message.application_properties or {}).get("since")
         since_ms = int(since) if isinstance(since, int) else 0
-        self.answer(message, size, OK, "OK", usage_map(self._management.units.hours(), since_ms))
+        self.answer(message, size, OK, "OK", usage_map(self.host.gateway.units.hours(), since_ms))
 
     def _namespace_map(self) -> dict[str, object]:
-        management = self._management
-        partitions = sum(hub.partition_count for hub in management.hubs())
         gateway = self.host.gateway
+        partitions = sum(hub.partition_count for hub in self._management.hubs())
         return namespace_map(
-            management.namespace(),
+            gateway.namespace.description,
             partitions,
-            management.units.warning,
+            gateway.units.warning,
             profile=gateway.namespace.profile.name,
             host_names=sorted(gateway.hosts.names),
         )
@@ -158,26 +169,28 @@ class ManagementNode(RequestNode):
 
     def _create_hub(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        self._management.create_hub(new_hub(name, message), self._changed(message, size, name, CREATED))
+        self.host.gateway.keeper.create(new_hub(name, message), self._changed(message, size, name, CREATED))
 
     def _change_hub(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        changes = wanted_changes(self._management.hub(name), message)
-        self._management.change_hub(changes, self._changed(message, size, name, OK))
+        wanted = wanted_changes(self._management.hub(name), message)
+        self._change(message, size, name, partial(set_settings, wanted=wanted))
 
     def _delete_hub(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        self._management.delete_hub(name, self._changed(message, size, name, OK))
+        self.host.gateway.keeper.delete(name, EventHubDescription, self._changed(message, size, name, OK))
 
     def _create_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        text, done = text_property(message, "user_metadata") or "", self._changed(message, size, name, CREATED)
-        self._management.create_group(name, _named(message, "group"), done, user_metadata=text)
+        text = text_property(message, "user_metadata") or ""
+        self._change(
+            message, size, name, partial(add_group, name=_named(message, "group"), user_metadata=text), CREATED
+        )
 
     def _change_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        text, done = text_property(message, "user_metadata"), self._changed(message, size, name, OK)
-        self._management.change_group(name, _named(message, "group"), text, done)
+        text = text_property(message, "user_metadata")
+        self._change(message, size, name, partial(change_group, name=_named(message, "group"), user_metadata=text))
 
     def _read_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
@@ -187,17 +200,16 @@ class ManagementNode(RequestNode):
 
     def _delete_group(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        self._management.delete_group(name, _named(message, "group"), self._changed(message, size, name, OK))
+        self._change(message, size, name, partial(remove_group, name=_named(message, "group")))
 
     def _revoke(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        done = self._changed(message, size, name, CREATED)
-        self._management.revoke_publisher(name, _named(message, "publisher"), done)
+        publisher = _named(message, "publisher")
+        self._change(message, size, name, partial(revoke_publisher, publisher=publisher), CREATED)
 
     def _restore(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        done = self._changed(message, size, name, OK)
-        self._management.restore_publisher(name, _named(message, "publisher"), done)
+        self._change(message, size, name, partial(restore_publisher, publisher=_named(message, "publisher")))
 
     def _rule(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
@@ -208,6 +220,13 @@ class ManagementNode(RequestNode):
             lambda code, body: self.answer(message, size, code, "Created" if code == CREATED else "OK", body),
             lambda refusal: self.refuse(message, size, refusal, entity=name[:128]),
         )
+
+    def _change(
+        self, message: Message, size: int, name: str, change: EntityChange[EventHubDescription], code: int = OK
+    ) -> None:
+        """Change an event hub, and answer the request."""
+        done = self._changed(message, size, name, code)
+        self.host.gateway.keeper.change(name, EventHubDescription, change, done)
 
     def _changed(
         self, message: Message, size: int, name: str, code: int

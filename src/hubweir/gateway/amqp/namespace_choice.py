@@ -1,4 +1,4 @@
-"""Which namespace a connection is for: the one whose host the peer named, else the one of its first good token.
+"""Chooses the namespace of a connection: by the host that the peer named, else by its first good token.
 
 Until one of the two decides, it counts as the default one's. A host that the peer names later counts more (`open` more
 than SASL, SASL more than the Host header of a WebSocket), until something was proved: from then on a connection stays
@@ -7,6 +7,7 @@ with its namespace. (gateway/gateway_process.py has the rule.)
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 from typing import Protocol
 
@@ -33,10 +34,16 @@ class NamespaceChoice:
     """Of one connection. Keeps its gateway, and the settings of that, to what was decided."""
 
     def __init__(self, connection: ChoosingConnection, process: GatewayProcess) -> None:
-        self._connection = connection
+        self._known = weakref.ref(connection)
         self._process = process
         self._is_decided = False
         self._is_proved = False
+
+    @property
+    def _connection(self) -> ChoosingConnection:
+        connection = self._known()
+        assert connection is not None, "whoever asks holds the connection"
+        return connection
 
     @property
     def gateway(self) -> Gateway:

@@ -1,4 +1,4 @@
-"""What every node promises its connection's host, and what it asks of that host.
+"""Protocols between a node and the host of its connection.
 
 A node is one attached link as the gateway sees it; the host calls it for everything that happens on that link. Which
 node stands behind an address is open_node.py; the host itself, which nodes do not know, is connection_host.py.
@@ -8,29 +8,32 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.request_response import ResponseRoutes
-from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
+from hubweir.amqp.response_routes import ResponseRoutes
+from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived, Settled
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands import Owner
+from hubweir.broker.commands.command import Owner
 from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.refusals import What
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
 
 
 class NodeHost(Protocol):
-    """What belongs to a connection and to no single link. gateway, settings: of the namespace that it is for."""
+    """The host of a connection's nodes: what belongs to no single link. gateway, settings: of its namespace."""
 
     env: Env
     gateway: Gateway
     settings: GatewaySettings
+    endpoint: Endpoint
     owner: Owner
     peer: str
     claims: ConnectionClaims
@@ -56,19 +59,22 @@ class NodeHost(Protocol):
     def uses_readers(self) -> None:
         """A reader was opened for this connection; brokers are told when it ends."""
 
-    def detach(self, node: Node, error: ServiceError, *, entity: str = "") -> None:
-        """End a link with an error; its node hears `closed`. entity: the tracker's, here and below."""
+    def detach(self, node: Node, error: ServiceError) -> None:
+        """End a link with an error; its node hears `closed`."""
 
-    def detach_symbol(self, node: Node, symbol: str, text: str, *, entity: str = "") -> None:
+    def detach_symbol(self, node: Node, symbol: str, text: str) -> None:
         """As detach, for a reason that came from a broker."""
 
     def refuse(self, node: Node, error: AmqpError) -> None:
         """Refuse an attach that a node took, and then found wrong."""
 
-    def describe(self, error: ServiceError, *, entity: str = "") -> AmqpError:
-        """The three-field error of a refusal, with the reference that people quote."""
+    def describe(self, what: What, error: ServiceError, *, entity: str = "") -> AmqpError:
+        """The three-field error of a refusal, with the reference that people quote and that the log has.
 
-    def describe_symbol(self, symbol: str, text: str, *, entity: str = "") -> AmqpError:
+        entity: the event hub's name.
+        """
+
+    def describe_symbol(self, what: What, symbol: str, text: str, *, entity: str = "") -> AmqpError:
         """As describe, for a refusal that came from a broker."""
 
 
@@ -79,12 +85,16 @@ class Node:
     checked by itself.
     """
 
+    entity = ""  # the event hub that the link is for; requests name theirs
+
     def __init__(self, host: NodeHost, link: Link, *, right: Rights | None = None, scope: Scope | None = None):
         self.host = host
         self.link = link
         self.right = right
         self.scope = scope
         self.last_used_ms = host.env.monotonic_ms()
+        self._covered_at = -1  # ConnectionClaims.changes when the claims were looked at
+        self._covered_until_ms = 0
 
     def start(self) -> None:
         """The host knows the node: accept the attach now, or begin what leads to that."""
@@ -99,11 +109,18 @@ class Node:
     def credit(self) -> None:
         """The peer's credit, its wish to drain, or the session's window changed."""
 
+    def settled(self, event: Settled) -> None:
+        """The peer settled deliveries that we sent unsettled; the engine has answered where it waits for that."""
+
     def finish(self) -> None:
         """The turn ends, after `host.finish_later(self)`: say what was gathered."""
 
     def is_idle(self) -> bool:
-        """True when nothing is under way on this link, so that it may be detached after a long silence."""
+        """True when the link is for events and nothing is under way on it: after a long silence it may be detached.
+
+        Links of requests and of their answers stay as long as the peer wants them. Clients attach them once for a
+        connection's life; several wait without end when $cbs is gone as they put their next token.
+        """
         return False
 
     def catalog_changed(self) -> None:
@@ -111,12 +128,23 @@ class Node:
 
     def hold(self, why: Lapse = EXPIRED) -> bool:
         """True while a claim covers the link, grace included; else the link is detached. why: what ended the claim."""
-        lapsed = None
-        if self.right is not None and self.scope is not None:
-            lapsed = self.host.claims.lapsed(self.right, self.scope, why)
-        if lapsed is not None:
+        if self.right is None or self.scope is None:
+            return True
+        claims = self.host.claims
+        try:
+            self._covered_until_ms = claims.covered_until_ms(self.right, self.scope, why)
+        except ServiceError as lapsed:
             self.host.detach(self, lapsed)
-        return lapsed is None
+            return False
+        self._covered_at = claims.changes
+        return True
+
+    def is_covered(self) -> bool:
+        """As hold, for each read; the claims are looked at only when they changed, or the link's own has ended."""
+        host = self.host
+        if self._covered_at == host.claims.changes and host.gateway.authorization.now_ms() < self._covered_until_ms:
+            return True
+        return self.hold()
 
     def closed(self) -> None:
         """The link is over, whoever ended it. Nothing may be sent on it any more."""

@@ -29,14 +29,9 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Int, Long, Short, Symbol
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands import (
-    Answer,
-    AppendNumbered,
-    CloseProducer,
-    OpenProducer,
-    ProducerOpened,
-    Refusal,
-)
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer, ProducerOpened
 from hubweir.errors import (
     ARGUMENT_ERROR,
     ARGUMENT_OUT_OF_RANGE,
@@ -48,11 +43,12 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.event_hub.open_run import AddStatus, OpenRun
-from hubweir.event_hub.producer_state import DIGEST_MAX, NUMBER_MAX, ROUND_MAX
+from hubweir.event_hub.producer_state import DIGEST_LIMIT, NUMBER_LIMIT, ROUND_LIMIT
 from hubweir.gateway.amqp.node import NodeHost, attach_properties
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
-from hubweir.gateway.append_queue import Claim
-from hubweir.gateway.directory import Place
+from hubweir.gateway.append_queue import Submission
+from hubweir.gateway.directory import PartitionPlace
+from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
 
 _NAMES = (PRODUCER_ID, PRODUCER_EPOCH, PRODUCER_SEQUENCE_NUMBER)
@@ -67,14 +63,14 @@ def wants_numbers(link: Link) -> bool:
 class NumberedPublisherNode(PublisherNode):
     """See the module's text."""
 
-    def __init__(self, host: NodeHost, link: ReceiverLink, *, scope: Scope, place: Place) -> None:
+    def __init__(self, host: NodeHost, link: ReceiverLink, *, scope: Scope, place: PartitionPlace) -> None:
         """Raises ServiceError INVALID_FIELD when a property is no number, ARGUMENT_OUT_OF_RANGE for a bad round."""
         super().__init__(host, link, scope=scope, places=(place,), router=None)
         self._place = place
         properties = attach_properties(link)
         self._asked = tuple(_number(properties.get(name), name) for name in _NAMES)
         self._round = _number(properties.get(PRODUCER_ROUND), PRODUCER_ROUND)
-        if self._round is not None and not 0 <= self._round < ROUND_MAX:
+        if self._round is not None and not 0 <= self._round < ROUND_LIMIT:
             raise ServiceError(ARGUMENT_OUT_OF_RANGE, f"{PRODUCER_ROUND} is {self._round}: it counts from 0.")
         self._opening: int | None = None
         self._producer_id = self._epoch = 0
@@ -86,7 +82,7 @@ class NumberedPublisherNode(PublisherNode):
         place = self._place
         producer_id, epoch, number = self._asked
         command = OpenProducer(
-            place.log_id, place.placement_version, producer_id, epoch, number, self.host.owner, self._round
+            place.log_id, producer_id, epoch, number, self.host.owner, self._round
         )  # fmt: skip
         place.broker.submit(command, self._opened)
 
@@ -124,7 +120,7 @@ class NumberedPublisherNode(PublisherNode):
             symbol, text = INTERNAL_ERROR.symbol, "The broker gave an answer that does not belong to the request."
             if isinstance(answer, Refusal):
                 symbol, text = answer.symbol, answer.text
-            self.host.refuse(self, self.host.describe_symbol(symbol, text, entity=self._hub))
+            self.host.refuse(self, self.host.describe_symbol(What.ATTACH, symbol, text, entity=self._hub))
         self.host.wake()
 
     def deliveries(self, event: DeliveriesReceived) -> None:
@@ -140,11 +136,11 @@ class NumberedPublisherNode(PublisherNode):
                 self._reject_row(event.rows, row, refusal)
         self.host.finish_later(self)
 
-    def answered(self, claim: Claim, answer: Answer) -> None:
+    def answered(self, submission: Submission, answer: Answer) -> None:
         """As a publisher; and when the owner does not know the producer any more the link ends: attach anew."""
-        super().answered(claim, answer)
+        super().answered(submission, answer)
         if isinstance(answer, Refusal) and answer.symbol == ENTITY_MOVED.symbol and not self._is_over:
-            self.host.detach(self, ServiceError(ENTITY_MOVED, answer.text), entity=self._hub)
+            self.host.detach(self, ServiceError(ENTITY_MOVED, answer.text))
 
     def _send(self, event: DeliveriesReceived, row: int) -> None:
         """Hand one delivery to the owner; ServiceError when it is refused here."""
@@ -161,10 +157,10 @@ class NumberedPublisherNode(PublisherNode):
         if not added.events:
             raise ServiceError(ARGUMENT_ERROR, "A numbered transfer holds at least one event; this one is empty.")
         delivery_id = rows[at + D_DELIVERY_ID]
-        claim = Claim(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
+        submission = Submission(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
         assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
         command = AppendNumbered(self._opening, run, added.events, size)
-        self.host.gateway.units.append(self._place.broker, command, lambda answer: self.answered(claim, answer))
+        self.host.gateway.units.append(self._place.broker, command, lambda answer: self.answered(submission, answer))
 
     def _numbers_of(self, data: memoryview, start: int, end: int) -> tuple[int, int]:
         """First number and digest of a delivery, as its annotations say. The digest is 0 without a round.
@@ -179,17 +175,17 @@ class NumberedPublisherNode(PublisherNode):
                 f"{self._producer_id} with epoch {self._epoch}."
             )
             raise ServiceError(ARGUMENT_ERROR, text)
-        if found[2] is None or not 0 <= found[2] <= NUMBER_MAX:
+        if found[2] is None or not 0 <= found[2] <= NUMBER_LIMIT:
             text = (
                 f"A transfer on this link has to carry its first event's number as {PRODUCER_SEQUENCE_NUMBER}, 0 to "
-                f"{NUMBER_MAX}; this one has {found[2]}."
+                f"{NUMBER_LIMIT}; this one has {found[2]}."
             )
             raise ServiceError(ARGUMENT_ERROR, text)
         if self._round is None:
             return found[2], 0
         digest = _number(annotations.get(PRODUCER_DIGEST), PRODUCER_DIGEST)
-        if digest is None or not 0 <= digest <= DIGEST_MAX:
-            text = f"A transfer in a round has to carry {PRODUCER_DIGEST}, 0 to {DIGEST_MAX}; this one has {digest}."
+        if digest is None or not 0 <= digest <= DIGEST_LIMIT:
+            text = f"A transfer in a round has to carry {PRODUCER_DIGEST}, 0 to {DIGEST_LIMIT}; this one has {digest}."
             raise ServiceError(ARGUMENT_ERROR, text)
         return found[2], digest
 

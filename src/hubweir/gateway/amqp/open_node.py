@@ -1,4 +1,4 @@
-"""Which node stands behind an address, and what an attach to it needs.
+"""Finds the node behind an address, and checks what an attach to it needs. Each kind of entity has its own nodes.
 
 | address                    | peer sends      | peer receives | right  |
 |----------------------------|-----------------|---------------|--------|
@@ -21,6 +21,14 @@ from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
 from hubweir.event_hub.availability import check_may_receive, check_may_send
+from hubweir.event_hub.hub_part import (
+    ConsumerPart,
+    HubPart,
+    PartitionPart,
+    PublisherPart,
+    WholeHub,
+    parse_hub_part,
+)
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
@@ -29,43 +37,31 @@ from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
-from hubweir.namespace.address import (
-    Address,
-    CbsAddress,
-    ConsumerAddress,
-    HubAddress,
-    ManagementAddress,
-    PartitionAddress,
-    PublisherAddress,
-    parse_address,
-)
+from hubweir.namespace.address import Address, not_found, parse_address
+from hubweir.namespace.entity import of_kind
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
+
+_NAME_LIMIT = 128  # of what a peer asked for, where it is repeated
 
 
 def open_node(host: NodeHost, link: Link) -> Node:
     """The node for a link that the peer attaches; ServiceError when the attach is refused."""
     text = address_of(link)
-    address, missing = _parse(host, text)
-    if isinstance(address, CbsAddress):
+    found = _parse(host, text)
+    if isinstance(found, Address) and found.is_cbs:
         return _cbs(host, link)
-    if isinstance(address, ManagementAddress):
+    if isinstance(found, Address) and found.is_management:
         return ManagementNode(host, link) if isinstance(link, ReceiverLink) else ReplyNode(host, link)
     scope = host.gateway.authorization.scope_of(text)
     host.claims.require(Rights.SEND if isinstance(link, ReceiverLink) else Rights.LISTEN, scope)
-    if missing is not None:
-        raise missing
-    if isinstance(link, ReceiverLink):
-        return _publisher(host, link, address, scope)
-    if isinstance(link, SenderLink) and isinstance(address, ConsumerAddress):
-        directory = host.gateway.directory
-        group = directory.group(address.hub, address.group)
-        place = directory.partition(address.hub, address.partition_id)
-        check_may_receive(directory.hub(address.hub).description)
-        return ConsumerNode(host, link, scope=scope, place=place, group=group)
-    raise ServiceError(
-        NOT_ALLOWED,
-        f"Nothing can be received from '{text[:128]}'. Receive from EVENTHUB/ConsumerGroups/GROUP/Partitions/ID.",
-    )
+    if isinstance(found, ServiceError):
+        raise found
+    hub = of_kind(found.entity, EventHubDescription)
+    part = None if hub is None else parse_hub_part(found.part)
+    if hub is None or part is None:
+        raise not_found("/".join(scope.segments), host=host.settings.host_name)
+    return _event_hub_node(host, link, hub.name, part, scope)
 
 
 def address_of(link: Link) -> str:
@@ -85,12 +81,22 @@ def address_of(link: Link) -> str:
     return terminus.address
 
 
-def _parse(host: NodeHost, text: str) -> tuple[Address | None, ServiceError | None]:
+def asked_entity(host: NodeHost, link: Link) -> str:
+    """What a refused attach asked for, in its reference: the first name of its address. A node of ours is no entity."""
+    try:
+        segments = host.gateway.authorization.scope_of(address_of(link)).segments
+    except ServiceError:
+        return ""
+    first = segments[0] if segments else ""
+    return "" if first.startswith("$") else first
+
+
+def _parse(host: NodeHost, text: str) -> Address | ServiceError:
     """The address, or why there is none: to be told only after the claims were asked."""
     try:
-        return parse_address(text, host.gateway.directory.name_of, host=host.settings.host_name), None
+        return parse_address(text, host.gateway.namespace.find_any, host=host.settings.host_name)
     except ServiceError as error:
-        return None, error
+        return error
 
 
 def _cbs(host: NodeHost, link: Link) -> Node:
@@ -102,23 +108,40 @@ def _cbs(host: NodeHost, link: Link) -> Node:
     return CbsNode(host, link)
 
 
-def _publisher(host: NodeHost, link: ReceiverLink, address: Address | None, scope: Scope) -> Node:
+def _event_hub_node(host: NodeHost, link: Link, hub: str, part: HubPart, scope: Scope) -> Node:
+    """The node of a part of an event hub. hub: its name as created."""
+    if isinstance(link, ReceiverLink):
+        return _publisher(host, link, hub, part, scope)
+    if isinstance(link, SenderLink) and isinstance(part, ConsumerPart):
+        directory = host.gateway.directory
+        group = directory.group(hub, part.group)
+        place = directory.partition(hub, part.partition_id)
+        check_may_receive(directory.hub(hub).description)
+        return ConsumerNode(host, link, scope=scope, place=place, group=group)
+    raise ServiceError(
+        NOT_ALLOWED,
+        f"Nothing can be received from '{address_of(link)[:_NAME_LIMIT]}'. "
+        "Receive from EVENTHUB/ConsumerGroups/GROUP/Partitions/ID.",
+    )
+
+
+def _publisher(host: NodeHost, link: ReceiverLink, hub: str, part: HubPart, scope: Scope) -> Node:
     directory = host.gateway.directory
-    if wants_numbers(link) and not isinstance(address, PartitionAddress | None):
+    if wants_numbers(link) and not isinstance(part, PartitionPart):
         text = "Idempotent producers send to one partition: attach to EVENTHUB/Partitions/ID."
         raise ServiceError(NOT_ALLOWED, text)
-    if isinstance(address, HubAddress | PartitionAddress | PublisherAddress):
-        check_may_send(directory.hub(address.hub).description)
-    match address:
-        case HubAddress(hub):
+    if isinstance(part, WholeHub | PartitionPart | PublisherPart):
+        check_may_send(directory.hub(hub).description)
+    match part:
+        case WholeHub():
             places = directory.partitions(hub)
             return PublisherNode(host, link, scope=scope, places=places, router=host.gateway.router(hub))
-        case PartitionAddress(hub, partition_id):
+        case PartitionPart(partition_id):
             place = directory.partition(hub, partition_id)
             if wants_numbers(link):
                 return NumberedPublisherNode(host, link, scope=scope, place=place)
             return PublisherNode(host, link, scope=scope, places=(place,), router=None)
-        case PublisherAddress(hub, publisher):
+        case PublisherPart(publisher):
             check_publisher(directory.hub(hub).description, publisher)
             name = publisher.encode()
             place = directory.partition(hub, str(host.gateway.router(hub).partition_of_key(name)))

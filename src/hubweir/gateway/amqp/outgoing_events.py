@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from hubweir.amqp.messaging.annotations import ENABLE_RECEIVER_RUNTIME_METRIC, STORED_BATCHES
-from hubweir.amqp.transport.sender_link import Progress, RunCursor, SenderLink
+from hubweir.amqp.transport.sender_link import RunCursor, SenderLink, SendProgress
 from hubweir.amqp.types.values import Symbol
 from hubweir.gateway.amqp.reader_attach import read_event_limit, takes_batches
 from hubweir.gateway.amqp.runtime_metrics import wants_metrics
@@ -28,7 +28,7 @@ class OutgoingEvents(Protocol):
 
     def send(
         self, run: bytes | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int, metrics: bytes
-    ) -> Progress:
+    ) -> SendProgress:
         """Send events of the run from cursor on; see SenderLink.send_run."""
 
 
@@ -46,7 +46,7 @@ class SingleEvents:
 
     def send(
         self, run: bytes | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int, metrics: bytes
-    ) -> Progress:
+    ) -> SendProgress:
         return self._link.send_run(
             run, cursor, max_events=max_events, max_bytes=max_bytes, delivery_annotations=metrics
         )
@@ -70,7 +70,7 @@ class BatchedEvents:
 
     def send(
         self, run: bytes | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int, metrics: bytes
-    ) -> Progress:
+    ) -> SendProgress:
         progress = self._link.send_batches(run, cursor, max_events=min(max_events, self._left), max_bytes=max_bytes)
         self._left -= progress.events
         return progress

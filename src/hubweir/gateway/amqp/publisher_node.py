@@ -17,7 +17,10 @@ from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands import AlreadyAppended, Answer, EventsAppended, Refusal
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import EventsAppended
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.producer import AlreadyAppended
 from hubweir.errors import (
     DECODE_ERROR,
     MESSAGE_TOO_LARGE,
@@ -26,15 +29,16 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.event_hub.availability import check_may_send
-from hubweir.event_hub.event_hub import HubRouter
 from hubweir.event_hub.event_properties import properties_too_large
+from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, Stretch, merge_ranges, ranges_of, stretches
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, submissions_of
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
-from hubweir.gateway.append_queue import Claim, PartitionQueue
-from hubweir.gateway.directory import Place
+from hubweir.gateway.append_queue import PartitionQueue, Submission
+from hubweir.gateway.directory import PartitionPlace
+from hubweir.gateway.refusals import What
 from hubweir.kernels import find_keys, group_deliveries
 from hubweir.kernels.contract import (
     D_DELIVERY_ID,
@@ -48,6 +52,7 @@ from hubweir.kernels.contract import (
     KEY_WIDTH,
 )
 from hubweir.namespace.error_text import message_too_large
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 
 _ACCEPTED = Accepted()
@@ -80,12 +85,12 @@ class PublisherNode(Node):
         link: ReceiverLink,
         *,
         scope: Scope,
-        places: tuple[Place, ...],
+        places: tuple[PartitionPlace, ...],
         router: HubRouter | None,
         publisher: bytes | None = None,
     ) -> None:
         super().__init__(host, link, right=Rights.SEND, scope=scope)
-        self._hub = places[0].hub
+        self._hub = self.entity = places[0].hub
         self._queues = tuple(host.gateway.append_queue.of(place) for place in places)
         self._router = router
         self._publisher = publisher
@@ -120,7 +125,10 @@ class PublisherNode(Node):
             self._add(self._queues[0], event.data, rows, last)
         else:
             self._send_by_partition(event, self._router)
-        self.host.finish_later(self)
+        if self._rejected:
+            self.host.finish_later(self)
+        else:
+            self._top_up()
 
     def oversize(self, event: OversizeReceived) -> None:
         text = message_too_large(event.delivery_id, event.size, self.host.settings.max_message_size_bytes)
@@ -128,56 +136,64 @@ class PublisherNode(Node):
             self._reject(event.delivery_id, ServiceError(MESSAGE_TOO_LARGE, text))
         self.host.finish_later(self)
 
-    def answered(self, claim: Claim, answer: Answer) -> None:
-        """The broker's word about a claim of this link (append_queue.Claimant)."""
-        self._give_back(claim.deliveries, claim.size_bytes)
+    def answered(self, submission: Submission, answer: Answer) -> None:
+        """The broker's word about a submission of this link (append_queue.Submitter)."""
+        self._give_back(submission.deliveries, submission.size_bytes)
         if self._is_over:
             return
         if isinstance(answer, Refusal) and not answer.known:
             text = f"The outcome of sends to '{self._hub}' is not known: {answer.text} Attach again to go on."
-            self.host.detach(self, ServiceError(TIMED_OUT, text), entity=self._hub)
+            self.host.detach(self, ServiceError(TIMED_OUT, text))
             return
-        if not claim.settled:
+        if not submission.settled:
             if isinstance(answer, EventsAppended | AlreadyAppended):
-                if claim.ids is None:
-                    self._accepted.append(DeliveryRange(claim.first_id, claim.last_id))
+                if submission.ids is None:
+                    self._accepted.append(DeliveryRange(submission.first_id, submission.last_id))
                 else:
-                    self._scattered.append(claim.ids)
+                    self._scattered.append(submission.ids)
             elif isinstance(answer, Refusal):
-                error = self.host.describe_symbol(answer.symbol, answer.text, entity=self._hub)
-                whole = [DeliveryRange(claim.first_id, claim.last_id)]
-                spans = whole if claim.ids is None else merge_ranges(ranges_of([claim.ids]))
+                error = self.host.describe_symbol(What.SEND, answer.symbol, answer.text, entity=self._hub)
+                whole = [DeliveryRange(submission.first_id, submission.last_id)]
+                spans = whole if submission.ids is None else merge_ranges(ranges_of([submission.ids]))
                 self._rejected += [(span, error) for span in spans]
         self.host.finish_later(self)
 
     def finish(self) -> None:
         """Settle what was answered in this turn, with as few dispositions as the ids allow, and renew the credit."""
-        accepted, self._accepted = self._accepted + ranges_of(self._scattered), []
-        self._scattered = []
-        for span in merge_ranges(accepted):
-            self.link.settle(span.first_id, span.last_id, _ACCEPTED)
-        rejected, self._rejected = self._rejected, []
-        for span, error in rejected:
-            self.link.settle(span.first_id, span.last_id, Rejected(error=error))
+        if self._accepted or self._scattered or self._rejected:
+            self._settle()
         self._top_up()
 
+    def _settle(self) -> None:
+        accepted, rejected = self._accepted.copy(), self._rejected.copy()
+        if self._scattered:
+            accepted += ranges_of(self._scattered)
+        # The lists stay: new ones for each send would be three more to collect.
+        self._accepted.clear()
+        self._scattered.clear()
+        self._rejected.clear()
+        for span in merge_ranges(accepted) if len(accepted) > 1 else accepted:
+            self.link.settle(span.first_id, span.last_id, _ACCEPTED)
+        for span, error in rejected:
+            self.link.settle(span.first_id, span.last_id, Rejected(error=error))
+
     def catalog_changed(self) -> None:
-        entry = self.host.gateway.namespace.find_hub(self._hub)
-        if entry is None:
+        hub = self.host.gateway.namespace.find(self._hub, EventHubDescription)
+        if hub is None:
             return
         try:
-            check_may_send(entry.description)
+            check_may_send(hub.description)
             if self._publisher is not None:
-                check_publisher(entry.description, self._publisher.decode())
+                check_publisher(hub.description, self._publisher.decode())
         except ServiceError as refusal:
-            self.host.detach(self, refusal, entity=self._hub)
+            self.host.detach(self, refusal)
 
     def closed(self) -> None:
         self._is_over = True
 
     def _take(self, event: DeliveriesReceived) -> bool:
         """Count deliveries that came; False when the link's claim is over, and the link with it."""
-        if not self.hold():
+        if not self.is_covered():
             return False
         self.host.gateway.counters.add("gateway.deliveries_received", event.count)
         self.host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
@@ -193,16 +209,12 @@ class PublisherNode(Node):
     def _add(self, queue: PartitionQueue, data: memoryview, rows: array[int], last: int, first: int = 0) -> None:
         """Put deliveries into a partition's open run; those that it does not take are rejected one by one."""
         while first < last:
-            added = queue.add(data, rows, first, last, publisher=self._publisher)
+            added = queue.run.add(data, rows, first, last, publisher=self._publisher)
             if added.row > first:
-                queue.claim(*(self._claim_of(part) for part in stretches(rows, first, added.row)))
+                queue.add_submissions(submissions_of(self, rows, first, added.row))
             if added.row < last:
                 self._reject_row(rows, added.row, refusal_of(added.status, self._hub))
             first = added.row + 1
-
-    def _claim_of(self, part: Stretch) -> Claim:
-        first_id, last_id = part.ids.first_id, part.ids.last_id
-        return Claim(self, first_id, last_id, part.deliveries, part.size_bytes, part.settled, part.scattered)
 
     def _send_by_partition(self, event: DeliveriesReceived, router: HubRouter) -> None:
         """Each delivery of a hub link to its partition, in order; those without a legal key are rejected here."""
@@ -252,7 +264,7 @@ class PublisherNode(Node):
 
     def _reject(self, delivery_id: int, refusal: ServiceError) -> None:
         self.host.gateway.counters.add("gateway.deliveries_rejected")
-        error = self.host.describe(refusal, entity=self._hub)
+        error = self.host.describe(What.SEND, refusal, entity=self._hub)
         self._rejected.append((DeliveryRange(delivery_id, delivery_id), error))
 
     def _give_back(self, deliveries: int, size: int) -> None:

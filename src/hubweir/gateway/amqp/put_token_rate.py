@@ -1,4 +1,4 @@
-"""How fast one connection may put tokens: a burst, then so many a second. Late ones wait, none is refused.
+"""Limits how fast one connection may put tokens: a burst, then so many a second. Late ones wait, none is refused.
 
 One client puts one token for each partition that it reads, so the burst is generous; checking a signature costs CPU,
 so the rest is slow.

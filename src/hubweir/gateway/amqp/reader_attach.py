@@ -1,4 +1,4 @@
-"""What a receiver's attach says about its reader: where it starts, its owner level and name, what it can take."""
+"""Reads a receiver's attach: start position, owner level and name of the reader, and the forms that it can take."""
 
 from __future__ import annotations
 

@@ -1,27 +1,25 @@
 """Links on which requests come: a request is a message, its answer goes out on another link of the connection.
 
 The half that $cbs and $management share: opening the message, settling its delivery, finding the link for the answer
-(amqp/request_response.py), the four properties of an answer, credit. What a request means is the subclass's. Requests
+(amqp/response_routes.py), the four properties of an answer, credit. What a request means is the subclass's. Requests
 that are not answered yet count in the connection's byte budget, so a peer cannot pile them up.
 """
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 
 from hubweir.amqp.messaging.message import Message, Properties, ValueBody, decode_message, encode_message
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
-from hubweir.amqp.request_response import correlation_of
+from hubweir.amqp.response_routes import correlation_of
 from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Int, Symbol
-from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, DecodeError, ServiceError
+from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, NOT_FOUND, DecodeError, ServiceError
 from hubweir.gateway.amqp.node import Node, NodeHost
+from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
 from hubweir.namespace.error_text import message_too_large
-
-logger = logging.getLogger(__name__)
 
 # A request is a token of at most 16 KiB or a few names; the rest is properties.
 REQUEST_LIMIT_BYTES = 64 * 1024
@@ -42,9 +40,6 @@ class RequestNode(Node, ABC):
         self.link.accept(max_message_size=REQUEST_LIMIT_BYTES)
         self._top_up()
 
-    def is_idle(self) -> bool:
-        return not self._unanswered
-
     def closed(self) -> None:
         self.is_over = True
 
@@ -62,7 +57,9 @@ class RequestNode(Node, ABC):
             except DecodeError as error:
                 if not settled:
                     refusal = ServiceError(DECODE_ERROR, f"The request is no legal AMQP message: {error}.")
-                    self.link.settle(delivery_id, delivery_id, Rejected(error=self.host.describe(refusal)))
+                    self.link.settle(
+                        delivery_id, delivery_id, Rejected(error=self.host.describe(What.REQUEST, refusal))
+                    )
                 continue
             if not settled:
                 self.link.settle(delivery_id, delivery_id, _ACCEPTED)
@@ -74,7 +71,7 @@ class RequestNode(Node, ABC):
     def oversize(self, event: OversizeReceived) -> None:
         if not event.settled:
             text = message_too_large(event.delivery_id, event.size, REQUEST_LIMIT_BYTES)
-            error = self.host.describe(ServiceError(MESSAGE_TOO_LARGE, text))
+            error = self.host.describe(What.REQUEST, ServiceError(MESSAGE_TOO_LARGE, text))
             self.link.settle(event.delivery_id, event.delivery_id, Rejected(error=error))
 
     def answer(self, request: Message, size: int, code: int, description: str, body: object = None) -> None:
@@ -83,7 +80,7 @@ class RequestNode(Node, ABC):
 
     def refuse(self, request: Message, size: int, refusal: ServiceError, *, entity: str = "", code: int = 0) -> None:
         """Answer a request with its refusal; code: another status than the condition's."""
-        error = self.host.describe(refusal, entity=entity)
+        error = self.host.describe(What.REQUEST, refusal, entity=entity)
         status = code or refusal.condition.management
         self._respond(request, size, status, error.description, str(error.condition), None)
 
@@ -111,7 +108,8 @@ class RequestNode(Node, ABC):
         self.host.gateway.counters.add("gateway.requests_answered")
         link = self.host.replies.reply_link(request, self.link)
         if link is None:
-            logger.info("a request of %s has no link to be answered on", self.host.peer)
+            nowhere = ServiceError(NOT_FOUND, "A request was done, and has no link to be answered on.")
+            self.host.describe(What.REQUEST, nowhere)  # for the log: nobody can be told
         else:
             self.host.replies.respond(link, encode_message(response))
         if not self.is_over:

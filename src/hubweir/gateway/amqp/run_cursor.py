@@ -1,4 +1,4 @@
-"""Where in a run an event lies. One look per batch header, once per read."""
+"""Finds an event in a run. One look per batch header, once per read."""
 
 from __future__ import annotations
 

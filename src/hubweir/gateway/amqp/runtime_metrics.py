@@ -1,4 +1,4 @@
-"""What a receiver that asked for runtime metrics is told with every delivery: how far its partition reaches.
+"""Encodes runtime metrics, which tell a receiver that asked for them how far its partition reaches.
 
 The four delivery annotations, encoded once a send for all deliveries of it; the deliver kernel copies them in. The
 encodings are fixed in width, as some clients cast: symbol keys, long, string of decimal digits, timestamps.
@@ -16,7 +16,7 @@ from hubweir.amqp.messaging.annotations import (
     RUNTIME_INFO_RETRIEVAL_TIME_UTC,
 )
 from hubweir.amqp.transport.link import Link
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 
 _SECTION = b"\x00\x53\x71"
 _LONG, _TIMESTAMP, _STRING8, _SYMBOL8, _MAP8 = 0x81, 0x83, 0xA1, 0xA3, 0xC1

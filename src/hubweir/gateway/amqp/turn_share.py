@@ -1,12 +1,12 @@
-"""What a connection may be given to send in one turn, who goes on in the next, and who holds what it cannot send.
+"""Limits the bytes that one connection's links queue in a loop turn, and orders the links that wait for the next turn.
 
 A turn's bytes lie in memory until the socket takes them, and a peer that never reads leaves them there. So all links of
-a connection share one bound a turn. Who wants to send more waits in a line: it goes on behind the flush, when the
-transport takes bytes; whoever was stopped goes to the end of the line, so that none is passed over.
+a connection share one bound a turn. A link that wants to send more waits in a line: it goes on behind the flush, when
+the transport takes bytes; a link that was stopped goes to the end of the line, so that none is passed over.
 
-Every turn costs the same effort however much it sends, so the bound is far above its least while the process can bear
-it: what turns hold beyond the least, until the socket has taken it, comes out of one pool. Peers that read nothing keep
-what they hold of it, some seventeen of them all: then everybody has the least, which costs effort, and no one's turn.
+A larger turn is cheaper per byte. Bytes beyond the smallest turn come from a pool that all connections of the process
+share, until the socket has taken them. About 17 peers that read nothing empty the pool; every connection then gets the
+smallest turn, which is slower, and is served.
 
 A run that was read but not sent lies in memory too, for as long as the peer grants no credit, shuts its window or
 reads nothing. Held runs are looked at twice a second, and one that nothing was sent from since is dropped; while the
@@ -63,6 +63,15 @@ class TurnShare:
         self._is_over = False
         self._holders: dict[Sharer, None] = {}
         self._timer: Timer | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether left_bytes is more than 0."""
+        connection = self._connection
+        share = connection.settings.turn_bytes
+        if not connection.writing_paused and share - connection.endpoint.unsent_bytes > share // SMALL_REST:
+            return True
+        return self.left_bytes > 0
 
     @property
     def left_bytes(self) -> int:

@@ -19,7 +19,7 @@ from hubweir.gateway.http.exchange import ClientGone, Receive, Request, Response
 from hubweir.gateway.http.health import Health
 from hubweir.gateway.http.problem import HttpRefusal, headers_of, problem_xml, status_of
 from hubweir.gateway.http.router import find_route
-from hubweir.namespace.error_text import Reference
+from hubweir.gateway.refusals import What
 from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
 from hubweir.namespace.rights import Rights
 
@@ -33,13 +33,11 @@ _BEARER = "bearer "
 
 
 class Application:
-    """See the module's text. is_ready, is_alive: see Health."""
+    """See the module's text. is_running: see Health."""
 
-    def __init__(
-        self, process: GatewayProcess, is_ready: Callable[[], bool], is_alive: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, process: GatewayProcess, is_running: Callable[[], bool]) -> None:
         self._process = process
-        self._health = Health(is_ready, is_alive)
+        self._health = Health(is_running, process.alarms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,11 +51,11 @@ class Application:
         except ClientGone:
             return
         except (ServiceError, HttpRefusal) as refusal:
-            response = _problem(gateway, refusal)
+            response = _problem(gateway, scope, request, refusal)
         except Exception:
             logger.exception("a fault of the service ends a request")
             failed = ServiceError(INTERNAL_ERROR, "The service failed in answering this request.")
-            response = _problem(gateway, failed)
+            response = _problem(gateway, scope, request, failed)
         headers = [
             (b"content-type", response.content_type.encode()),
             (b"content-length", str(len(response.body)).encode()),
@@ -92,9 +90,8 @@ class Application:
             claims = Claims()
             claims.put(resource, gateway.authorization.verify(token))
             claims.check(right, resource, gateway.authorization.now_ms())
-        except ServiceError as refusal:
+        except ServiceError:
             gateway.counters.add("gateway.tokens_refused")
-            logger.info("a token refused over HTTP: %s", refusal.text)
             raise
 
 
@@ -106,11 +103,15 @@ def _token_of(request: Request) -> str | None:
     return token
 
 
-def _problem(gateway: Gateway, refusal: ServiceError | HttpRefusal) -> Response:
-    env = gateway.env
-    tracker = f"{gateway.settings.namespace}:gateway{gateway.process_id}"
-    reference = Reference(env.new_id(), tracker, env.now_ms())
-    return Response(status_of(refusal), problem_xml(refusal, reference), headers=headers_of(refusal))
+def _problem(gateway: Gateway, scope: Scope, request: Request | None, refusal: ServiceError | HttpRefusal) -> Response:
+    """request: None when it could not be read. Its path's first name is the entity, but for nodes of the service."""
+    symbol = refusal.condition.symbol if isinstance(refusal, ServiceError) else str(refusal.status)
+    first = request.segments[0] if request and request.segments else ""
+    entity = "" if first.startswith("$") else first
+    client = scope.get("client")
+    peer = f"{client[0]}:{client[1]}" if client else ""
+    described = gateway.refusals.describe(What.HTTP, symbol, refusal.text, entity=entity, peer=peer)
+    return Response(status_of(refusal), problem_xml(refusal, described), headers=headers_of(refusal))
 
 
 def read_request(scope: Scope, receive: Receive) -> Request:

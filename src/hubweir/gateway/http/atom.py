@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.gateway.http.exchange import Response
-from hubweir.namespace.descriptions import DAY_MS, AuthorizationRuleDescription, EventHubDescription, GroupDetails
 from hubweir.namespace.error_text import timestamp
+from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
 from hubweir.namespace.rights import Rights, right_name
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.tiers import DAY_MS
 
 ATOM = "http://www.w3.org/2005/Atom"
 SERVICE_BUS = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
@@ -28,7 +30,7 @@ _RIGHTS = (Rights.LISTEN, Rights.MANAGE, Rights.SEND)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AtomEntry:
     """One entity. uri: its address. content: the XML of its description. updated_at_ms None: when it was made."""
 
     uri: str
@@ -38,12 +40,12 @@ class Entry:
     updated_at_ms: int | None = None
 
 
-def entry_response(entry: Entry, *, author: str, status: int = 200) -> Response:
+def entry_response(entry: AtomEntry, *, author: str, status: int = 200) -> Response:
     """The answer that holds one entity. author: the namespace's name."""
     return Response(status, f"{_xml(entry, author, root=True)}".encode(), ENTRY_TYPE)
 
 
-def feed_response(uri: str, title: str, entries: Iterable[Entry], *, author: str, now_ms: int) -> Response:
+def feed_response(uri: str, title: str, entries: Iterable[AtomEntry], *, author: str, now_ms: int) -> Response:
     """The answer that holds a list of entities."""
     items = "".join(_xml(entry, author, root=False) for entry in entries)
     text = (
@@ -122,7 +124,7 @@ def _rule(rule: AuthorizationRuleDescription) -> str:
     )
 
 
-def _xml(entry: Entry, author: str, *, root: bool) -> str:
+def _xml(entry: AtomEntry, author: str, *, root: bool) -> str:
     created = f"{timestamp(entry.created_at_ms)}Z"
     updated = created if entry.updated_at_ms is None else f"{timestamp(entry.updated_at_ms)}Z"
     namespace = f' xmlns="{ATOM}"' if root else ""

@@ -1,4 +1,4 @@
-"""What the headers of a single send say about its event: custom properties, and the partition key.
+"""Reads the headers of a single send: custom properties of its event, and the partition key.
 
 Every header that HTTP itself or the service has no use for becomes an application property under the name that the
 peer wrote. A value in quotation marks is read as JSON, and stays as it is when it is none; everything else is text.

@@ -1,4 +1,4 @@
-"""What the XML of a PUT asks of an event hub. Elements that the service sets itself are passed over.
+"""Reads the XML of a PUT on an event hub. Elements that the service sets itself are passed over.
 
 The description stands alone or inside an Atom entry; namespaces and prefixes are not looked at.
 """
@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.gateway.http.strict_xml import Element, read_xml, refused
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, Availability, parse_availability
+from hubweir.namespace.entity import Availability, parse_availability
 from hubweir.namespace.rights import parse_rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 
-_DIGITS_MAX = 6
+_DIGITS_LIMIT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,6 @@ def _number(element: Element, name: str) -> int | None:
     text = _text(element, name)
     if text is None or text == "":
         return None
-    if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS_MAX:
-        raise refused(f"{name} is no number of at most {_DIGITS_MAX} digits")
+    if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS_LIMIT:
+        raise refused(f"{name} is no number of at most {_DIGITS_LIMIT} digits")
     return int(text)

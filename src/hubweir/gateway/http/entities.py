@@ -1,4 +1,4 @@
-"""Event hubs, consumer groups and partitions over HTTP: requests to gateway/management.py, descriptions back.
+"""Event hubs, consumer groups and partitions over HTTP: reads of gateway/management_view.py, changes by the keeper.
 
 | call                                | answer            |
 |-------------------------------------|-------------------|
@@ -12,18 +12,19 @@ An update of a hub says what is to be different: what the request leaves out sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qs, quote
 
+from msgspec.structs import replace
+
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, PRECONDITION_FAILED, ServiceError
 from hubweir.event_hub.publisher_policy import is_revoked
-from hubweir.gateway.catalog_keeper import OnHub
 from hubweir.gateway.http.atom import (
-    Entry,
+    AtomEntry,
     entry_response,
     feed_response,
     group_content,
@@ -36,8 +37,13 @@ from hubweir.gateway.http.description_xml import WantedHub, read_group, read_hub
 from hubweir.gateway.http.exchange import Request, Response, Room, answer_of
 from hubweir.gateway.http.route import Match
 from hubweir.gateway.http.strict_xml import XML_BYTES
-from hubweir.namespace.descriptions import DAY_MS, EventHubDescription
+from hubweir.namespace.changes import EntityChange
 from hubweir.namespace.error_text import entity_not_found, entity_uri, printable
+from hubweir.namespace.event_hub_changes import add_group, change_group, remove_group, set_settings
+from hubweir.namespace.event_hub_changes import restore_publisher as restore
+from hubweir.namespace.event_hub_changes import revoke_publisher as revoke
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.tiers import DAY_MS
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
@@ -46,7 +52,7 @@ T = TypeVar("T")
 
 # The default of the REST reference; the other doors have a smaller one.
 PARTITION_COUNT_DEFAULT = 16
-PAGE_MAX = 100
+PAGE_LIMIT = 100
 _PAGE_DIGITS = 6
 
 
@@ -64,19 +70,19 @@ async def put_hub(gateway: Gateway, request: Request, match: Match) -> Response:
     data = await _body(gateway, request)
     wanted = read_hub(data, lambda: new_key(gateway.env.random_bytes(KEY_BYTES)))
     if change:
-        return _hub(gateway, request, await _change(gateway, match.hub, wanted), 200)
+        return _hub(gateway, request, await _change_settings(gateway, match.hub, wanted), 200)
     count = PARTITION_COUNT_DEFAULT if wanted.partition_count is None else wanted.partition_count
     description = EventHubDescription(match.hub, count, rules=wanted.rules or ())
     if wanted.retention_days is not None:
         description = replace(description, retention_ms=wanted.retention_days * DAY_MS)
     description = _with(description, wanted)
-    made = await _changed(lambda on_done: gateway.management.create_hub(description, on_done))
+    made = await answer_of(partial(gateway.keeper.create, description))
     return _hub(gateway, request, made, 201)
 
 
 async def delete_hub(gateway: Gateway, request: Request, match: Match) -> Response:
     hub = gateway.management.hub(match.hub).name
-    await _changed(lambda on_done: gateway.management.delete_hub(hub, on_done))
+    await answer_of(partial(gateway.keeper.delete, hub, EventHubDescription))
     return Response(200)
 
 
@@ -95,16 +101,16 @@ async def put_group(gateway: Gateway, request: Request, match: Match) -> Respons
     text = read_group(await _body(gateway, request))
     hub, group = gateway.management.hub(match.hub).name, match.names["group"]
     if change:
-        await _changed(lambda on_done: gateway.management.change_group(hub, group, text, on_done))
+        await _change(gateway, hub, partial(change_group, name=group, user_metadata=text))
         return _group(gateway, request, match, 200)
-    await _changed(lambda on_done: gateway.management.create_group(hub, group, on_done, user_metadata=text or ""))
+    await _change(gateway, hub, partial(add_group, name=group, user_metadata=text or ""))
     return _group(gateway, request, match, 201)
 
 
 async def delete_group(gateway: Gateway, request: Request, match: Match) -> Response:
     hub = gateway.management.hub(match.hub).name
     group = gateway.management.group(hub, match.names["group"])
-    await _changed(lambda on_done: gateway.management.delete_group(hub, group, on_done))
+    await _change(gateway, hub, partial(remove_group, name=group))
     return Response(200)
 
 
@@ -117,8 +123,7 @@ async def list_revoked_publishers(gateway: Gateway, request: Request, match: Mat
 async def revoke_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
     """Its links end and its tokens mean nothing until it is restored. Revoking twice is no mistake."""
     hub, publisher = gateway.management.hub(match.hub).name, match.names["publisher"]
-    changed = await _changed(lambda on_done: gateway.management.revoke_publisher(hub, publisher, on_done))
-    entry = _revoked_entry(request, changed, publisher)
+    entry = _revoked_entry(request, await _change(gateway, hub, partial(revoke, publisher=publisher)), publisher)
     return entry_response(entry, author=gateway.settings.namespace, status=201)
 
 
@@ -126,7 +131,7 @@ async def restore_publisher(gateway: Gateway, request: Request, match: Match) ->
     hub, publisher = gateway.management.hub(match.hub), match.names["publisher"]
     if not is_revoked(hub, publisher):
         raise ServiceError(NOT_FOUND, f"The publisher '{printable(publisher)}' of '{hub.name}' is not revoked.")
-    await _changed(lambda on_done: gateway.management.restore_publisher(hub.name, publisher, on_done))
+    await _change(gateway, hub.name, partial(restore, publisher=publisher))
     return Response(200)
 
 
@@ -154,19 +159,19 @@ async def get_partition(gateway: Gateway, request: Request, match: Match) -> Res
 # Parts
 
 
-async def _changed(start: Callable[[OnHub], None]) -> EventHubDescription:
-    """Wait for a change of the namespace."""
-    return await answer_of(start)
+async def _change(gateway: Gateway, hub: str, change: EntityChange[EventHubDescription]) -> EventHubDescription:
+    """Change an event hub, and wait until it is done."""
+    return await answer_of(partial(gateway.keeper.change, hub, EventHubDescription, change))
 
 
-async def _change(gateway: Gateway, name: str, wanted: WantedHub) -> EventHubDescription:
+async def _change_settings(gateway: Gateway, name: str, wanted: WantedHub) -> EventHubDescription:
     hub = gateway.management.hub(name)
     asked = hub if wanted.partition_count is None else replace(hub, partition_count=wanted.partition_count)
     # Retention is told in whole days: a request that repeats what it was told changes nothing.
     if wanted.retention_days is not None and wanted.retention_days != retention_days(hub):
         asked = replace(asked, retention_ms=wanted.retention_days * DAY_MS)
     asked = _with(asked, wanted)
-    return await _changed(lambda on_done: gateway.management.change_hub(asked, on_done, rules=wanted.rules))
+    return await _change(gateway, name, partial(set_settings, wanted=asked, rules=wanted.rules))
 
 
 def _with(hub: EventHubDescription, wanted: WantedHub) -> EventHubDescription:
@@ -196,10 +201,10 @@ async def _body(gateway: Gateway, request: Request) -> bytes:
 
 
 def _page(request: Request, items: Sequence[T]) -> Sequence[T]:
-    """The part of a list that $skip and $top name: from the start, and at most PAGE_MAX, when they do not."""
+    """The part of a list that $skip and $top name: from the start, and at most PAGE_LIMIT, when they do not."""
     query = parse_qs(request.query, keep_blank_values=True, max_num_fields=32)
     skip = _count(query, "$skip", 0)
-    return items[skip : skip + min(PAGE_MAX, _count(query, "$top", PAGE_MAX))]
+    return items[skip : skip + min(PAGE_LIMIT, _count(query, "$top", PAGE_LIMIT))]
 
 
 def _count(query: dict[str, list[str]], name: str, default: int) -> int:
@@ -222,31 +227,31 @@ def _group(gateway: Gateway, request: Request, match: Match, status: int) -> Res
     return entry_response(_group_entry(request, hub, group), author=gateway.settings.namespace, status=status)
 
 
-def _hub_entry(request: Request, hub: EventHubDescription) -> Entry:
-    return Entry(_uri(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub), hub.updated_at_ms)
+def _hub_entry(request: Request, hub: EventHubDescription) -> AtomEntry:
+    return AtomEntry(_uri(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub), hub.updated_at_ms)
 
 
-def _group_entry(request: Request, hub: EventHubDescription, group: str) -> Entry:
+def _group_entry(request: Request, hub: EventHubDescription, group: str) -> AtomEntry:
     uri, details = _uri(request, hub.name, "consumergroups", group), hub.details_of(group)
-    return Entry(uri, group, details.created_at_ms, group_content(details), details.updated_at_ms)
+    return AtomEntry(uri, group, details.created_at_ms, group_content(details), details.updated_at_ms)
 
 
-def _revoked_entry(request: Request, hub: EventHubDescription, publisher: str) -> Entry:
+def _revoked_entry(request: Request, hub: EventHubDescription, publisher: str) -> AtomEntry:
     uri = _uri(request, hub.name, "revokedpublishers", publisher)
-    return Entry(uri, publisher, hub.created_at_ms, revoked_publisher_content(publisher))
+    return AtomEntry(uri, publisher, hub.created_at_ms, revoked_publisher_content(publisher))
 
 
 async def _partition_entry(
     gateway: Gateway, request: Request, hub: EventHubDescription, group: str, partition_id: str
-) -> Entry:
+) -> AtomEntry:
     info: PartitionInfo = await answer_of(
         lambda on_done: gateway.management.partition_info(hub.name, partition_id, on_done)
     )
     uri = _uri(request, hub.name, "consumergroups", group, "partitions", partition_id)
-    return Entry(uri, partition_id, hub.created_at_ms, partition_content(info))
+    return AtomEntry(uri, partition_id, hub.created_at_ms, partition_content(info))
 
 
-def _feed(gateway: Gateway, request: Request, title: str, entries: Sequence[Entry]) -> Response:
+def _feed(gateway: Gateway, request: Request, title: str, entries: Sequence[AtomEntry]) -> Response:
     uri = _uri(request, *request.segments)
     return feed_response(uri, title, entries, author=gateway.settings.namespace, now_ms=gateway.env.now_ms())
 

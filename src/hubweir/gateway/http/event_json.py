@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hubweir.gateway.http.body_json import body_json, refused
 from hubweir.gateway.http.custom_properties import check_properties, partition_key_of
-from hubweir.gateway.http.event_message import Event
+from hubweir.gateway.http.event_message import PostedEvent
 
 BATCH_MEDIA_TYPE = "application/vnd.microsoft.servicebus.json"
 JSON_BYTES = 1024 * 1024
@@ -18,10 +18,10 @@ _MEMBERS = frozenset(("Body", "UserProperties", "BrokerProperties"))
 
 
 @dataclass(frozen=True, slots=True)
-class EventBatch:
+class PostedBatch:
     """The events of one request, in order, and the partition key that all of them have."""
 
-    events: tuple[Event, ...]
+    events: tuple[PostedEvent, ...]
     key: str | None
 
 
@@ -30,12 +30,12 @@ def is_batch(content_type: str | None) -> bool:
     return content_type is not None and content_type.partition(";")[0].strip().lower() == BATCH_MEDIA_TYPE
 
 
-def read_batch(data: bytes) -> EventBatch:
+def read_batch(data: bytes) -> PostedBatch:
     """The batch; ServiceError ARGUMENT_ERROR names the first event that is wrong."""
     items = body_json(data, "The batch")
     if not isinstance(items, list) or not items:
         raise refused("The batch", "it must be a JSON array of at least one event")
-    events: list[Event] = []
+    events: list[PostedEvent] = []
     keys: set[str | None] = set()
     for place, item in enumerate(items):
         what = f"Event {place} of the batch"
@@ -45,10 +45,10 @@ def read_batch(data: bytes) -> EventBatch:
         if not isinstance(body, str):
             raise refused(what, "its Body must be a string")
         keys.add(partition_key_of(item.get("BrokerProperties")))
-        events.append(Event(body.encode(), _user_properties(item.get("UserProperties"), what)))
+        events.append(PostedEvent(body.encode(), _user_properties(item.get("UserProperties"), what)))
     if len(keys) > 1:
         raise refused("The batch", "its events must have one partition key, or none")
-    return EventBatch(tuple(events), keys.pop())
+    return PostedBatch(tuple(events), keys.pop())
 
 
 def _user_properties(value: object, what: str) -> dict[str, object]:

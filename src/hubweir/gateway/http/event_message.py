@@ -19,7 +19,7 @@ CONTENT_TYPE_LIMIT = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PostedEvent:
     """One event as a request describes it."""
 
     body: bytes
@@ -39,7 +39,7 @@ class Publication:
         return array("q", (0, 0, len(self.data), 0, self.format))
 
 
-def publication(events: Sequence[Event], *, key: str | None, is_batch: bool) -> Publication:
+def publication(events: Sequence[PostedEvent], *, key: str | None, is_batch: bool) -> Publication:
     """The transfer that carries the events. key: the partition key of all of them."""
     if is_batch:
         envelope: dict[Symbol | str, object] = {} if key is None else {PARTITION_KEY: key}
@@ -47,7 +47,7 @@ def publication(events: Sequence[Event], *, key: str | None, is_batch: bool) -> 
     return Publication(_message(events[0], key), MESSAGE_FORMAT)
 
 
-def _message(event: Event, key: str | None) -> bytes:
+def _message(event: PostedEvent, key: str | None) -> bytes:
     media = event.content_type
     known = media is not None and media.isascii() and media.isprintable() and len(media) <= CONTENT_TYPE_LIMIT
     return encode_message(

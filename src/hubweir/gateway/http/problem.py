@@ -8,7 +8,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from hubweir.errors import SERVER_BUSY, HubweirError, ServiceError
-from hubweir.namespace.error_text import Reference, printable, with_reference
+from hubweir.namespace.error_text import printable
 
 # Seconds that a client over a limit is asked to wait; the official clients' own back-off is as long.
 BUSY_WAIT_S = 4
@@ -38,7 +38,7 @@ def headers_of(error: ServiceError | HttpRefusal) -> dict[str, str]:
     return {"retry-after": str(BUSY_WAIT_S)} if error.condition is SERVER_BUSY else {}
 
 
-def problem_xml(error: ServiceError | HttpRefusal, reference: Reference) -> bytes:
-    """The body of an error's answer."""
-    detail = printable(with_reference(error.text, reference), _DETAIL_LIMIT)
+def problem_xml(error: ServiceError | HttpRefusal, described: str) -> bytes:
+    """The body of an error's answer. described: its text with its reference."""
+    detail = printable(described, _DETAIL_LIMIT)
     return f"<Error><Code>{status_of(error)}</Code><Detail>{escape(detail)}</Detail></Error>".encode()

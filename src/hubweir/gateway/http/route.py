@@ -1,4 +1,4 @@
-"""One line of the table of what there is over HTTP, and what a path gives that it takes.
+"""A route of the HTTP door: one line of its table, and the values that a path gives.
 
 A path is matched segment by segment, keywords in any case. `{hub}` stands for one segment or more, because a hub's
 name may have slashes, and never for a keyword or a name with `$` in front.

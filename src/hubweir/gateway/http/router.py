@@ -1,4 +1,4 @@
-"""What there is over HTTP: one table of method, path, resource and right. Nothing else is served.
+"""The routes of the HTTP door: one table of method, path, resource and right. Nothing else is served.
 
 How a path is matched is route.py. The right is asked at the resource, before anybody looks whether the entity exists
 (rule R23).

@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hubweir.broker.commands import Answer, EventsAppended, Refusal
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import EventsAppended
+from hubweir.broker.commands.process import Refusal
 from hubweir.errors import (
     ARGUMENT_ERROR,
     INTERNAL_ERROR,
@@ -24,12 +26,12 @@ from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.append_queue import Claim
+from hubweir.gateway.append_queue import Submission
 from hubweir.gateway.catalog_keeper import service_error
-from hubweir.gateway.directory import Place
+from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_properties, custom_properties, partition_key
-from hubweir.gateway.http.event_json import JSON_BYTES, EventBatch, is_batch, read_batch
-from hubweir.gateway.http.event_message import Event, Publication, publication
+from hubweir.gateway.http.event_json import JSON_BYTES, PostedBatch, is_batch, read_batch
+from hubweir.gateway.http.event_message import PostedEvent, Publication, publication
 from hubweir.gateway.http.exchange import Request, Response, Room, too_large
 from hubweir.gateway.http.route import Match
 
@@ -63,7 +65,9 @@ async def send_as_publisher(gateway: Gateway, request: Request, match: Match) ->
     return await _send(gateway, request, hub, gateway.directory.partition(hub, str(partition)), publisher)
 
 
-async def _send(gateway: Gateway, request: Request, hub: str, place: Place | None, publisher: str | None) -> Response:
+async def _send(
+    gateway: Gateway, request: Request, hub: str, place: PartitionPlace | None, publisher: str | None
+) -> Response:
     check_may_send(gateway.management.hub(hub))
     content_type = request.header(b"content-type")
     batched = is_batch(content_type)
@@ -92,13 +96,13 @@ async def _send(gateway: Gateway, request: Request, hub: str, place: Place | Non
 
 
 class PendingSend:
-    """A publication that waits for its broker's word (append_queue.Claimant); gives its room back then."""
+    """A publication that waits for its broker's word (append_queue.Submitter); gives its room back then."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
-    def answered(self, claim: Claim, answer: Answer) -> None:
+    def answered(self, submission: Submission, answer: Answer) -> None:
         self._room.give_back()
         if not self.answer.done():  # nobody waits any more
             self.answer.set_result(answer)
@@ -118,12 +122,12 @@ async def _outcome(pending: PendingSend, hub: str) -> Response:
     raise ServiceError(TIMED_OUT, f"{unknown} {answer.text}" if isinstance(answer, Refusal) else unknown)
 
 
-def _single(request: Request, body: bytes, content_type: str | None) -> EventBatch:
+def _single(request: Request, body: bytes, content_type: str | None) -> PostedBatch:
     """The event of a request whose body is stored as it came."""
     properties = custom_properties(request.fields)
     check_properties(properties)
     key = partition_key(request.headers.get(BROKER_PROPERTIES))
-    return EventBatch((Event(body, properties, content_type),), key)
+    return PostedBatch((PostedEvent(body, properties, content_type),), key)
 
 
 def _check_key(key: str | None, publisher: str | None) -> None:
@@ -134,17 +138,19 @@ def _check_key(key: str | None, publisher: str | None) -> None:
         raise key_too_long()
 
 
-def _place_of(gateway: Gateway, hub: str, key: str | None) -> Place:
+def _place_of(gateway: Gateway, hub: str, key: str | None) -> PartitionPlace:
     router = gateway.router(hub)
     partition = router.next_partition() if key is None else router.partition_of_key(key.encode())
     return gateway.directory.partition(hub, str(partition))
 
 
-def _add(gateway: Gateway, place: Place, made: Publication, publisher: str | None, pending: PendingSend) -> None:
+def _add(
+    gateway: Gateway, place: PartitionPlace, made: Publication, publisher: str | None, pending: PendingSend
+) -> None:
     """Put the publication into its partition's open run, which is submitted at the end of this turn."""
     queue = gateway.append_queue.of(place)
     name = None if publisher is None else publisher.encode()
-    added = queue.add(memoryview(made.data), made.rows(), 0, 1, publisher=name)
+    added = queue.run.add(memoryview(made.data), made.rows(), 0, 1, publisher=name)
     if added.status is AddStatus.KEY_TOO_LONG:
         raise key_too_long()
     if added.status is AddStatus.PROPERTIES:
@@ -153,4 +159,4 @@ def _add(gateway: Gateway, place: Place, made: Publication, publisher: str | Non
         raise ServiceError(INTERNAL_ERROR, "The service wrote a message that it does not take itself.")
     if not added.events:
         raise ServiceError(ARGUMENT_ERROR, "There is no event in the publication.")
-    queue.claim(Claim(pending, 0, 0, deliveries=1, size_bytes=len(made.data), settled=False))
+    queue.add_submissions([Submission(pending, 0, 0, deliveries=1, size_bytes=len(made.data), settled=False)])

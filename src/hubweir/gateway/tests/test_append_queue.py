@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands import Answer, AppendEvents, EventsAppended, Refusal
-from hubweir.gateway.append_queue import AppendQueue, Claim
-from hubweir.gateway.directory import Place
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import AppendEvents, EventsAppended
+from hubweir.broker.commands.process import Refusal
+from hubweir.gateway import append_queue
+from hubweir.gateway.append_queue import AppendQueue, Submission
+from hubweir.gateway.directory import PartitionPlace
 from hubweir.kernels.contract import D_LENGTH, DELIVERY_WIDTH
 from hubweir.messaging_store.record import headers_of
 
@@ -24,7 +27,7 @@ class Link:
         self.broken = broken
         self.answers: list[Answer] = []
 
-    def answered(self, claim: Claim, answer: Answer) -> None:
+    def answered(self, submission: Submission, answer: Answer) -> None:
         if self.broken:
             raise ValueError("planted")
         self.answers.append(answer)
@@ -36,12 +39,15 @@ class BrokerStub:
     def __init__(self) -> None:
         self.appends: list[AppendEvents] = []
         self.faulty = ""
+        self.faulty_behind_its_answer = ""
 
     def submit(self, command: Any, on_answer: Callable[[Answer], None]) -> None:
         self.appends.append(command)
         if command.log_id == self.faulty:
             raise ValueError("planted")
         on_answer(EventsAppended(0, 1))
+        if command.log_id == self.faulty_behind_its_answer:
+            raise ValueError("planted")
 
 
 class World:
@@ -55,9 +61,9 @@ class World:
     def add(self, log_id: str, link: Link) -> None:
         rows = array("q", bytes(8 * DELIVERY_WIDTH))
         rows[D_LENGTH] = len(MESSAGE)
-        partition = self.queue.of(Place("hub", "0", log_id, 1, self.broker))
-        assert partition.add(memoryview(MESSAGE), rows, 0, 1, publisher=None).row == 1
-        partition.claim(Claim(link, 0, 0, 1, len(MESSAGE), False))
+        partition = self.queue.of(PartitionPlace("hub", "0", log_id, self.broker))
+        assert partition.run.add(memoryview(MESSAGE), rows, 0, 1).row == 1
+        partition.add_submissions([Submission(link, 0, 0, 1, len(MESSAGE), False)])
 
     def end_turn(self) -> None:
         soon, self.soon[:] = list(self.soon), []
@@ -81,6 +87,22 @@ def test_the_links_of_a_turn_share_one_append_a_partition(world: World) -> None:
     assert [len(link.answers) for link in links] == [1, 1, 1]
 
 
+def test_of_very_many_runs_some_go_each_turn_in_order(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append_queue, "SUBMITTED_AT_ONCE", 2)
+    link, sent = Link(), []
+    for log_id in "abcde":
+        world.add(log_id, link)
+    for more in "ca", "", "", "":
+        world.end_turn()
+        sent.append("".join(append.log_id for append in world.broker.appends))
+        for log_id in more:
+            world.add(log_id, link)
+    # c was open already and takes what comes; a was submitted, so it opens again behind the others.
+    assert sent == ["ab", "abcd", "abcdea", "abcdea"] and len(link.answers) == 7
+    assert sum(header.count for header in headers_of(world.broker.appends[2].run)) == 2
+    assert world.soon == []
+
+
 def test_a_fault_of_one_partition_is_an_unknown_outcome_there_and_nothing_elsewhere(world: World, caplog: Any) -> None:
     world.broker.faulty = "a"
     links = [Link(), Link()]
@@ -95,6 +117,13 @@ def test_a_fault_of_one_partition_is_an_unknown_outcome_there_and_nothing_elsewh
     world.add("a", links[0])
     world.end_turn()
     assert links[0].answers[1:] == [EventsAppended(0, 1)]
+
+
+def test_a_fault_behind_an_answer_is_no_second_answer(world: World, caplog: Any) -> None:
+    world.broker.faulty_behind_its_answer, link = "a", Link()
+    world.add("a", link)
+    world.end_turn()
+    assert link.answers == [EventsAppended(0, 1)] and "planted" in caplog.text
 
 
 def test_a_link_with_a_fault_keeps_no_answer_from_the_others(world: World, caplog: Any) -> None:

@@ -83,7 +83,7 @@ def test_a_key_that_its_issuer_took_back_ends_the_links_that_stand_on_it(issuer:
     content = [issuer.keys_file()]
     keys = IssuerKeys(ISSUER, AUDIENCE, lambda: content[0])
     world = World(settings=GatewaySettings(issuer=keys))
-    keys.follow(world.env, 2_000)
+    keys.follow(world.env, 2_000, world.process.alarms)
     peer, other = world.peer(), world.peer()
     assert put(peer, token_of(issuer, world, SENDER))[0] == 202
     assert other.put_token(HUB)[0] == 202

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import pytest
+from functools import partial
+from typing import Any
 
-from hubweir.broker.commands import CreatePartition, DeletePartition, Refusal
-from hubweir.errors import ServiceError
+import pytest
+from msgspec.structs import replace
+
+from hubweir.broker.commands.partition import AskPartitionInfo, ChangePartition, CreatePartition, DeletePartition
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.gateway import catalog_keeper
 from hubweir.gateway.amqp.tests.world import World, event
 from hubweir.messaging_store.log import Durability
-from hubweir.namespace.descriptions import EventHubDescription
+from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.namespace.entity import EntityDescription
+from hubweir.namespace.event_hub_changes import add_group, revoke_publisher, set_settings
+from hubweir.namespace.event_hub_description import EventHubDescription
+
+LOCAL = CaptureDescription(enabled=False, interval_s=60)
 
 
 def create(world: World, name: str, count: int) -> list[object]:
     """Begin to create a hub; the list holds the answer once it came."""
     answers: list[object] = []
-    world.gateway.management.create_hub(EventHubDescription(name, count), answers.append)
+    world.gateway.keeper.create(EventHubDescription(name, count), answers.append)
     return answers
 
 
@@ -24,11 +35,11 @@ def test_a_hub_is_served_only_when_all_its_partitions_are_made() -> None:
     answers = create(world, "fresh", 3)
     world.run_for(1_000)
     assert answers == []
-    assert world.namespace.find_hub("fresh") is None
+    assert world.namespace.find("fresh", EventHubDescription) is None
     world.gate.release(CreatePartition)
     world.run_for(200)
     assert isinstance(answers[0], EventHubDescription)
-    assert world.namespace.find_hub("fresh") is not None
+    assert world.namespace.find("fresh", EventHubDescription) is not None
 
 
 def test_a_creation_that_a_broker_refuses_leaves_nothing_and_frees_the_name() -> None:
@@ -50,15 +61,15 @@ def test_a_crash_at_any_time_of_a_creation_leaves_a_whole_hub_or_none(after_ms: 
     world = World(hubs={"kept": 2})
     create(world, "fresh", 3)
     world.run_for(after_ms)
-    answered = world.namespace.find_hub("fresh") is not None
+    answered = world.namespace.find("fresh", EventHubDescription) is not None
     world.env.crash(power_cut=power_cut)
     again = World(env=world.env.restart())
     assert again.problems == []
     again.run_for(500)
     assert again.namespace.unfinished() == ()
-    entry = again.namespace.find_hub("fresh")
+    entry = again.namespace.find("fresh", EventHubDescription)
     assert entry is not None or not answered  # what was answered is there
-    hubs = again.namespace.hubs()
+    hubs = again.namespace.entities(EventHubDescription)
     assert len(again.store.log_ids()) == sum(hub.description.partition_count for hub in hubs)
     peer = again.trusted_peer()
     if entry is not None:
@@ -71,25 +82,49 @@ def test_a_crash_at_any_time_of_a_creation_leaves_a_whole_hub_or_none(after_ms: 
 def test_a_crash_at_any_time_of_a_deletion_is_carried_on(after_ms: int) -> None:
     world = World(hubs={"doomed": 3, "kept": 1})
     answers: list[object] = []
-    world.gateway.management.delete_hub("doomed", answers.append)
+    world.gateway.keeper.delete("doomed", EventHubDescription, answers.append)
     world.run_for(after_ms)
-    begun = world.namespace.find_hub("doomed") is None
+    begun = world.namespace.find("doomed", EventHubDescription) is None
     world.env.crash()
     again = World(env=world.env.restart())
     again.run_for(500)
     assert again.namespace.unfinished() == ()
     if begun:
-        assert again.namespace.find_hub("doomed") is None
-    hubs = again.namespace.hubs()
+        assert again.namespace.find("doomed", EventHubDescription) is None
+    hubs = again.namespace.entities(EventHubDescription)
     assert len(again.store.log_ids()) == sum(hub.description.partition_count for hub in hubs)
-    assert again.namespace.find_hub("kept") is not None
+    assert again.namespace.find("kept", EventHubDescription) is not None
+
+
+def test_a_partition_whose_log_is_lost_is_not_made_anew_and_the_others_are_served() -> None:
+    world = World(hubs={"hub": 2})
+    peer = world.trusted_peer()
+    for partition in "01":
+        link = peer.sender(f"hub/Partitions/{partition}")
+        link.send(event(b"x"), settled=False)
+        peer.run(200)
+    lost, kept = (placement.log_id for placement in world.namespace.get("hub", EventHubDescription).placements)
+    world.env.crash()
+    env = world.env.restart()
+    env.files.remove_folder(f"store-0/logs/{lost}")
+    env.files.sync_folder("store-0/logs")
+    again = World(env=env)
+    (problem,) = again.problems
+    assert problem.condition is STORE_OFFLINE and lost in problem.text and "lost" in problem.text
+    assert not env.files.exists(f"store-0/logs/{lost}")
+    assert again.ask(AskPartitionInfo(kept)).last_sequence_number == 0
+    assert isinstance(again.ask(AskPartitionInfo(lost)), Refusal)
+    answers: list[object] = []
+    again.gateway.keeper.delete("hub", EventHubDescription, answers.append)
+    again.run_for(1_000)
+    assert not isinstance(answers[0], ServiceError) and again.store.log_ids() == []
 
 
 def test_a_hub_that_is_being_deleted_takes_no_more_events() -> None:
     world = World()
     peer = world.trusted_peer()
     world.gate.hold[DeletePartition] = []
-    world.gateway.management.delete_hub("hub", lambda _: None)
+    world.gateway.keeper.delete("hub", EventHubDescription, lambda _: None)
     world.run_for(200)
     assert peer.refusal(peer.sender("hub")).condition == "amqp:not-found"
 
@@ -98,7 +133,11 @@ def test_a_change_reaches_the_catalog_and_the_partitions() -> None:
     world = World()
     hub = world.gateway.management.hub("hub")
     wanted = EventHubDescription("hub", hub.partition_count, retention_ms=7_200_000, durability=Durability.RELAXED)
-    changed = world.wait(lambda done: world.gateway.management.change_hub(wanted, done))
+    changed = world.wait(
+        lambda done: world.gateway.keeper.change(
+            wanted.name, EventHubDescription, partial(set_settings, wanted=wanted), done
+        )
+    )
     assert (changed.retention_ms, changed.durability) == (7_200_000, Durability.RELAXED)
     hosted = list(world.broker._partitions)
     assert {(each.retention_ms, each.log.durability) for each in hosted} == {(7_200_000, Durability.RELAXED)}
@@ -107,3 +146,61 @@ def test_a_change_reaches_the_catalog_and_the_partitions() -> None:
     link.send(event(b"x"), settled=False)
     peer.run(200)
     assert [text for _, _, text in peer.outcomes(link)] == ["accepted"]
+
+
+def change(world: World, its: Any) -> Any:
+    return world.wait(lambda done: world.gateway.keeper.change("hub", EventHubDescription, its, done))
+
+
+def test_brokers_are_told_of_a_change_that_concerns_them_and_of_no_other() -> None:
+    world = World(hubs={"hub": 2})
+    hub = world.gateway.management.hub("hub")
+    world.run_for(1)
+    for its in (partial(add_group, name="g"), partial(revoke_publisher, publisher="p")):
+        assert isinstance(change(world, its), EventHubDescription)
+    assert world.gate.sent(ChangePartition) == []
+    for settings in ({"retention_ms": 7_200_000}, {"durability": Durability.RELAXED}, {"capture": LOCAL}, {}):
+        hub = change(world, partial(set_settings, wanted=replace(hub, **settings)))
+        told = world.gate.sent(ChangePartition)
+        assert len(told) == 2, settings
+        assert {(each.retention_ms, each.durability, each.capture) for each in told} == {
+            (hub.retention_ms, hub.durability, hub.capture)
+        }
+        world.gate.commands.clear()
+        world.run_for(1)
+
+
+def test_settings_that_a_broker_did_not_take_are_told_with_the_next_change_whatever_it_is() -> None:
+    world = World(hubs={"hub": 2})
+    hub = world.gateway.management.hub("hub")
+    world.gate.refuse[ChangePartition] = Refusal(STORE_OFFLINE.symbol, "sick")
+    assert isinstance(change(world, partial(set_settings, wanted=replace(hub, retention_ms=7_200_000))), ServiceError)
+    del world.gate.refuse[ChangePartition]
+    assert isinstance(change(world, partial(add_group, name="g")), EventHubDescription)
+    assert {hosted.retention_ms for hosted in world.broker._partitions} == {7_200_000}
+
+
+def test_an_entity_without_logs_is_made_and_removed_by_the_catalog_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoLogs:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *namespace: []
+
+    world = World()
+    monkeypatch.setattr(catalog_keeper, "logs_of", lambda entity: NoLogs())
+    world.gate.commands.clear()
+    assert isinstance(world.create_hub("bare", 1), EventHubDescription)
+    gone = world.wait(partial(world.gateway.keeper.delete, "bare", EventHubDescription))
+    assert gone.name == "bare" and world.namespace.unfinished() == () and world.gate.commands == []
+
+
+def test_what_is_no_event_hub_is_neither_changed_nor_deleted_as_one() -> None:
+    class Other(EntityDescription, frozen=True):
+        pass
+
+    world = World()
+    for answer in (
+        world.wait(partial(world.gateway.keeper.delete, "hub", Other)),
+        world.wait(partial(world.gateway.keeper.change, "hub", Other, lambda known, context: known)),
+    ):
+        assert isinstance(answer, ServiceError) and answer.condition is NOT_FOUND
+    assert world.namespace.find("hub", EventHubDescription) is not None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hubweir.gateway.amqp.tests.world import World, event
 from hubweir.gateway.settings import GatewaySettings
 
 
 def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_not() -> None:
     world = World()
-    peer = world.trusted_peer()
+    peer = world.trusted_peer(tick_ms=20)
     sender = peer.sender("hub")
     reader = peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=10)
     peer.run(590_000)
@@ -18,9 +20,21 @@ def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_no
     assert peer.is_attached(reader)
 
 
+@pytest.mark.parametrize("node", ["$cbs", "$management", "hub/$management"])
+@pytest.mark.parametrize("beside", ["hub", None])
+def test_links_of_requests_and_of_answers_stay_however_long_they_are_idle(node: str, beside: str | None) -> None:
+    world = World(settings=GatewaySettings(idle_link_ms=2_000))
+    peer = world.trusted_peer(tick_ms=20)
+    requests, answers = peer.sender(node), peer.receiver(node)
+    sender = None if beside is None else peer.sender(beside)
+    peer.run(8_000)
+    assert peer.is_attached(requests) and peer.is_attached(answers)
+    assert sender is None or peer.refusal(sender).condition == "amqp:link:detach-forced"
+
+
 def test_a_connection_whose_last_link_is_gone_is_ended_after_the_time_set_and_not_before() -> None:
     world = World(settings=GatewaySettings(linkless_connection_ms=90_000))
-    peer = world.trusted_peer()
+    peer = world.trusted_peer(tick_ms=20)
     peer.sender("hub").detach()
     peer.run(80_000)
     peer.sender("hub").detach()  # another link in between: the time begins again

@@ -12,9 +12,10 @@ from hubweir.gateway.amqp.tests.further_namespace import further_namespace, peer
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World, event
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.host_names import divide
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 
 HOSTS = divide({"plain": ["plain.example"], "large": ["large.example"]})
@@ -52,7 +53,7 @@ def test_a_token_belongs_to_the_namespace_of_its_host_else_to_the_first_that_has
     assert process.of_token(token("127.0.0.1")) is two.plain
     assert process.of_signature("listener", Scope("127.0.0.1", ("hub",))) is two.plain
     own = AuthorizationRuleDescription("own", Rights.ALL, Secret(KEY), Secret(""))
-    two.world.wait(lambda done: two.large.namespace.set_rule(None, own, done))
+    two.world.wait(lambda done: two.large.keeper.change_rules(None, lambda level: level.set(own), done))
     assert process.of_token(token("127.0.0.1", "own")) is two.large
     assert process.of_token(token("127.0.0.1", "nobodys")) is two.plain
 
@@ -96,7 +97,7 @@ def test_a_quota_of_connections_holds_in_its_namespace_however_a_connection_came
 def test_errors_of_the_engine_name_the_namespace_of_their_connection(two: Two) -> None:
     for hostname, name in (("large.example", "large"), ("plain.example", "plain")):
         peer = peer_of(two.world, hostname)
-        described = peer.server._connection.settings.describe_error("a text")
+        described = peer.server._connection.settings.describe_error("amqp:not-allowed", "a text")
         assert f"{name}:gateway0" in described
 
 
@@ -106,7 +107,7 @@ def test_a_hub_that_is_deleted_in_one_namespace_leaves_the_links_to_its_namesake
         peer = peer_of(two.world, hostname)
         assert peer.put_token(f"sb://{hostname}/hub", key=key)[0] == 202
         links.append((peer, peer.sender("hub")))
-    two.world.wait(lambda done: two.large.management.delete_hub("hub", done))
+    two.world.wait(lambda done: two.large.keeper.delete("hub", EventHubDescription, done))
     two.world.run_for(50)
     (plain_peer, plain), (large_peer, large) = links
     assert large_peer.refusal(large).condition == "amqp:not-found"
@@ -126,7 +127,7 @@ def test_units_of_one_namespace_are_not_charged_for_the_other(two: Two) -> None:
         for _ in range(20):  # together more than the thousand events that a unit takes
             for _ in range(100):
                 link.send(event(b"x"), settled=False)
-            peer.run(5)
+            peer.run(20)
         peer.run(500)
         outcomes[hostname] = {text for _, _, text in peer.outcomes(link)}
     assert "com.microsoft:server-busy" in outcomes["plain.example"]

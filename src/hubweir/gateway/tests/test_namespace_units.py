@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.alarms import UNITS_UNUSED
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.throughput_unit.usage import HourUsage
@@ -171,11 +172,60 @@ def test_usage_is_there_after_a_crash_as_of_the_last_minute() -> None:
     assert sum(HourUsage(*row).events_in for row in again.gateway.units.hours()) == 40
 
 
-def test_settings_hold_until_they_change_and_what_was_changed_meanwhile_stays() -> None:
+def ask(world: World, held: int | None, maximum: int | None = None) -> object:
+    return world.wait(lambda done: world.gateway.units.ask(held, maximum, done))
+
+
+def test_what_a_start_says_holds_and_what_it_does_not_say_stays() -> None:
     world = World()
-    world.wait(lambda done: world.gateway.units.apply_settings(2, 0, done))
+    ask(world, 2, 6)
     change(world, held=5)
-    world.wait(lambda done: world.gateway.units.apply_settings(2, 0, done))
-    assert held(world) == 5
-    world.wait(lambda done: world.gateway.units.apply_settings(3, 0, done))
+    ask(world, None)
+    assert (held(world), world.namespace.description.units.maximum) == (5, 6)
+    ask(world, 2)
+    assert held(world) == 2
+    refusal = ask(world, 7)
+    assert isinstance(refusal, ServiceError) and refusal.condition is ARGUMENT_OUT_OF_RANGE
+
+
+def test_units_that_auto_inflate_added_stay_when_a_start_says_the_same_again() -> None:
+    world = World(hubs={"hub": 4})
+    ask(world, 1, 3)
+    peer = world.trusted_peer()
+    send_every_ms(world, peer, senders(peer, 4), 3_000)
     assert held(world) == 3
+    ask(world, 1)
+    assert held(world) == 3
+    ask(world, 2)  # another number is a new beginning
+    assert held(world) == world.namespace.description.units.asked == 2
+
+
+def test_added_units_that_are_above_another_maximum_go_and_an_operators_own_are_no_added_ones() -> None:
+    world = World(hubs={"hub": 4})
+    ask(world, 1, 3)
+    peer = world.trusted_peer()
+    send_every_ms(world, peer, senders(peer, 4), 3_000)
+    ask(world, 1, 2)
+    assert held(world) == 2
+    change(world, maximum=3)
+    change(world, held=3)
+    assert world.namespace.description.units.asked == 3
+    ask(world, 1)
+    assert held(world) == 1
+
+
+def test_units_that_no_partition_can_use_are_an_alarm_until_there_are_partitions_for_them() -> None:
+    world = World(hubs={"hub": 1})
+    change(world, held=3)
+    [alarm] = world.process.alarms.current()
+    assert alarm.kind is UNITS_UNUSED and alarm.about == f"namespace {world.namespace.description.name}"
+    assert "2 of them cannot be used" in alarm.text and not world.process.alarms.blocks
+    world.create_hub("more", 1)
+    [alarm] = world.process.alarms.current()
+    assert "1 of them cannot be used" in alarm.text
+    world.create_hub("enough", 1)
+    assert world.process.alarms.current() == ()
+    change(world, held=4)
+    assert len(world.process.alarms.current()) == 1
+    change(world, held=0)
+    assert world.process.alarms.current() == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import NOT_ALLOWED, NOT_FOUND, ServiceError
+from hubweir.errors import ENTITY_EXISTS, NOT_ALLOWED, NOT_FOUND, ServiceError
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
@@ -35,6 +35,8 @@ def test_given_keys_are_taken(world: World) -> None:
     given = {"primary": Secret("p"), "secondary": Secret("s")}
     made = world.wait(lambda done: rules.create(None, "r", Rights.ALL, done, **given))
     assert (made.primary.reveal(), made.secondary.reveal()) == ("p", "s")
+    again = world.wait(lambda done: rules.create(None, "R", Rights.SEND, done, **given))
+    assert isinstance(again, ServiceError) and again.condition is ENTITY_EXISTS
     assert world.wait(lambda done: rules.renew(None, "R", RuleKey.PRIMARY, done, secret=Secret("n"))).name == "r"
     assert rules.rule(None, "r").primary.reveal() == "n"
     assert world.wait(lambda done: rules.delete(None, "r", done)).name == "r"
@@ -51,7 +53,7 @@ def test_the_rule_of_the_settings_changes_in_its_secondary_key_only(world: World
         lambda: rules.change(None, ROOT, Rights.SEND, ignore),
         lambda: rules.renew(None, ROOT, RuleKey.PRIMARY, ignore, secret=NONE),
     ):
-        with pytest.raises(ServiceError, match="settings") as refusal:
+        with pytest.raises(ServiceError, match="A start of the service") as refusal:
             change()
         assert refusal.value.condition is NOT_ALLOWED
     renewed = world.wait(lambda done: rules.renew(None, ROOT, RuleKey.SECONDARY, done, secret=NONE))

@@ -7,52 +7,29 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from hubweir.kernels import pure, pure_columns
+from hubweir.kernels import DOORS, twins
 
 
 def compiled_kernels() -> SimpleNamespace | None:
     """The compiled kernels under one name, or None when they were not built."""
     try:
-        halves = [importlib.import_module(f"hubweir.kernels.{half}") for half in ("_amqp", "_record", "_keys")]
+        doors = [importlib.import_module(f"hubweir.kernels.{room}._{room}") for room in DOORS]
     except ImportError:
         return None
-    found = {name: getattr(half, name) for half in halves for name in pure.__all__ if hasattr(half, name)}
-    return SimpleNamespace(**found, crc32c_by_table=halves[1].crc32c_by_table)
+    found = {name: value for door in doors for name, value in vars(door).items()}
+    return SimpleNamespace(**{name: found[name] for name in (*twins.KERNELS, "crc32c_by_table")})
 
 
 @pytest.fixture(params=["pure", "compiled"])
 def kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
     if request.param == "pure":
-        return pure
+        return twins
     return _or_skip(compiled_kernels())
 
 
 @pytest.fixture
 def compiled() -> SimpleNamespace:
     return _or_skip(compiled_kernels())
-
-
-def compiled_column_kernels() -> SimpleNamespace | None:
-    """The compiled kernels of columns under one name, or None when they were not built."""
-    try:
-        halves = [importlib.import_module(f"hubweir.kernels.{half}") for half in ("_columns", "_capture")]
-    except ImportError:
-        return None
-    return SimpleNamespace(
-        **{name: getattr(half, name) for half in halves for name in dir(half) if name in pure_columns.__all__}
-    )
-
-
-@pytest.fixture(params=["pure", "compiled"])
-def column_kernels(request: pytest.FixtureRequest) -> ModuleType | SimpleNamespace:
-    if request.param == "pure":
-        return pure_columns
-    return _or_skip(compiled_column_kernels())
-
-
-@pytest.fixture
-def compiled_columns() -> SimpleNamespace:
-    return _or_skip(compiled_column_kernels())
 
 
 def _or_skip(found: SimpleNamespace | None) -> SimpleNamespace:

@@ -117,13 +117,16 @@ def stored_batch(
     first_offset: int = 1000,
     time: int = TIME,
     nonce: int = NONCE,
+    number: int = 5,
+    unsynced: int = 0,
     checked: bool = True,
 ) -> bytes:
     """A stored batch with these records; `checked` False leaves the two checksums zero (the fuzz needs many)."""
     payload = name + producer + records
     fields = [
         MAGIC, version, kind, flags, HEADER_SIZE + len(payload), count, len(name), len(producer),
-        crc32c(payload, CRC_SEED) if checked else 0, 3, nonce, first_index, first_offset, time, 5, 0,
+        crc32c(payload, CRC_SEED) if checked else 0, 3, nonce, first_index, first_offset, time, number,
+        unsynced,
     ]  # fmt: skip
     header = struct.pack(HEADER_STRUCT, *fields, 0)
     checksum = crc32c(header[:76], CRC_SEED) if checked else 0

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels import columns_contract, pure, pure_columns
+from hubweir.kernels import columns_contract, twins
 from hubweir.kernels.columns_contract import (
     ALL_COLUMNS,
     CAPTURE_OK,
@@ -46,7 +46,7 @@ def copied(value: Any) -> Any:
 def agreed(compiled: SimpleNamespace, kernel: str, *arguments: Any) -> tuple[Any, Buffers]:
     """Call both twins with copies of the arguments; return what they both answered and left in their buffers."""
     answers = []
-    for twin in (pure_columns, compiled):
+    for twin in (twins, compiled):
         copies = [copied(value) for value in arguments]
         try:
             result = getattr(twin, kernel)(*copies)
@@ -64,7 +64,7 @@ def run_of_batches(rng: Random) -> bytes:
         records, count = bytearray(), 0
         for _ in range(rng.choice([1, 3])):
             message = rng.choice([rich.message, legal.random_message])(rng)
-            count += pure.ingest(message, legal.delivery_row(message, 0, 0), 0, 1, 0, None, records, 10**7)[2]
+            count += twins.ingest(message, legal.delivery_row(message, 0, 0), 0, 1, 0, None, records, 10**7)[2]
         run += legal.stored_batch(
             bytes(records), count, name=rng.choice([b"", b"key of all", b"bad \xff", b"n" * 200, b"n" * 4000]),
             flags=rng.choice([0, 2, 4, 6]), checked=False, first_index=rng.choice([0, 12, 2**40, 2**63 - 2, 2**64 - 1]),
@@ -77,7 +77,7 @@ def run_of_batches(rng: Random) -> bytes:
 
 @MANY
 @given(seed=SEEDS)
-def test_capture_and_its_reading_agree(compiled_columns: SimpleNamespace, seed: int) -> None:
+def test_capture_and_its_reading_agree(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     run = run_of_batches(rng)
     if rng.random() < 0.4:
@@ -85,7 +85,7 @@ def test_capture_and_its_reading_agree(compiled_columns: SimpleNamespace, seed: 
     place, out, events = (0, 0, 0), bytearray(), 0
     for _ in range(20):
         limits = (rng.choice([0, 500, 3000, BIG]), rng.choice([0, 1, 2, BIG]), rng.choice([-1, -1, 0, 13, 2**40 + 1]))
-        answer, buffers = agreed(compiled_columns, "capture_block", run, *place, *limits, out)
+        answer, buffers = agreed(compiled, "capture_block", run, *place, *limits, out)
         out = buffers[0]
         if answer == "refused":
             break
@@ -99,7 +99,7 @@ def test_capture_and_its_reading_agree(compiled_columns: SimpleNamespace, seed: 
         mask, rows, columns = rng.choice([ALL_COLUMNS, ALL_COLUMNS, rng.randrange(256)]), 0, rich.empty_columns()
         for _ in range(2):
             answer, (columns,) = agreed(
-                compiled_columns, "read_capture_block", octets, 0, len(octets), count, since, until, mask, rows,
+                compiled, "read_capture_block", octets, 0, len(octets), count, since, until, mask, rows,
                 columns, rng.choice([2**31 - 1, 9000]),
             )  # fmt: skip
             rows += answer[2]
@@ -107,7 +107,7 @@ def test_capture_and_its_reading_agree(compiled_columns: SimpleNamespace, seed: 
 
 @MANY
 @given(seed=SEEDS)
-def test_event_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> None:
+def test_event_columns_agrees(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     data, rows = b"", array("q")
     for index in range(rng.choice([1, 2, 9])):
@@ -122,7 +122,7 @@ def test_event_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> N
     for _ in range(3):
         expected, until = rng.choice([-1, 0, 5, 6, 2**40]), rng.choice([-1, -1, 6, 2**50])
         answer, (_, columns) = agreed(
-            compiled_columns, "event_columns", data, rows, row, count, expected, until, mask, held, columns,
+            compiled, "event_columns", data, rows, row, count, expected, until, mask, held, columns,
             rng.choice([2**31 - 1, 9000, 20000]),
         )  # fmt: skip
         held += answer[0] - row
@@ -131,10 +131,10 @@ def test_event_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> N
 
 @MANY
 @given(seed=SEEDS)
-def test_stored_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> None:
+def test_stored_columns_agrees(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     run, batches = run_of_batches(rng), legal.table(6, BATCH_WIDTH)
-    found = pure.scan_batches(checked(run), 0, len(run), 0, batches)[0]
+    found = twins.scan_batches(checked(run), 0, len(run), 0, batches)[0]
     del batches[found * BATCH_WIDTH :]
     events = sum(batches[B_COUNT::BATCH_WIDTH])
     if rng.random() < 0.3:
@@ -142,7 +142,7 @@ def test_stored_columns_agrees(compiled_columns: SimpleNamespace, seed: int) -> 
     mask, columns, held, row = rng.choice([ALL_COLUMNS, ALL_COLUMNS, rng.randrange(256)]), rich.empty_columns(), 0, 0
     for _ in range(3):
         answer, (_, columns) = agreed(
-            compiled_columns, "stored_columns", run, batches, row, rng.choice([events, events, row]),
+            compiled, "stored_columns", run, batches, row, rng.choice([events, events, row]),
             rng.choice([-1, 0, 12, 2**40]), rng.choice([-1, -1, 13, 2**50]), mask, held, columns,
             rng.choice([2**31 - 1, 9000, 20000]),
         )  # fmt: skip
@@ -155,14 +155,14 @@ def checked(run: bytes) -> bytes:
     sound, at = bytearray(run), 0
     while at < len(run):
         length = int.from_bytes(run[at + 8 : at + 12])
-        sound[at + 24 : at + 28] = pure.crc32c(run[at + HEADER_SIZE : at + length], CRC_SEED).to_bytes(4)
+        sound[at + 24 : at + 28] = twins.crc32c(run[at + HEADER_SIZE : at + length], CRC_SEED).to_bytes(4)
         at += length
     return bytes(sound)
 
 
 @MANY
 @given(seed=SEEDS)
-def test_rows_out_agree(compiled_columns: SimpleNamespace, seed: int) -> None:
+def test_rows_out_agree(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     rows, spoiled = rng.choice([0, 1, 3, 20]), rng.random() < 0.3
     body = rich.texts(rng, rows, spoiled=spoiled and rng.random() < 0.5)
@@ -174,22 +174,20 @@ def test_rows_out_agree(compiled_columns: SimpleNamespace, seed: int) -> None:
     place, out = 0, bytearray(b"before")
     for _ in range(30):
         (place, size, status), buffers = agreed(
-            compiled_columns, "event_batches", body, keys, properties, order, place, rows,
+            compiled, "event_batches", body, keys, properties, order, place, rows,
             rng.choice([0, 10, 100, 600, 5000, 2**31 - 1]), rng.choice([b"", legal.annotations({}), bytes(90)]), out,
         )  # fmt: skip
         out = buffers[-1]
         if place == rows or status == columns_contract.ROWS_MALFORMED:
             break
     cut = rng.randrange(rows + 1)
-    digest, _ = agreed(
-        compiled_columns, "rows_digest", rng.choice([0, 2**64 - 1]), body, keys, properties, order, 0, cut
-    )
-    agreed(compiled_columns, "rows_digest", digest[0], body, keys, properties, order, cut, rows)
+    digest, _ = agreed(compiled, "rows_digest", rng.choice([0, 2**64 - 1]), body, keys, properties, order, 0, cut)
+    agreed(compiled, "rows_digest", digest[0], body, keys, properties, order, cut, rows)
 
 
 @MANY
 @given(seed=SEEDS)
-def test_rows_by_partition_agrees(compiled_columns: SimpleNamespace, seed: int) -> None:
+def test_rows_by_partition_agrees(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     rows, partitions = rng.choice([0, 1, 5, 40]), rng.choice([1, 4, 32])
     keys = rng.choice([None, rich.texts(rng, rows), rich.texts(rng, rows, spoiled=True)])
@@ -200,7 +198,7 @@ def test_rows_by_partition_agrees(compiled_columns: SimpleNamespace, seed: int) 
     ids = rng.choice([None, None, (None, offsets.tobytes(), "".join(numbers).encode(), 0)])
     first = rng.randrange(rows + 1)
     answer, (order, starts) = agreed(
-        compiled_columns, "rows_by_partition", keys, ids, first, rows, partitions, rng.choice([0, 3, 2**63 - 1]),
+        compiled, "rows_by_partition", keys, ids, first, rows, partitions, rng.choice([0, 3, 2**63 - 1]),
         array("q", [0] * rows), array("q", [0] * (partitions + 1)),
     )  # fmt: skip
     if answer[1] == ROWS_OK:
@@ -210,18 +208,18 @@ def test_rows_by_partition_agrees(compiled_columns: SimpleNamespace, seed: int) 
 
 @settings(MANY, max_examples=200)
 @given(noise=st.binary(max_size=120))
-def test_noise_is_judged_alike(compiled_columns: SimpleNamespace, noise: bytes) -> None:
+def test_noise_is_judged_alike(compiled: SimpleNamespace, noise: bytes) -> None:
     rows = legal.delivery_row(noise, 0, 0)
-    agreed(compiled_columns, "event_columns", noise, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, rich.empty_columns())
-    agreed(compiled_columns, "capture_block", noise, 0, 0, 0, BIG, BIG, -1, bytearray())
+    agreed(compiled, "event_columns", noise, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, rich.empty_columns())
+    agreed(compiled, "capture_block", noise, 0, 0, 0, BIG, BIG, -1, bytearray())
     for count in (0, 1, 100):
         agreed(
-            compiled_columns, "read_capture_block", noise, 0, len(noise), count, -BIG, BIG, ALL_COLUMNS, 0,
+            compiled, "read_capture_block", noise, 0, len(noise), count, -BIG, BIG, ALL_COLUMNS, 0,
             rich.empty_columns(),
         )  # fmt: skip
 
 
-def test_calls_that_break_the_contract_are_refused_by_both(compiled_columns: SimpleNamespace) -> None:
+def test_calls_that_break_the_contract_are_refused_by_both(compiled: SimpleNamespace) -> None:
     rows, none = legal.delivery_row(b"1234", 0, 0), rich.empty_columns()
     doubled = rich.empty_columns()
     doubled[3] = doubled[1]
@@ -260,45 +258,45 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled_columns: Sim
         ("rows_by_partition", None, None, 0, 1, 1, -1, numbers, numbers),
     ]
     for call in calls:
-        answer, buffers = agreed(compiled_columns, *call)
+        answer, buffers = agreed(compiled, *call)
         assert answer == "refused", call
         assert all(buffer == b"x" for buffer in buffers if isinstance(buffer, bytearray)), call
-    for twin in (pure_columns, compiled_columns):
+    for twin in (twins, compiled):
         with pytest.raises(KernelRefusal):
             twin.event_columns(b"1234", rows, 0, 1, -1, -1, ALL_COLUMNS, 0, doubled)
 
 
 @pytest.mark.parametrize("damage", ["offsets", "bytes", "validity", "numbers", "entries"])
-def test_columns_that_do_not_hold_their_rows_are_refused(compiled_columns: SimpleNamespace, damage: str) -> None:
+def test_columns_that_do_not_hold_their_rows_are_refused(compiled: SimpleNamespace, damage: str) -> None:
     message = rich.message(Random(1), service=True)
     rows, columns = legal.delivery_row(message, 0, 0), rich.empty_columns()
-    answer = pure_columns.event_columns(message, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, columns)
+    answer = twins.event_columns(message, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, columns)
     assert answer[0] == 1
-    again, _ = agreed(compiled_columns, "event_columns", message, rows, 0, 1, -1, -1, ALL_COLUMNS, 1, columns)
+    again, _ = agreed(compiled, "event_columns", message, rows, 0, 1, -1, -1, ALL_COLUMNS, 1, columns)
     assert again[0] == 1
     place = {"offsets": 0, "bytes": 1, "validity": 6, "numbers": 4, "entries": 12}[damage]
     columns[place] += b"\x01\x02\x03\x04"
-    again, _ = agreed(compiled_columns, "event_columns", message, rows, 0, 1, -1, -1, ALL_COLUMNS, 1, columns)
+    again, _ = agreed(compiled, "event_columns", message, rows, 0, 1, -1, -1, ALL_COLUMNS, 1, columns)
     assert again == "refused"
 
 
 @pytest.mark.parametrize("column", [0, 1, 4, 5, 6, 7])
-def test_a_column_that_is_nearly_full_takes_no_more_rows(column_kernels: SimpleNamespace, column: int) -> None:
+def test_a_column_that_is_nearly_full_takes_no_more_rows(kernels: SimpleNamespace, column: int) -> None:
     message = rich.message(Random(1), service=True)
     data, rows = message * 2, legal.delivery_row(message, 0, 0) + legal.delivery_row(message, len(message), 0)
     mask, wanted, columns = 1 << column, 16 * len(message) + 4096, rich.empty_columns()
-    none = column_kernels.event_columns(data, rows, 0, 2, -1, -1, mask, 0, columns, wanted - 1)
+    none = kernels.event_columns(data, rows, 0, 2, -1, -1, mask, 0, columns, wanted - 1)
     assert (none[0], none[-1]) == (0, COLUMNS_FULL)
-    one = column_kernels.event_columns(data, rows, 0, 2, -1, -1, mask, 0, columns, wanted)
+    one = kernels.event_columns(data, rows, 0, 2, -1, -1, mask, 0, columns, wanted)
     # The second row has no room as soon as the first one has left anything in the column.
     held = max(len(columns[buffer]) for buffer in TEXT_BYTES[column])
     assert (one[0], one[-1]) == ((1, COLUMNS_FULL) if held else (2, COLUMNS_OK))
     if held:
-        both = column_kernels.event_columns(data, rows, 1, 2, -1, -1, mask, 1, columns, wanted + held)
+        both = kernels.event_columns(data, rows, 1, 2, -1, -1, mask, 1, columns, wanted + held)
         assert (both[0], both[-1]) == (2, COLUMNS_OK)
 
 
-def test_columns_that_somebody_holds_a_view_of_are_left_as_they_were(column_kernels: SimpleNamespace) -> None:
+def test_columns_that_somebody_holds_a_view_of_are_left_as_they_were(kernels: SimpleNamespace) -> None:
     message = legal.annotations({
         "x-opt-sequence-number": struct.pack(">Bq", 0x81, 1), "x-opt-offset": legal.string("1"),
         "x-opt-enqueued-time": struct.pack(">Bq", 0x83, 1),
@@ -306,13 +304,13 @@ def test_columns_that_somebody_holds_a_view_of_are_left_as_they_were(column_kern
     rows, columns = legal.delivery_row(message, 0, 0), rich.empty_columns()
     held = memoryview(columns[columns_contract.SYSTEM_VALUE_BYTES])
     with pytest.raises(BufferError):
-        column_kernels.event_columns(message, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, columns)
+        kernels.event_columns(message, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, columns)
     assert columns == rich.empty_columns()
     # A column that is not asked for may be held.
-    assert column_kernels.event_columns(message, rows, 0, 1, -1, -1, 1, 0, columns)[0] == 1
+    assert kernels.event_columns(message, rows, 0, 1, -1, -1, 1, 0, columns)[0] == 1
     held.release()
     columns = rich.empty_columns()
-    assert column_kernels.event_columns(message, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, columns)[0] == 1
+    assert kernels.event_columns(message, rows, 0, 1, -1, -1, ALL_COLUMNS, 0, columns)[0] == 1
 
 
 def planted(kernel: Callable[..., Any], position: int) -> Callable[..., Any]:
@@ -327,19 +325,9 @@ def planted(kernel: Callable[..., Any], position: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("position", [0, 1, 30, -1])
-def test_a_planted_wrong_byte_is_found(compiled_columns: SimpleNamespace, position: int) -> None:
+def test_a_planted_wrong_byte_is_found(compiled: SimpleNamespace, position: int) -> None:
     arguments = (run_of_batches(Random(3)), 0, 0, 0, BIG, BIG, -1, bytearray())
-    assert agreed(compiled_columns, "capture_block", *arguments)[0][0] > 0
-    wrong = SimpleNamespace(capture_block=planted(compiled_columns.capture_block, position))
+    assert agreed(compiled, "capture_block", *arguments)[0][0] > 0
+    wrong = SimpleNamespace(capture_block=planted(compiled.capture_block, position))
     with pytest.raises(AssertionError, match="capture_block"):
         agreed(wrong, "capture_block", *arguments)
-
-
-def test_both_twins_have_every_kernel_of_the_contract(compiled_columns: SimpleNamespace) -> None:
-    from hubweir import kernels
-
-    assert columns_contract.__doc__ is not None
-    for name in pure_columns.__all__:
-        assert f"\n    {name}(" in columns_contract.__doc__
-        assert callable(getattr(kernels, name))
-        assert callable(getattr(compiled_columns, name))

@@ -11,7 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from hubweir.kernels import columns_contract, pure_capture, pure_column_buffers, pure_partitions, pure_text
+from hubweir.kernels import columns_contract
+from hubweir.kernels.capture import capture_block
+from hubweir.kernels.columns import column_buffers, partitions, text
 from hubweir.kernels.tests.test_stored_batch import numbers_of_module, numbers_of_page
 
 FOLDER = Path(columns_contract.__file__).parent
@@ -32,25 +34,25 @@ def test_a_planted_wrong_number_is_found() -> None:
 
 
 def test_the_names_of_properties_are_the_same_compiled() -> None:
-    text = page("property_names.pxd")
-    names = re.findall(r'"([a-z-]+)"', text)
-    (sizes,) = re.findall(r"sizes\[13\] = \{([0-9, ]+)\}", text)
-    assert [name.encode() for name in names] == list(pure_text.PROPERTY_NAMES)
-    assert [int(size) for size in sizes.split(",")] == [len(name) for name in pure_text.PROPERTY_NAMES]
+    names_page = page("messages/property_names.pxd")
+    names = re.findall(r'"([a-z-]+)"', names_page)
+    (sizes,) = re.findall(r"sizes\[13\] = \{([0-9, ]+)\}", names_page)
+    assert [name.encode() for name in names] == list(text.PROPERTY_NAMES)
+    assert [int(size) for size in sizes.split(",")] == [len(name) for name in text.PROPERTY_NAMES]
 
 
 @pytest.mark.parametrize(
     ("name", "number", "expected"),
     [
-        ("text.pxd", "MOST_WIDTHLESS", pure_text.MOST_WIDTHLESS),
-        ("avro.pxd", "MOST_ENTRIES", pure_capture.MOST_ENTRIES),
-        ("avro.pxd", "LONG", pure_capture.LONG),
-        ("avro.pxd", "DOUBLE", pure_capture.DOUBLE),
-        ("avro.pxd", "STRING", pure_capture.STRING),
-        ("avro.pxd", "BYTES", pure_capture.BYTES),
-        ("columns.pxd", "MOST_GROWTH", pure_column_buffers._MOST_GROWTH),
-        ("columns.pxd", "MOST_NAMES", pure_column_buffers._MOST_NAMES),
-        ("_columns.pyx", "MOST_DIGITS", pure_partitions._MOST_DIGITS),
+        ("columns/text.pxd", "MOST_WIDTHLESS", text.MOST_WIDTHLESS),
+        ("capture/avro.pxd", "MOST_ENTRIES", capture_block.MOST_ENTRIES),
+        ("capture/avro.pxd", "LONG", capture_block.LONG),
+        ("capture/avro.pxd", "DOUBLE", capture_block.DOUBLE),
+        ("capture/avro.pxd", "STRING", capture_block.STRING),
+        ("capture/avro.pxd", "BYTES", capture_block.BYTES),
+        ("columns/column_buffers.pxd", "MOST_GROWTH", column_buffers._MOST_GROWTH),
+        ("columns/column_buffers.pxd", "MOST_NAMES", column_buffers._MOST_NAMES),
+        ("columns/_columns.pyx", "MOST_DIGITS", partitions._MOST_DIGITS),
     ],
 )
 def test_limits_are_the_same_compiled(name: str, number: str, expected: int) -> None:
@@ -58,9 +60,10 @@ def test_limits_are_the_same_compiled(name: str, number: str, expected: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "module"), [("pure", "hubweir.kernels.pure_event_columns"), ("compiled", "hubweir.kernels._columns")]
+    ("wanted", "module"),
+    [("pure", "hubweir.kernels.columns.event_columns"), ("compiled", "hubweir.kernels.columns._columns")],
 )
-def test_the_environment_says_which_twins_run(compiled_columns: SimpleNamespace, wanted: str, module: str) -> None:
+def test_the_environment_says_which_twins_run(compiled: SimpleNamespace, wanted: str, module: str) -> None:
     code = "from hubweir import kernels; print(kernels.which(), kernels.event_columns.__module__)"
     environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent.parent), "HUBWEIR_KERNELS": wanted}
     run = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)

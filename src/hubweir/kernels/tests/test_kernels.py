@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import hubweir
-from hubweir.kernels import pure
+from hubweir.kernels import twins
 
 SOURCE = str(Path(hubweir.__file__).parent.parent)
 
@@ -27,20 +27,24 @@ def which_with(wanted: str | None) -> str:
 
 
 def test_the_environment_can_ask_for_the_twins_in_plain_python() -> None:
-    assert which_with("pure").split() == ["pure", "hubweir.kernels.pure_ingest", "hubweir.kernels.pure_deliver"]
+    assert which_with("pure").split() == ["pure", "hubweir.kernels.messages.ingest", "hubweir.kernels.frames.deliver"]
 
 
 def test_the_compiled_kernels_are_taken_where_they_were_built(compiled: SimpleNamespace) -> None:
-    assert which_with(None).split() == ["compiled", "hubweir.kernels._record", "hubweir.kernels._amqp"]
+    assert which_with(None).split() == [
+        "compiled",
+        "hubweir.kernels.messages._messages",
+        "hubweir.kernels.frames._frames",
+    ]
     assert which_with("compiled").split()[0] == "compiled"
 
 
 def test_both_twins_have_every_kernel_of_the_contract(compiled: SimpleNamespace) -> None:
     from hubweir import kernels
-    from hubweir.kernels import contract
+    from hubweir.kernels import columns_contract, contract
 
-    assert contract.__doc__ is not None
-    for name in pure.__all__:
-        assert f"\n    {name}(" in contract.__doc__
+    said = f"{contract.__doc__}{columns_contract.__doc__}"
+    for name in twins.KERNELS:
+        assert f"\n    {name}(" in said
         assert callable(getattr(kernels, name))
         assert callable(getattr(compiled, name))

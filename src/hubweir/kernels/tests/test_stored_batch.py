@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from hubweir.kernels import contract, pure_values, stored_batch
+from hubweir.kernels import contract, stored_batch
+from hubweir.kernels.messages import sections
 from hubweir.kernels.stored_batch import (
     COMPLETED_STRUCT,
     HEADER_SIZE,
@@ -54,19 +55,19 @@ def test_every_number_of_the_contract_is_the_same_compiled() -> None:
 
 
 def test_the_constructors_of_both_twins_are_the_same_table() -> None:
-    text = (FOLDER / "sections.pxd").read_text()
+    text = (FOLDER / "messages/sections.pxd").read_text()
     names = numbers_of_page(text)
     rows = re.findall(r"/\* ([0-9A-F])_ \*/ ([0-9, ]+)", text)
     table = [int(number) for _, row in rows for number in row.replace(",", " ").split()]
     expected = [names["ILLEGAL"]] * 256
-    for code, width in pure_values.FIXED.items():
+    for code, width in sections.FIXED.items():
         expected[code] = width
-    for code, width in pure_values.VARIABLE.items():
+    for code, width in sections.VARIABLE.items():
         expected[code] = names["VARIABLE_8" if width == 1 else "VARIABLE_32"]
-    for code, width in pure_values.COMPOUND.items():
+    for code, width in sections.COMPOUND.items():
         expected[code] = names["COMPOUND_8" if width == 1 else "COMPOUND_32"]
     assert table == expected
-    assert names["MAX_DEPTH"] == pure_values.MAX_DEPTH
+    assert names["MAX_DEPTH"] == sections.MAX_DEPTH
 
 
 def test_a_planted_wrong_number_is_found() -> None:

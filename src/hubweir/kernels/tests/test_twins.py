@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels import pure
+from hubweir.kernels import twins
 from hubweir.kernels.contract import (
     BATCH_FORMAT,
     BATCH_WIDTH,
@@ -26,6 +26,8 @@ from hubweir.kernels.contract import (
     PROPERTIES_LIMIT,
     PROPERTY_LIMIT,
     RECORD_WIDTH,
+    SPARSE_WIDTH,
+    WALK_WIDTH,
 )
 from hubweir.kernels.tests import legal_bytes as legal
 
@@ -36,7 +38,7 @@ MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCh
 def agreed(compiled: SimpleNamespace, kernel: str, *arguments: Any) -> tuple[Any, list[Any]]:
     """Call both twins with copies of the arguments; return what they both answered and left in their buffers."""
     answers = []
-    for twin in (pure, compiled):
+    for twin in (twins, compiled):
         copies = [value[:] if isinstance(value, (bytearray, array)) else value for value in arguments]
         try:
             result = getattr(twin, kernel)(*copies)
@@ -70,7 +72,7 @@ def run_of_batches(rng: Random) -> bytes:
         records, count = bytearray(), 0
         while count < rng.choice([1, 3]):
             message = legal.random_message(rng)
-            result = pure.ingest(message, legal.delivery_row(message, 0, 0), 0, 1, 0, None, records, 10**6)
+            result = twins.ingest(message, legal.delivery_row(message, 0, 0), 0, 1, 0, None, records, 10**6)
             count += result[2]
         name = rng.choice([b"", b"", b"key of all", b"n" * 300])
         run += legal.stored_batch(
@@ -251,6 +253,7 @@ def test_noise_is_judged_alike(compiled: SimpleNamespace, noise: bytes) -> None:
         agreed(compiled, "open_events", noise, rows, 0, 1, legal.table(1, EVENT_WIDTH))
     agreed(compiled, "scan_frames", noise, 0, len(noise), 512, legal.table(4, FRAME_WIDTH))
     agreed(compiled, "scan_batches", noise, 0, len(noise), 1, legal.table(2, BATCH_WIDTH))
+    agreed(compiled, "follow_batches", noise, 1, legal.table(1, WALK_WIDTH), legal.table(1, SPARSE_WIDTH), None)
     agreed(compiled, "deliver", noise, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, 9999, bytearray())
     agreed(compiled, "deliver_batches", noise, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, 9, 9999, bytearray())
     agreed(compiled, "crc32c", noise, 5)
@@ -278,6 +281,9 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled: SimpleNames
         ("find_offset", run, 0, -1),
         ("find_offset", run, 0, 2**64),
         ("scan_batches", run, 0, 80, -1, legal.table(1, BATCH_WIDTH)),
+        ("follow_batches", run, -1, legal.table(1, WALK_WIDTH), legal.table(1, SPARSE_WIDTH), None),
+        ("follow_batches", run, 2**64, legal.table(1, WALK_WIDTH), legal.table(1, SPARSE_WIDTH), None),
+        ("follow_batches", run, 1, legal.table(1, WALK_WIDTH - 1), legal.table(1, SPARSE_WIDTH), None),
         ("scan_records", legal.stored_batch(b"", 0, kind=3), 0, legal.table(1, RECORD_WIDTH)),
         ("open_events", b"123", rows, 0, 1, legal.table(1, EVENT_WIDTH)),
         ("deliver", run, 81, 0, 0, 0, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),

@@ -25,8 +25,8 @@ def sealed(*messages: bytes, name: bytes = b"", continues: bool = False, produce
 
 
 def complete(run: bytearray, first_index: int = 10, first_offset: int = 1000) -> RunEnd:
-    """Complete run in place, as the owner of a log with nonce 7 and writer epoch 3 at time 5; durable up to 9."""
+    """Complete run in place, as the owner of a log with nonce 7 and writer epoch 3 at time 5; from number 12 on."""
     return complete_run(
-        run, nonce=7, first_index=first_index, first_offset=first_offset, enqueued_time_ms=5, durable_upto=9,
-        writer_epoch=3,
+        run, nonce=7, first_index=first_index, first_offset=first_offset, enqueued_time_ms=5, first_number=12,
+        durable_upto=9, writer_epoch=3,
     )  # fmt: skip

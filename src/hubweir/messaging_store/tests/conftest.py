@@ -10,14 +10,17 @@ import pytest
 
 from hubweir.counters import Counters
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
-from hubweir.messaging_store.log import Appended, Durability, Refused, Run
+from hubweir.messaging_store.control_batch import pack_control
+from hubweir.messaging_store.log import Appended, Durability, Note, Refused, Run
 from hubweir.messaging_store.log_state import LogSettings
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store.whole_file import seal
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID = "ab" * 16
+SOME_CONTROL = 5  # a kind that nothing has, so that nothing is concluded from it
 FOLDER = f"store-0/logs/{LOG_ID}"
 SMALL = LogSettings(segment_bytes=4000, tail_bytes=600, relaxed_sync_bytes=1000, relaxed_unsynced_bytes=2500)
 
@@ -58,8 +61,11 @@ class Bench:
     def __post_init__(self) -> None:
         self.open()
 
-    def open(self) -> SegmentLog:
+    def open_store(self) -> None:
         self.store = MessagingStore.open(self.env, "store-0", counters=self.counters, settings=self.settings)
+
+    def open(self) -> SegmentLog:
+        self.open_store()
         self.log = self.store.create_log(LOG_ID, durability=self.durability)
         return self.log
 
@@ -69,6 +75,24 @@ class Bench:
         if wait_ms:
             self.env.run_for(wait_ms)
         return appended
+
+    def control(self, body: bytes = b"", *, kind: int = SOME_CONTROL, wait_ms: int = 60) -> list[Appended | Refused]:
+        """Append a control batch; its outcome, once there is one."""
+        outcomes: list[Appended | Refused] = []
+        self.log._append(pack_control(kind, body), self.env.now_ms(), outcomes.append)
+        self.env.run_for(wait_ms)
+        return outcomes
+
+    def note(self, key: bytes, body: bytes | None, *, wait_ms: int = 100) -> list[Note | Refused]:
+        """Note something; the outcome, once there is one."""
+        outcomes: list[Note | Refused] = []
+        self.log.note(key, body, now_ms=self.env.now_ms(), on_done=outcomes.append)
+        self.env.run_for(wait_ms)
+        return outcomes
+
+    def noted(self) -> dict[bytes, bytes]:
+        """What is noted under each key."""
+        return {key: note.body for key, note in self.log.notes.items()}
 
     def answer(self, ask: Callable[..., object], *args: object, **kwargs: object) -> object:
         """The answer of a completion, at once or after a while."""
@@ -104,6 +128,15 @@ class Bench:
         self.env.crash(power_cut=power_cut)
         self.env = self.env.restart()
         return self.open()
+
+    def take_over(self) -> None:
+        """As if another process had opened the store, whose lock was lost."""
+        self.env.files.set_bytes("store-0/EPOCH", seal((99).to_bytes(4, "big") + b"somebody"))
+
+    @property
+    def folder(self) -> str:
+        """Of the log."""
+        return FOLDER
 
     def segments(self) -> list[str]:
         """Names of the log's segment files."""

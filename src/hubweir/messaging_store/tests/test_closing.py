@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hubweir.testing.memory_files import Fault
+from hubweir.testing.memory_faults import Fault
 
 
 def test_a_finished_segment_leaves_its_indexes(bench) -> None:
@@ -22,7 +22,7 @@ def test_a_closed_log_gives_back_the_spare_space(bench) -> None:
 
 def test_closing_ends_even_when_every_call_fails(bench) -> None:
     bench.append(b"a")
-    bench.env.files.plan(bench.env.files.calls + 1, Fault.EIO, forever=True)
+    bench.env.files.plan(Fault.EIO, forever=True)
     closed: list[bool] = []
     bench.log.close(lambda: closed.append(True))
     bench.env.run_for(5000)

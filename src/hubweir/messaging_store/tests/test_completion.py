@@ -8,7 +8,16 @@ import pytest
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels import crc32c
-from hubweir.kernels.stored_batch import AT_HEADER_CRC, CRC_SEED, KIND_CONTROL
+from hubweir.kernels.stored_batch import (
+    AT_HEADER_CRC,
+    AT_LENGTH,
+    AT_MAGIC,
+    AT_NAME_LENGTH,
+    AT_VERSION,
+    CRC_SEED,
+    KIND_CONTROL,
+    KIND_EVENTS,
+)
 from hubweir.messaging_store.completion import end_of_batch
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_skipped
 from hubweir.messaging_store.record import begin_batch, headers_of, read_header, seal_batch
@@ -46,6 +55,8 @@ def test_batches_of_a_run_follow_each_other_without_a_gap() -> None:
     run = sealed(b"a", b"b") + pack_control(CONTROL_IDLE_MARK, b"\x00") + sealed(b"c")
     end = complete(run)
     first, mark, second = headers_of(run)
+    assert [header.number for header in (first, mark, second)] == [12, 13, 14] and end.next_number == 15
+    assert {header.durable_upto for header in (first, mark, second)} == {9}
     assert (mark.kind, mark.first_index, mark.first_offset) == (KIND_CONTROL, 12, 1066)
     assert (second.first_index, second.first_offset) == (12, 1066)
     assert end_of_batch(run, mark) == (12, 1066) and end_of_batch(run, first) == (12, 1066)
@@ -68,6 +79,25 @@ def test_a_run_of_control_batches_has_no_last_record() -> None:
 def test_a_run_that_is_cut_anywhere_is_refused(cut: int) -> None:
     with pytest.raises(KernelRefusal):
         complete(sealed(b"abc", name=b"k")[:cut])
+
+
+@pytest.mark.parametrize(("at", "value"), [(AT_MAGIC, 0xFF), (AT_VERSION, 0xFF), (AT_LENGTH, 1), (AT_NAME_LENGTH, 1)])
+def test_a_run_with_another_magic_version_or_length_is_refused(at: int, value: int) -> None:
+    run = sealed(b"abc", name=b"k")
+    run[at] = value
+    with pytest.raises(KernelRefusal, match="no sealed stored batch at 0"):
+        complete(run)
+
+
+@pytest.mark.parametrize(("kind", "count"), [(KIND_CONTROL, 1), (KIND_EVENTS, 0)])
+def test_a_control_batch_has_no_records_and_every_other_has_some(kind: int, count: int) -> None:
+    """Else it would take an index that no record has, or two batches would begin at one index."""
+    run = bytearray()
+    start = begin_batch(run)
+    run += event(b"one")
+    seal_batch(run, start, count=count, kind=kind)
+    with pytest.raises(KernelRefusal, match=f"of kind {kind} must not have {count} records"):
+        complete(run)
 
 
 def test_a_run_that_ends_inside_a_chain_is_refused() -> None:

@@ -9,10 +9,7 @@ import pytest
 from hubweir.kernels.stored_batch import KIND_CONTROL
 from hubweir.messaging_store.completion import end_of_batch
 from hubweir.messaging_store.control_batch import (
-    CONTROL_EPOCH,
-    CONTROL_EXPIRED_PRODUCERS,
     CONTROL_IDLE_MARK,
-    CONTROL_PRODUCER_FENCE,
     CONTROL_SKIPPED,
     control_of,
     pack_control,
@@ -21,12 +18,12 @@ from hubweir.messaging_store.control_batch import (
 from hubweir.messaging_store.record import headers_of, read_header
 from hubweir.messaging_store.tests.batches import complete, sealed
 
-NOTES = [CONTROL_IDLE_MARK, CONTROL_EPOCH, CONTROL_EXPIRED_PRODUCERS, CONTROL_PRODUCER_FENCE]
+UNKNOWN = 5
 
 
-@pytest.mark.parametrize("control", NOTES)
+@pytest.mark.parametrize("control", [CONTROL_IDLE_MARK, UNKNOWN])
 @pytest.mark.parametrize("body", [b"", b"\x00", struct.pack(">QQ", 500, 9000)])
-def test_a_note_comes_back_and_moves_no_number(control: int, body: bytes) -> None:
+def test_what_it_says_comes_back_and_moves_no_number(control: int, body: bytes) -> None:
     run = pack_control(control, body)
     complete(run)
     header = read_header(run)
@@ -35,11 +32,11 @@ def test_a_note_comes_back_and_moves_no_number(control: int, body: bytes) -> Non
     assert end_of_batch(run, header) == (10, 1000)
 
 
-def test_a_note_is_found_behind_other_batches() -> None:
-    run = sealed(b"x") + pack_control(CONTROL_EPOCH, b"\x00\x00\x00\x07") + sealed(b"y")
+def test_a_mark_is_found_behind_other_batches() -> None:
+    run = sealed(b"x") + pack_control(CONTROL_IDLE_MARK, b"\x00\x00\x00\x07") + sealed(b"y")
     complete(run)
-    _, note, _ = headers_of(run)
-    assert control_of(run, note) == (CONTROL_EPOCH, b"\x00\x00\x00\x07")
+    _, mark, _ = headers_of(run)
+    assert control_of(run, mark) == (CONTROL_IDLE_MARK, b"\x00\x00\x00\x07")
 
 
 def test_skipped_numbers_move_the_next_index_and_offset() -> None:

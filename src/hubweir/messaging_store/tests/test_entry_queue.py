@@ -6,9 +6,9 @@ import pytest
 
 from hubweir.messaging_store.entry_queue import EntryQueue
 from hubweir.messaging_store.log import Appended
-from hubweir.messaging_store.log_state import End, Entry
+from hubweir.messaging_store.log_state import Entry, LogEnd
 
-END = End(0, 0, -1, -1, -1)
+END = LogEnd(0, 0, -1, -1, -1)
 
 
 def entry(size: int) -> Entry:
@@ -28,9 +28,9 @@ def sizes(entries: list[Entry]) -> list[int]:
 
 def test_runs_come_out_in_the_order_in_which_they_came() -> None:
     queue = queue_of(3, 1, 2)
-    assert queue and queue.bytes == 6 and queue.first_bytes == 3
+    assert queue.bytes == 6 and len(queue.entries[0].run) == 3
     assert sizes(queue.take_all()) == [3, 1, 2]
-    assert not queue and queue.bytes == 0 and queue.take_all() == []
+    assert not queue.entries and queue.bytes == 0 and queue.take_all() == []
 
 
 def test_a_run_over_the_limit_is_not_queued_unless_nothing_waits() -> None:
@@ -58,4 +58,13 @@ def test_what_is_put_back_goes_in_front() -> None:
     entries, _ = queue.take(1)
     assert queue.add(entry(3), 1000)
     queue.put_back(entries)
-    assert queue.bytes == 6 and queue.first_bytes == 1 and sizes(queue.take_all()) == [1, 2, 3]
+    assert queue.bytes == 6 and len(queue.entries[0].run) == 1 and sizes(queue.take_all()) == [1, 2, 3]
+
+
+def test_what_was_tried_is_taken_out_and_the_rest_waits_on() -> None:
+    queue = queue_of(1, 2, 3)
+    entries, _ = queue.take(3)
+    entries[1].is_tried = True
+    queue.put_back(entries)
+    assert sizes(queue.take_tried()) == [2] and queue.bytes == 4
+    assert sizes(queue.take_all()) == [1, 3]

@@ -14,6 +14,7 @@ from hubweir.env import SyncFailed
 from hubweir.errors import StoreError, StoreLocked
 from hubweir.messaging_store.files import SystemFiles, write_all
 from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.whole_file import write_whole
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -42,6 +43,15 @@ def test_more_buffers_than_one_call_takes(files: SystemFiles) -> None:
     file = files.open("f", create=True)
     file.write(0, [b"%d," % number for number in range(5000)])
     assert file.read(0, 1 << 20) == b"".join(b"%d," % number for number in range(5000))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 8])
+def test_short_reads_are_gone_on_with(files: SystemFiles, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    read = os.pread
+    file = files.open("f", create=True)
+    file.write(0, [b"0123456789"])
+    monkeypatch.setattr(os, "pread", lambda fd, size, position: read(fd, min(size, most), position))
+    assert file.read(1, 8) == b"12345678" and file.read(5, 100) == b"56789" and file.read(10, 5) == b""
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 8])
@@ -207,7 +217,7 @@ def test_a_log_lives_in_real_files(tmp_path: Path, make_events, read_messages) -
         env = RealFilesEnv(tmp_path)
         store = MessagingStore.open(env, "store-0")
         log = store.create_log("cd" * 16)
-        assert log.bounds.next_index == lifetime * 10 and not store.alarms
+        assert log.bounds.next_index == lifetime * 10 and not store.alarms.current()
         for number in range(10):
             log.append(make_events([b"%d-%d" % (lifetime, number)]), now_ms=env.now_ms(), on_done=lambda _: None)
             env.run_for(100)
@@ -220,3 +230,68 @@ def test_a_log_lives_in_real_files(tmp_path: Path, make_events, read_messages) -
     assert found == {
         lifetime * 10 + number: b"%d-%d" % (lifetime, number) for lifetime in range(3) for number in range(10)
     }
+
+
+def test_a_write_during_a_sync_is_not_covered_by_it_and_keeps_the_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = SystemFiles(tmp_path, descriptors=1)
+    file = files.open("f", create=True)
+    file.write(0, [b"before"])
+    sync = os.fdatasync
+
+    def slow(fd: int) -> None:
+        sync(fd)
+        file.write(6, [b"meanwhile"])
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    file.sync()
+    monkeypatch.setattr(os, "fdatasync", sync)
+    for name in "abc":
+        files.open(name, create=True)
+    assert id(file) in files._descriptors._open, "closed before its last write was synced, an error of it would be lost"
+    file.sync()
+    files.open("d", create=True)
+    assert id(file) not in files._descriptors._open
+
+
+def test_a_small_file_is_read_through_its_name_each_time(files) -> None:
+    assert files.read_small("EPOCH") is None
+    for data in (b"1", b"22", b""):
+        write_whole(files, "", "EPOCH", data)
+        assert files.read_small("EPOCH") == data
+
+
+def test_reading_small_files_leaves_no_descriptor_open(files, monkeypatch) -> None:
+    write_whole(files, "", "EPOCH", b"1")
+    opened: list[int] = []
+    open_file = os.open
+
+    def noted(path, *rest, **named):
+        opened.append(open_file(path, *rest, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", noted)
+    assert files.read_small("EPOCH") == b"1"
+    with pytest.raises(OSError, match="[Bb]ad file descriptor"):
+        os.fstat(opened[-1])
+
+
+def test_without_descriptors_a_small_file_is_known_as_long_as_it_is_the_same(files, monkeypatch) -> None:
+    write_whole(files, "", "EPOCH", b"1")
+    write_whole(files, "", "other", b"never read")
+    assert files.read_small("EPOCH") == b"1"
+    opened = os.open
+
+    def none_left(path, *rest, **named):
+        raise OSError(errno.EMFILE, "Too many open files", path)
+
+    monkeypatch.setattr(os, "open", none_left)
+    assert files.read_small("EPOCH") == b"1"
+    with pytest.raises(OSError, match="Too many"):
+        files.read_small("other")
+    monkeypatch.setattr(os, "open", opened)
+    write_whole(files, "", "EPOCH", b"2")
+    monkeypatch.setattr(os, "open", none_left)
+    with pytest.raises(OSError, match="Too many"):
+        files.read_small("EPOCH")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from hubweir.messaging_store.log import Run
 from hubweir.messaging_store.log_reader import (
     ReadDamaged,
@@ -58,13 +60,43 @@ def test_a_segment_that_ends_too_early_is_damage(bench) -> None:
 def test_replay_gives_everything_once(bench, read_messages) -> None:
     files, segments, _ = filled(bench)
     for start in (0, 1, 17, 49):
-        found = [index for run in replay_runs(files, segments, start, 50) for index in read_messages(run.data)]
+        runs = replay_runs(files, segments, start, limit=50, limit_number=50, on_damage=pytest.fail)
+        found = [index for run in runs for index in read_messages(run.data)]
         assert found == list(range(start, 50))
 
 
-def test_searches_step_over_damage(bench) -> None:
+def test_a_search_for_what_damage_may_hold_finds_where_the_damage_begins(bench) -> None:
     files, segments, appended = filled(bench)
     data = files.bytes_of(segments[0].path)
-    data[data.index(b"3" * 100)] ^= 1
-    assert find_offset_in(files, segments, appended[3].first_offset, 50) == 4
-    assert find_time_in(files, segments, appended[3].enqueued_time_ms, 50) == 4
+    for number in (3, 4):
+        data[data.index(b"%d" % number * 100)] ^= 1
+    for number in (3, 4):
+        assert find_offset_in(files, segments, appended[number].first_offset, 50) == 3
+        assert find_time_in(files, segments, appended[number].enqueued_time_ms, 50) == 3
+    for number in (2, 5, 6, 40):
+        assert find_offset_in(files, segments, appended[number].first_offset, 50) == number
+    for number in (2, 6, 40):  # 5 is the first one with its time for certain, or one of the damaged ones is
+        assert find_time_in(files, segments, appended[number].enqueued_time_ms, 50) == number
+
+
+def test_a_search_finds_damage_at_the_end_of_a_segment_and_of_the_log(bench) -> None:
+    files, segments, appended = filled(bench)
+    end = segments[1].first_index
+    for segment, index, limit in ((segments[0], end - 1, 50), (segments[-1], 49, 50)):
+        data = files.bytes_of(segment.path)
+        data[data.rindex(b"%d" % index * 100)] ^= 1
+        segment.indexes = None
+        assert find_offset_in(files, segments, appended[index].first_offset, limit) == index
+        assert find_time_in(files, segments, appended[index].enqueued_time_ms, limit) == index
+    assert find_offset_in(files, segments, appended[end].first_offset, 50) == end
+    assert find_time_in(files, segments, appended[end + 1].enqueued_time_ms, 50) == end + 1
+
+
+def test_searches_step_over_a_segment_whose_file_is_lost(bench) -> None:
+    files, segments, appended = filled(bench)
+    files.remove(segments[0].path)
+    segments[0].is_lost, segments[0].indexes = True, None
+    end = segments[1].first_index
+    assert find_time_in(files, segments, appended[0].enqueued_time_ms, 50) == end
+    assert find_time_in(files, segments, appended[end + 2].enqueued_time_ms, 50) == end + 2
+    assert find_offset_in(files, segments, appended[end + 2].first_offset, 50) == end + 2

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from hubweir.errors import LogOffline
-from hubweir.messaging_store.control_batch import CONTROL_PRODUCER_FENCE
+import pytest
+
+from hubweir.errors import LogFenced, LogOffline
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.log_snapshots import LogSnapshots
-from hubweir.messaging_store.snapshot import Snapshot
-from hubweir.testing.memory_files import Fault
+from hubweir.messaging_store.snapshot import Snapshot, save
+from hubweir.testing.memory_faults import Fault
+
+FOLDER = "store-0/logs/" + "ab" * 16
 
 
 def test_a_snapshot_comes_back_with_the_index_it_covers(bench) -> None:
@@ -30,48 +33,14 @@ def test_a_relaxed_snapshot_covers_only_what_is_synced(relaxed) -> None:
     assert relaxed.log.load_snapshot() == (2, b"two") and relaxed.log.bounds.next_index >= 2
 
 
-def test_a_control_batch_behind_the_last_record_is_trimmed_only_when_two_later_snapshots_have_it(bench) -> None:
-    def snapshot() -> None:
-        bench.log.save_snapshot(b"state", lambda outcome: None)
-        bench.env.run_for(200)
-
-    def expire() -> int:
-        for _ in range(3):
-            first = bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1)
-            bench.env.run_for(200)
-        return first
-
-    bench.append(b"a")
-    snapshot()
-    snapshot()
-    bench.log.append_control(CONTROL_PRODUCER_FENCE, b"fence", now_ms=bench.env.now_ms())
-    assert expire() == 0
-    snapshot()
-    assert expire() == 0
-    snapshot()
-    assert expire() == 1
-
-
-def test_snapshots_of_an_earlier_process_may_miss_control_batches(bench) -> None:
-    bench.append(b"a")
-    for _ in range(2):
-        bench.log.save_snapshot(b"state", lambda outcome: None)
-        bench.env.run_for(200)
-    bench.env.run_for(2_000)
-    bench.reopen()
-    for _ in range(3):
-        assert bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1) == 0
-        bench.env.run_for(200)
-
-
 def test_trimming_goes_to_the_older_of_two_snapshots(bench) -> None:
     def limit(*indexes: int) -> int | None:
-        found = [Snapshot(index, b"") for index in indexes]
+        found = [Snapshot(index, 0, b"") for index in indexes]
         return LogSnapshots(bench.log._state, lambda callback: None, found).trim_limit()
 
     assert limit() is None  # nobody takes any
     assert limit(31) == 0
-    assert limit(31, 21) == 20
+    assert limit(31, 21) == 21
 
 
 def test_a_second_snapshot_is_refused_while_the_first_is_saved(bench) -> None:
@@ -93,7 +62,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_one_before_and_may_be_take
     bench.log.save_snapshot(b"first", answers.append)
     bench.env.run_for(200)
     bench.env.run_for(2_000)  # the idle mark is written: from here on only the snapshot touches files
-    bench.env.files.plan(1, Fault.ENOSPC, forever=True)
+    bench.env.files.plan(Fault.ENOSPC, forever=True)
     bench.log.save_snapshot(b"second", answers.append)
     bench.env.run_for(200)
     bench.env.files.heal()
@@ -102,3 +71,42 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_one_before_and_may_be_take
     bench.log.save_snapshot(b"third", answers.append)
     bench.env.run_for(200)
     assert answers[2] is None and bench.log.load_snapshot() == (1, b"third")
+
+
+def test_a_snapshot_beyond_the_end_of_the_log_is_passed_over_with_an_alarm(bench) -> None:
+    bench.append(b"a")
+    bench.log.save_snapshot(b"sound", lambda outcome: None)
+    bench.env.run_for(200)
+    save(bench.env.files, FOLDER, Snapshot(7, 0, b"of records that are not there"))
+    assert bench.log.load_snapshot() == (1, b"sound")
+    (text,) = [alarm.text for alarm in bench.store.alarms.current() if "snapshot" in alarm.text]
+    assert "covers records up to 6, and the log ends at 0" in text
+
+
+def test_a_snapshot_that_finds_another_owner_is_not_written_and_ends_writing_for_good(bench) -> None:
+    bench.append(b"a")
+    bench.take_over()
+    done: list[object] = []
+    bench.log.save_snapshot(b"state", done.append)
+    bench.env.run_for(200)
+    assert isinstance(done[0], Refused) and isinstance(done[0].error, LogFenced)
+    assert bench.log.load_snapshot() is None
+    with pytest.raises(LogFenced):
+        bench.append(b"b")
+
+
+def test_a_snapshot_whose_log_goes_offline_is_refused_and_later_ones_are_taken(relaxed) -> None:
+    """One that never comes again would keep retention from trimming, for good."""
+    relaxed.append(b"a", wait_ms=200)
+    relaxed.append(b"b", wait_ms=0)
+    relaxed.env.turn()
+    answers: list[object] = []
+    relaxed.env.files.plan(Fault.SYNC_EIO, forever=True)
+    relaxed.log.save_snapshot(b"while it fails", answers.append)
+    relaxed.env.run_for(400)
+    assert isinstance(answers[0], Refused) and isinstance(answers[0].error, LogOffline)
+    relaxed.env.files.heal()
+    relaxed.env.run_for(40_000)
+    relaxed.log.save_snapshot(b"later", answers.append)
+    relaxed.env.run_for(400)
+    assert answers[1] is None and relaxed.log.load_snapshot() == (2, b"later")

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import CorruptStore, NewerFormat, StoreError, StoreLocked
+from hubweir.errors import CorruptStore, LogLost, NewerFormat, OldFormat, StoreError, StoreLocked
+from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.testing.memory_files import Fault
+from hubweir.messaging_store.tests.conftest import Bench, events
+from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -18,12 +20,13 @@ def test_a_store_has_one_owner(bench) -> None:
     MessagingStore.open(bench.env, "store-0")
 
 
-def test_a_newer_format_is_refused_and_left_alone(bench) -> None:
-    bench.env.files.set_bytes("store-0/FORMAT", b"hubweir store 2\n")
+@pytest.mark.parametrize("version", [0, 1, 3, 30])
+def test_another_format_is_refused_and_left_alone(bench, version: int) -> None:
+    bench.env.files.set_bytes("store-0/FORMAT", b"hubweir store %d\n" % version)
     bench.env.crash()
     env = bench.env.restart()
     before = {path: bytes(env.files.bytes_of(path)) for path in env.files.paths()}
-    with pytest.raises(NewerFormat, match="use the version that wrote it"):
+    with pytest.raises(NewerFormat if version > 2 else OldFormat, match="use the version that wrote it"):
         MessagingStore.open(env, "store-0")
     assert {path: bytes(env.files.bytes_of(path)) for path in env.files.paths()} == before
     assert not env.files.locks
@@ -50,8 +53,9 @@ def test_logs_are_created_listed_and_deleted(bench) -> None:
         bench.env.run()
     assert deleted == [None, None]
     assert bench.store.log_ids() == ["ab" * 16]
-    with pytest.raises(StoreError, match="no log"):
+    with pytest.raises(LogLost):
         bench.store.open_log(other)
+    assert bench.env.files.list("store-0/newest") == ["ab" * 16]
 
 
 @pytest.mark.parametrize("name", ["", "..", "orders", "AB" * 16])
@@ -70,7 +74,7 @@ def test_a_closed_log_opens_again(bench) -> None:
 
 def test_an_open_that_fails_gives_the_lock_back() -> None:
     env = SimulatedEnv(1)
-    env.files.plan(8, Fault.EIO, forever=True)
+    env.files.plan(Fault.EIO, 8, forever=True)
     with pytest.raises(OSError):
         MessagingStore.open(env, "store-0")
     env.files.heal()
@@ -121,15 +125,80 @@ def test_a_log_that_is_being_deleted_cannot_be_made_or_deleted(bench) -> None:
         bench.store.delete_log(bench.log.log_id, lambda result: None)
 
 
+@pytest.mark.parametrize("sync_fails", [False, True], ids=["at once", "at the second try"])
+def test_a_deleted_log_stays_away_after_a_power_cut(make_bench, sync_fails: bool) -> None:
+    for seed in range(12):
+        bench = make_bench(env=SimulatedEnv(seed))
+        bench.append(b"a")
+        bench.store.close_log(bench.log.log_id, lambda: None)
+        bench.env.run()
+        results: list[object] = []
+        if sync_fails:
+            bench.env.files.plan(Fault.SYNC_EIO)
+            bench.store.delete_log(bench.log.log_id, lambda result: None)
+            bench.env.run()
+        bench.store.delete_log(bench.log.log_id, results.append)
+        bench.env.run()
+        assert results[0].value() is None
+        bench.env.crash(power_cut=True)
+        assert MessagingStore.open(bench.env.restart(), "store-0").log_ids() == []
+
+
+def test_a_log_that_was_created_is_there_after_a_power_cut() -> None:
+    for seed in range(12):
+        env = SimulatedEnv(seed)
+        store = MessagingStore.open(env, "store-0")
+        log_id = store.create_log("cd" * 16).log_id
+        env.crash(power_cut=True)
+        assert MessagingStore.open(env.restart(), "store-0").log_ids() == [log_id]
+
+
+def test_a_store_that_was_opened_is_there_after_a_power_cut() -> None:
+    for seed in range(12):
+        env = SimulatedEnv(seed)
+        epoch = MessagingStore.open(env, "store-0").writer_epoch
+        env.crash(power_cut=True)
+        assert env.files.exists("store-0/logs")
+        assert MessagingStore.open(env.restart(), "store-0").writer_epoch == epoch + 1
+
+
 def test_a_delete_that_fails_says_so_and_can_be_tried_again(bench) -> None:
     bench.append(b"a")
     bench.store.close_log(bench.log.log_id, lambda: None)
     bench.env.run()
     results: list[object] = []
-    bench.env.files.plan(bench.env.files.calls + 1, Fault.EIO)
+    bench.env.files.plan(Fault.EIO)
     for _ in range(2):
         bench.store.delete_log(bench.log.log_id, results.append)
         bench.env.run()
     with pytest.raises(OSError):
         results[0].value()
     assert results[1].value() is None and bench.store.log_ids() == []
+
+
+def test_unfinished_files_go_at_the_first_opening_of_a_process_only(bench) -> None:
+    path = f"{bench.folder}/capture.new"
+    bench.env.files.open(path, create=True)
+    bench.store.close_log(bench.log.log_id, lambda: None)
+    bench.env.run()
+    bench.store.open_log(bench.log.log_id)
+    assert path in bench.env.files.paths()
+    bench.reopen()
+    assert path not in bench.env.files.paths()
+
+
+@pytest.mark.parametrize("durability", Durability)
+def test_a_store_that_was_taken_over_closes_though_all_its_logs_were_writing(durability: Durability) -> None:
+    """Each log's last round finds the new owner by itself, while the first that did has fenced all of them."""
+    bench = Bench(durability=durability)
+    logs = [bench.log, *(bench.store.create_log(f"{number:032x}", durability=durability) for number in range(1, 6))]
+    for log in logs:
+        log.append(events([b"before"]), now_ms=bench.env.now_ms(), on_done=bench.outcomes.append)
+    bench.env.run_for(2_000)
+    bench.take_over()
+    for log in logs:
+        log.append(events([b"after"]), now_ms=bench.env.now_ms(), on_done=bench.outcomes.append)
+    closed: list[bool] = []
+    bench.store.close(lambda: closed.append(True))
+    bench.env.run_for(5_000)
+    assert closed == [True]

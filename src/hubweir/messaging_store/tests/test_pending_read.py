@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from hubweir.alarms import READ_FAULT, Alarms
 from hubweir.counters import Counters
 from hubweir.errors import CorruptStore, LogOffline, OutOfFiles, StoreError
+from hubweir.messaging_store.known_damage import KnownDamage
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.log_reader import SegmentGone
 from hubweir.messaging_store.pending_read import PendingRead, read_away
@@ -18,12 +20,25 @@ from hubweir.testing.simulated_env import SimulatedEnv
 SEGMENT = Segment(SegmentHeader("0f" * 16, 77, 3, 10, 0, -1, -1, 0, Durability.DURABLE), "logs", 30, 5000)
 
 
-def ask(call, again=lambda: 0, segments=(), closing=False):  # type: ignore[no-untyped-def]
-    env, answers, alarms = SimulatedEnv(1), [], []
-    steps = Steps(env, "log", Counters())
-    state = SimpleNamespace(
-        env=env, log_id="log", segments=list(segments), closing=closing, alarm=alarms.append, steps=steps
+def state_of(env, counters, segments=(), closing=False):  # type: ignore[no-untyped-def]
+    """What a read needs of its log."""
+    alarms = Alarms(env, counters)
+    return SimpleNamespace(
+        env=env,
+        log_id="log",
+        segments=list(segments),
+        visible=SimpleNamespace(index=30),
+        closing=closing,
+        about="a log",
+        alarms=alarms,
+        damage=KnownDamage(alarms, "a log", counters),
+        steps=Steps(env, "log", counters),
     )
+
+
+def ask(call, again=lambda: 0, segments=(), closing=False):  # type: ignore[no-untyped-def]
+    env, answers = SimulatedEnv(1), []
+    state = state_of(env, Counters(), segments, closing)
     pending = read_away(state, call, lambda value: value * 2, answers.append, again)
     return env, answers, pending
 
@@ -101,21 +116,24 @@ def faulty() -> int:
 
 def test_a_read_that_ends_in_a_fault_of_ours_is_refused_retriably_and_the_log_goes_on() -> None:
     env, counters = SimulatedEnv(1), Counters()
-    steps, answers, alarms, stopped = Steps(env, "log", counters), [], [], []
-    steps.on_fault = stopped.append
-    state = SimpleNamespace(env=env, log_id="log", segments=[], closing=False, alarm=alarms.append, steps=steps)
+    state, answers, stopped = state_of(env, counters), [], []
+    state.steps.on_fault = stopped.append
     read_away(state, faulty, lambda value: value, answers.append, lambda: 0)
     env.run()
     (answer,) = answers
-    assert isinstance(answer, Refused) and type(answer.error) is LogOffline and "ZeroDivisionError" in alarms[0]
+    assert isinstance(answer, Refused) and type(answer.error) is LogOffline
+    [alarm] = state.alarms.current()
+    assert alarm.kind is READ_FAULT and alarm.about == "a log" and "ZeroDivisionError" in alarm.text
     assert counters.get("log.faults") == 1 and stopped == []
+    read_away(state, lambda: 21, lambda value: value, answers.append, lambda: 0)
+    env.run()
+    assert answers[1] == 21 and state.alarms.current() == ()  # over with the first read that ends well
 
 
 def test_a_fault_in_the_completion_of_a_read_answers_it_and_stops_the_log() -> None:
     env, counters = SimulatedEnv(1), Counters()
-    steps, answers, stopped = Steps(env, "log", counters), [], []
-    steps.on_fault = stopped.append
-    state = SimpleNamespace(env=env, log_id="log", segments=[], closing=False, alarm=None, steps=steps)
+    state, answers, stopped = state_of(env, counters), [], []
+    state.steps.on_fault = stopped.append
     read_away(state, lambda: 21, lambda value: value // 0, answers.append, lambda: 0)
     env.run()
     (answer,) = answers

@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from hubweir.messaging_store.read_only_files import ReadOnlyFiles
+from hubweir.messaging_store.read_only_files import LOOKS, ReadOnlyFiles, read_again
 from hubweir.testing.memory_files import MemoryFiles
 
 
 def disk() -> MemoryFiles:
     files = MemoryFiles()
+    files.make_folder("folder")
     for path, data in (("folder/there", b"bytes"), ("folder/there.new", b"half of the by")):
         files.open(path, create=True).write(0, [data])
     return files
@@ -44,3 +45,19 @@ def test_every_change_is_refused_and_none_happens(change: Callable[[ReadOnlyFile
         change(ReadOnlyFiles(files))
     assert refused.value.errno == errno.EROFS
     assert files.paths() == ["folder/there", "folder/there.new"] and not files.locks
+
+
+def test_a_look_that_met_a_removal_looks_again_and_says_so_in_the_end() -> None:
+    def removed_times(times: int) -> Callable[[], int]:
+        looks = iter(range(times + 1))
+
+        def look() -> int:
+            if (nth := next(looks)) < times:
+                raise FileNotFoundError("trimmed")
+            return nth
+
+        return look
+
+    assert [read_again(removed_times(times)) for times in (0, 1, LOOKS - 1)] == [0, 1, LOOKS - 1]
+    with pytest.raises(FileNotFoundError, match="trimmed"):
+        read_again(removed_times(LOOKS))

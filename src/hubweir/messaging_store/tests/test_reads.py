@@ -78,9 +78,30 @@ def test_a_read_whose_file_is_missing_for_good_is_refused_once(bench) -> None:
     bench.log.find_offset(40, on_done=answers.append)
     bench.env.run_for(2000)
     assert len(answers) == 2 and all(isinstance(answer.error, CorruptStore) for answer in answers)
-    assert missing in bench.store.alarms[0] and len(bench.store.alarms) == 1
+    assert missing in str(bench.store.alarms.current()[0]) and len(bench.store.alarms.current()) == 1
     with pytest.raises(CorruptStore, match="missing"):
         list(bench.log.replay())
     behind = int(bench.segments()[0].partition("-")[0])
     assert f"read on from {behind}" in str(answers[0].error)
     assert isinstance(bench.read(behind), Run)
+
+
+def test_a_search_for_what_the_tail_holds_asks_no_disk(bench) -> None:
+    """From the tail's first record on: a disk that is slow would hold every new reader up."""
+    appended = [bench.append(b"%d" % number * 20) for number in range(60)]
+    first = bench.log._state.tail.first_run()
+    assert first is not None and first.first_index > 0
+    held = appended[first.first_index]
+    assert bench.log.find_offset(held.first_offset, lambda found: None) == first.first_index
+    assert bench.log.find_offset(held.first_offset + 1, lambda found: None) == first.first_index + 1
+
+
+def test_a_search_in_a_log_whose_records_are_all_gone_finds_its_end(bench) -> None:
+    bench.append(b"a")
+    bench.append(b"b")
+    for _ in range(3):
+        bench.log.expire(now_ms=bench.env.now_ms() + 1_000, retention_ms=0)
+        bench.env.run_for(500)
+    bounds = bench.log.bounds
+    assert bounds.first_index == bounds.next_index == 2
+    assert bench.log.find_time(0, lambda found: None) == bench.log.find_offset(0, lambda found: None) == 2

@@ -30,7 +30,7 @@ from hubweir.messaging_store.tests.batches import event, sealed
 # One stored batch, byte for byte. It changes only with the format's version; then a second one is added.
 GOLDEN = (
     "6857620101010002000000ce00000002000000040000002892cd1aa6000000051112131415161718000000000000002a0000"
-    "000000000fa00000018bcfe5680000000000000000280000000048de32b16b65792dfffffffffffffffd0000000200000000"
+    "000000000fa00000018bcfe56800000000000000002c000000046f011b1e6b65792dfffffffffffffffd0000000200000000"
     "0000000000000007000000000000000300000000000000090000002800000000ffffffffffffffffffffffffffffffff0000"
     "0000ffffffff005375a0036f6e650000002a00000000ffffffffffffffffffffffffffffffff00000000ffffffff005375a0"
     "057468726565"
@@ -82,7 +82,7 @@ def test_the_format_has_not_changed() -> None:
     seal_batch(run, start, count=2)
     complete_run(
         run, nonce=0x1112131415161718, first_index=42, first_offset=4000, enqueued_time_ms=1_700_000_000_000,
-        durable_upto=40, writer_epoch=5,
+        first_number=44, durable_upto=40, writer_epoch=5,
     )  # fmt: skip
     assert run.hex() == GOLDEN
     golden = bytes.fromhex(GOLDEN)

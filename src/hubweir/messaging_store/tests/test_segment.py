@@ -12,7 +12,8 @@ from hubweir.kernels.stored_batch import CRC_SEED
 from hubweir.messaging_store import segment
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader, create, unpack_header
-from hubweir.testing.memory_files import Fault, MemoryFiles
+from hubweir.testing.memory_faults import Fault
+from hubweir.testing.memory_files import MemoryFiles
 
 HEADER = SegmentHeader("0f" * 16, 77, 3, 100, 5000, 4990, 1234, 1300, Durability.RELAXED)
 
@@ -57,7 +58,7 @@ def test_a_new_segment_is_durable_with_what_it_was_given() -> None:
 
 def test_a_segment_that_could_not_be_made_has_no_name() -> None:
     files = MemoryFiles()
-    files.plan(4, Fault.SYNC_EIO)
+    files.plan(Fault.SYNC_EIO)
     with pytest.raises(OSError):
         create(files, "", HEADER)
     assert HEADER.name.file_name not in files.paths()
@@ -132,3 +133,15 @@ def test_a_step_that_does_not_fit_gives_back_what_it_got() -> None:
     with pytest.raises(OSError):
         made.set_aside(5000)
     assert made.file.size() == before == made.reserved
+
+
+def test_a_finished_segment_is_durable_also_when_it_is_full_to_the_last_byte() -> None:
+    for seed in range(10):
+        files = MemoryFiles(seed)
+        made = create(files, "", HEADER)
+        content = b"x" * (made.reserved - made.end)
+        made.file.write(made.end, [content])
+        made.end = made.reserved
+        made.finish()
+        files.power_cut()
+        assert bytes(files.bytes_of(HEADER.name.file_name)[SEGMENT_HEADER_SIZE:]) == content

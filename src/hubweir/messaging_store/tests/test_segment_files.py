@@ -32,6 +32,15 @@ def test_saved_and_rebuilt_indexes_lead_to_the_same_places(long_segment) -> None
         assert one is not None and other is not None and one.index <= index and other.index <= index
 
 
+def test_rebuilt_indexes_end_where_the_next_segment_begins(long_segment) -> None:
+    """What stands behind was taken over by the next segment."""
+    files, segment = long_segment
+    segment.end_index = load_indexes(files, segment).offsets.last().index
+    for name in segment.names()[1:]:
+        files.remove(f"{segment.folder}/{name}")
+    assert load_indexes(files, segment).offsets.last().index < segment.end_index
+
+
 def test_rebuilt_indexes_are_saved_for_the_next_time(long_segment) -> None:
     files, segment = long_segment
     files.bytes_of(f"{segment.folder}/{segment.names()[1]}")[20] ^= 1

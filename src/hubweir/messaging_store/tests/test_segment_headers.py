@@ -41,7 +41,7 @@ def damage(bench, number: int, start: int, end: int) -> None:
 
 def test_sound_headers_come_as_they_are_with_the_size_of_their_files(three) -> None:
     found = headers(three)
-    assert [each.header.first_index for each in found.files] == [0, 1, 2] and found.alarms == []
+    assert [each.header.first_index for each in found.files] == [0, 1, 2] and found.damaged == []
     assert {each.header.nonce for each in found.files} == {found.nonce}
     assert [each.size for each in found.files] == [
         len(three.env.files.bytes_of(f"{FOLDER}/{name}")) for name in three.segments()
@@ -53,7 +53,7 @@ def test_a_damaged_header_is_made_again_from_the_batch_behind_it(three, number: 
     before = headers(three)
     damage(three, number, 30, 31)
     after = headers(three)
-    assert after.nonce == before.nonce and len(after.alarms) == 1 and "rebuilt" in after.alarms[0]
+    assert after.nonce == before.nonce and len(after.damaged) == 1 and "rebuilt" in after.damaged[0]
     rebuilt, whole = after.files[number].header, before.files[number].header
     assert (rebuilt.name, rebuilt.nonce, rebuilt.first_offset) == (whole.name, whole.nonce, whole.first_offset)
     assert rebuilt.durability is Durability.RELAXED  # careful: numbers are skipped after an unclean stop
@@ -64,7 +64,7 @@ def test_when_all_headers_are_damaged_the_batches_tell_the_nonce(three) -> None:
     for number in range(3):
         damage(three, number, 30, 31)
     after = headers(three)
-    assert after.nonce == before.nonce and len(after.alarms) == 3
+    assert after.nonce == before.nonce and len(after.damaged) == 3
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -73,7 +73,7 @@ def test_an_older_segment_that_lost_its_batch_too_keeps_its_place(three, number:
     damage(three, number, 0, HEADER_AND_BATCH)
     after = headers(three)
     assert [each.header.name for each in after.files] == [each.header.name for each in before.files]
-    assert after.files[number].header.nonce == before.nonce and "behind it are damaged" in after.alarms[0]
+    assert after.files[number].header.nonce == before.nonce and "behind it are damaged" in after.damaged[0]
 
 
 def test_the_newest_segment_that_lost_its_batch_too_is_refused(three) -> None:
@@ -92,7 +92,7 @@ def test_a_file_of_another_log_in_a_segments_place_is_never_taken_for_it(three, 
     assert b"theirs" in content
     three.env.files.set_bytes(f"{FOLDER}/{three.segments()[0]}", content)
     after = headers(three)
-    assert "behind it are damaged" in after.alarms[0]
+    assert "behind it are damaged" in after.damaged[0]
     assert after.nonce == before.nonce == after.files[0].header.nonce  # so that no batch of it is ever read
 
 
@@ -101,7 +101,7 @@ def test_a_first_segment_without_a_byte_behind_its_damaged_header_was_an_empty_l
     data = newest(bench)
     data[:] = bytes(len(data))
     found = headers(bench)
-    assert (found.files, found.nonce) == ([], None) and "the log was empty" in found.alarms[0]
+    assert (found.files, found.nonce) == ([], None) and "the log was empty" in found.damaged[0]
 
 
 def test_a_damaged_header_of_the_newest_segment_is_rebuilt_with_an_alarm(bench) -> None:
@@ -109,7 +109,7 @@ def test_a_damaged_header_of_the_newest_segment_is_rebuilt_with_an_alarm(bench) 
     bench.env.run_for(2000)
     newest(bench)[30] ^= 1
     bench.reopen()
-    assert bench.everything() == {0: b"a"} and "header" in bench.store.alarms[0]
+    assert bench.everything() == {0: b"a"} and "header" in str(bench.store.alarms.current()[0])
 
 
 def test_when_nothing_can_be_proved_the_log_does_not_open(bench) -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
-from hubweir.messaging_store.control_batch import CONTROL_EPOCH
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Log, Run
 from hubweir.messaging_store.record import headers_of
+from hubweir.testing.garbage import left_for_collections
+from hubweir.testing.memory_files import Fault
 
 
 def test_it_is_a_log(bench) -> None:
@@ -60,7 +61,7 @@ def test_enqueued_time_never_goes_back(bench, make_events) -> None:
 
 def test_a_control_batch_takes_no_number(bench) -> None:
     bench.append(b"a")
-    bench.log.append_control(CONTROL_EPOCH, b"\0\0\0\2", now_ms=bench.env.now_ms())
+    bench.control(wait_ms=0)
     bench.append(b"b")
     assert bench.everything() == {0: b"a", 1: b"b"}
     counts = [header.count for run in bench.log.replay() for header in headers_of(run.data)]
@@ -77,7 +78,7 @@ def test_the_watermark_is_announced_once_a_round(bench) -> None:
 
 
 def test_a_fenced_or_closed_log_takes_nothing(bench) -> None:
-    bench.log.fence()
+    bench.log.fence(LogFenced("another one"))
     with pytest.raises(LogFenced):
         bench.append(b"a")
     bench.reopen()
@@ -87,7 +88,7 @@ def test_a_fenced_or_closed_log_takes_nothing(bench) -> None:
 
 
 def test_a_newer_owner_of_the_store_fences_at_the_next_segment(bench) -> None:
-    bench.store.epochs._highest = 0  # as if another process had taken the epoch that is on the disk
+    bench.take_over()
     bench.append(b"a")
     assert isinstance(bench.outcomes[0].error, LogFenced) and bench.outcomes[0].known
     with pytest.raises(LogFenced):
@@ -126,3 +127,41 @@ def test_a_log_that_was_refused_goes_on_with_the_last_space(bench) -> None:
     files.capacity_bytes += 1700 << 10
     bench.append(b"fits")
     assert isinstance(bench.outcomes[-1], Appended)
+
+
+def test_a_log_that_is_closed_or_deleted_is_freed_without_a_collection(bench, make_events) -> None:
+    """Whatever it did before: reads and searches of files, a roll, a snapshot, a failed sync, an expiry."""
+    bench.append(b"first")
+
+    def life(log_id: str, *, delete: bool) -> None:
+        log = bench.store.create_log(log_id)
+        log.on_visible(lambda: log.bounds)
+        for number in range(20):
+            log.append(make_events([bytes(400)]), now_ms=bench.env.now_ms(), on_done=lambda _: None)
+            if number == 10:
+                bench.env.files.plan(Fault.SYNC_EIO)
+            bench.env.run_for(100)
+        log.read(0, max_bytes=1, on_done=lambda _: None)
+        log.find_time(bench.env.now_ms() - 1500, lambda _: None)
+        log.save_snapshot(b"state", lambda _: None)
+        bench.env.run_for(2000)
+        log.expire(now_ms=bench.env.now_ms(), retention_ms=1)
+        bench.env.run_for(2000)
+        bench.store.close_log(log_id, lambda: None)
+        bench.env.run_for(500)
+        if delete:
+            bench.store.delete_log(log_id, lambda _: None)
+            bench.env.run_for(500)
+
+    life("ee" * 16, delete=True)  # what is made once and kept is made now
+    for delete in (False, True):
+        found = left_for_collections(lambda delete=delete: life(f"{delete:032x}", delete=delete))
+        assert not {name: count for name, count in found.items() if name.startswith("hubweir.")}
+
+
+def test_a_closed_log_gives_the_memory_of_its_tail_back(bench) -> None:
+    bench.append(bytes(100))
+    assert bench.log._state.tail.first_run() is not None
+    bench.store.close(lambda: None)
+    bench.env.run_for(1000)
+    assert bench.log._state.tail.first_run() is None and bench.log.bounds.next_index == 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from hubweir.counters import Counters
+from hubweir.env import Lane
 from hubweir.messaging_store.steps import Steps
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -25,7 +26,7 @@ def test_whatever_escapes_from_a_step_is_counted_told_and_goes_no_further() -> N
     steps.run(lambda: fail())
     steps.soon(lambda: fail())
     steps.later(5, lambda: fail())
-    steps.away(lambda: 1, fail)
+    steps.away(Lane.READS, lambda: 1, fail)
     steps.write_away(lambda: 1, fail)
     env.run()
     assert [type(fault) for fault in faults] == [Planted] * 5 and counters.get("log.faults") == 5
@@ -33,7 +34,7 @@ def test_whatever_escapes_from_a_step_is_counted_told_and_goes_no_further() -> N
 
 def test_what_the_call_away_raises_is_in_the_result_that_its_step_gets() -> None:
     env, steps, faults, _ = made()
-    steps.away(fail, lambda result: result.value())
+    steps.away(Lane.READS, fail, lambda result: result.value())
     env.run()
     assert [type(fault) for fault in faults] == [Planted]
 

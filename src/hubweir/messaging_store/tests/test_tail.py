@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
 from hubweir.messaging_store.tail import Tail, TailRun
 
 
@@ -16,7 +19,7 @@ def add(make_events):
         first = ends["index"] + skip
         end = complete_run(
             run, nonce=1, first_index=first, first_offset=ends["offset"], enqueued_time_ms=ends["time"],
-            durable_upto=0, writer_epoch=1,
+            first_number=first, durable_upto=0, writer_epoch=1,
         )  # fmt: skip
         ends.update(index=end.next_index, offset=end.next_offset)
         tail.add(TailRun(memoryview(run), first, end.next_index, end.next_offset, ends["time"]), keep_from)
@@ -64,6 +67,34 @@ def test_what_is_not_synced_is_never_dropped(add) -> None:
     assert tail.start_index == 19
 
 
+def control(number: int, index: int) -> TailRun:
+    """A control batch: it has a number, and takes no index."""
+    run = pack_control(CONTROL_IDLE_MARK, bytes(16))
+    complete_run(
+        run, nonce=1, first_index=index, first_offset=0, enqueued_time_ms=1, first_number=number, durable_upto=0,
+        writer_epoch=1,
+    )  # fmt: skip
+    return TailRun(memoryview(run), index, index, 0, 1)
+
+
+def test_a_control_batch_that_is_not_synced_is_kept_though_every_record_before_it_is(add) -> None:
+    tail = Tail(100, 0)
+    add(tail, [b"a"], keep_from=1)
+    tail.add(control(1, 1), 1)
+    tail.add(control(2, 1), 1)
+    assert len(tail.runs_from(1)) == 2
+    tail.shrink(2)
+    assert len(tail.runs_from(0)) == 1
+
+
+def test_a_control_batch_that_was_never_shown_is_forgotten(add) -> None:
+    tail = Tail(10**6, 0)
+    add(tail, [b"a"])
+    tail.add(control(1, 1), 1)
+    tail.forget_from(1)
+    assert len(tail.runs_from(0)) == 1 and tail.read(0, 1).next_index == 1
+
+
 def test_numbers_that_were_skipped_lead_to_the_next_record(add) -> None:
     tail = Tail(10**6, 0)
     add(tail, [b"a"])
@@ -78,3 +109,13 @@ def test_offsets_and_times_are_found(add) -> None:
     assert tail.find_offset(33).first_index == 1 and tail.find_offset(0).first_index == 0
     assert tail.find_offset(5 * 33) is None
     assert [tail.find_time(time_ms) for time_ms in (0, 100, 101, 500, 501)] == [0, 0, 1, 4, None]
+
+
+def test_a_time_is_that_of_a_record_and_never_of_a_control_batch(add) -> None:
+    tail = Tail(10**6, 0)
+    add(tail, [b"a"])
+    for number in (1, 2, 3):
+        tail.add(replace(control(number, 1), time_ms=150), 1)
+    assert tail.find_time(101) is None
+    add(tail, [b"b"])
+    assert [tail.find_time(time_ms) for time_ms in (100, 101, 150, 151, 201)] == [0, 1, 1, 1, None]

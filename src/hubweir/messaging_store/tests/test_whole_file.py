@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hubweir.messaging_store.whole_file import read_sealed, read_whole, seal, unseal, write_whole
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.testing.memory_faults import Fault, PowerCut
+from hubweir.testing.memory_files import MemoryFiles
 
 
 def test_a_sealed_body_comes_back() -> None:
@@ -33,7 +34,7 @@ def test_a_power_cut_leaves_the_old_file_or_the_new_one(seed: int) -> None:
     while True:
         files = MemoryFiles(seed)
         write_whole(files, "", "f", seal(b"old"))
-        files.plan(files.calls + nth, Fault.POWER_CUT)
+        files.plan(Fault.POWER_CUT, nth)
         try:
             write_whole(files, "", "f", seal(b"new" * 500))
         except PowerCut:

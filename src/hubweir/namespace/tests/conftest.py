@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.namespace.descriptions import EventHubDescription
-from hubweir.namespace.event_hub_entry import EventHubEntry
-from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.change_context import ChangeContext
+from hubweir.namespace.changes import EntityChange
+from hubweir.namespace.event_hub_changes import set_settings
+from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -26,7 +30,8 @@ class Process:
         self.env = env
         store = MessagingStore.open(env, "catalog")
         self.log = store.create_log(CATALOG)
-        self.namespace = Namespace(self.log, env, profile=profile, host="ns.local")
+        self.writer = CatalogWriter(self.log, env, profile=profile, host="ns.local")
+        self.namespace = self.writer.namespace
 
     def ask(self, change: Callable[[Callable[[T | ServiceError], None]], None]) -> T:
         """Ask for a change, play until it is answered, and return the value or raise the refusal."""
@@ -39,14 +44,42 @@ class Process:
             raise answer
         return answer
 
-    def create(self, name: str, partitions: int = 2, **settings: object) -> EventHubEntry:
-        hub = EventHubDescription(name, partitions, **settings)  # type: ignore[arg-type]
-        self.ask(lambda done: self.namespace.begin_create_hub(hub, [0], done))
-        return self.ask(lambda done: self.namespace.commit_create_hub(name, done))
+    def create(self, name: str, partitions: int = 2, **settings: object) -> EventHubEntity:
+        intent = self.begin(name, partitions, **settings)
+        return self.ask(lambda done: self.writer.commit_create(intent, done))
 
-    def delete(self, name: str) -> None:
-        self.ask(lambda done: self.namespace.begin_delete_hub(name, done))
-        self.ask(lambda done: self.namespace.commit_delete_hub(name, done))
+    def begin(self, name: str, partitions: int = 2, **settings: object) -> EventHubEntity:
+        """Only the intent of a creation."""
+        hub = EventHubDescription(name, partitions, **settings)  # type: ignore[arg-type]
+        return self.ask(lambda done: self.writer.begin_create(hub, [0], done))
+
+    def change(self, hub: str, change: Callable[..., EventHubDescription], **values: object) -> EventHubEntity:
+        """Change a hub by one of event_hub_changes.py."""
+        its: EntityChange[EventHubDescription] = partial(change, **values)
+        return self.ask(lambda done: self.writer.change(hub, EventHubDescription, its, done))
+
+    def set(self, name: str, **settings: object) -> EventHubEntity:
+        """Change settings of a hub; what is not named stays as it is."""
+
+        def change(hub: EventHubDescription, context: ChangeContext) -> EventHubDescription:
+            return set_settings(hub, context, replace(hub, **settings))
+
+        return self.change(name, change)
+
+    def begin_delete(self, name: str) -> EventHubEntity:
+        """Only the intent of a deletion."""
+        return self.ask(lambda done: self.writer.begin_delete(name, EventHubDescription, done))
+
+    def delete(self, name: str) -> EventHubEntity:
+        intent = self.begin_delete(name)
+        return self.ask(lambda done: self.writer.commit_delete(intent, done))
+
+    def hubs(self) -> tuple[EventHubEntity, ...]:
+        """Those that are served."""
+        return self.namespace.entities(EventHubDescription)
+
+    def hub(self, name: str) -> EventHubEntity | None:
+        return self.namespace.find(name, EventHubDescription)
 
     def restarted(self, *, power_cut: bool = True) -> Process:
         self.env.crash(power_cut=power_cut)

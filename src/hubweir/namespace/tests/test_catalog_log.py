@@ -4,62 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
-from hubweir.errors import STORE_OFFLINE, ServiceError
+from hubweir.errors import STORE_OFFLINE, LogOffline, ServiceError
+from hubweir.messaging_store.log import Refused
 from hubweir.namespace.catalog_log import OPERATIONS_PER_SNAPSHOT
-from hubweir.namespace.descriptions import HOUR_MS, EntityStatus, EventHubDescription
+from hubweir.namespace.entity import EntityDescription, EntityStatus
+from hubweir.namespace.event_hub_changes import add_group
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.namespace.tiers import HOUR_MS
+from hubweir.testing.memory_faults import Fault, PowerCut
+from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
 def test_a_long_history_is_restored_from_a_snapshot_and_the_rest_of_the_log(process: Any) -> None:
     process.create("hub")
     for number in range(OPERATIONS_PER_SNAPSHOT):
-        process.ask(
-            lambda done, number=number: process.namespace.change_hub("hub", done, retention_ms=HOUR_MS + number)
-        )
-    before = process.namespace
+        process.set("hub", retention_ms=HOUR_MS + number)
+    before = process
     assert process.log.load_snapshot() is not None
     after = process.restarted()
-    assert after.namespace.version == before.version == OPERATIONS_PER_SNAPSHOT + 2
-    assert after.namespace.hubs() == before.hubs()
+    assert after.namespace.version == before.namespace.version == OPERATIONS_PER_SNAPSHOT + 2
+    assert after.hubs() == before.hubs()
     assert after.create("hub2").name == "hub2"
-    assert [hub.name for hub in after.restarted().namespace.hubs()] == ["hub", "hub2"]
+    assert [hub.name for hub in after.restarted().hubs()] == ["hub", "hub2"]
 
 
 def test_a_disk_that_fails_leaves_the_state_as_it_was_and_heals(process: Any) -> None:
     process.create("hub")
-    process.env.files.plan(1, Fault.EIO, forever=True)
+    process.env.files.plan(Fault.EIO, forever=True)
     with pytest.raises(ServiceError):
         process.create("lost")
-    assert process.namespace.find_hub("lost") is None
+    assert process.hub("lost") is None
     with pytest.raises(ServiceError) as refused:
-        process.ask(lambda done: process.namespace.add_consumer_group("hub", "g", done))
+        process.change("hub", add_group, name="g")
     assert refused.value.condition is STORE_OFFLINE
     process.env.files.heal()
     after = process.restarted()
-    assert [hub.name for hub in after.namespace.hubs()] == ["hub"]
+    assert [hub.name for hub in after.hubs()] == ["hub"]
     assert after.create("found").name == "found"
 
 
 def history(process: Any, answered: list[str]) -> None:
     """Create, change and delete; every answer is noted when it comes."""
-    namespace = process.namespace
+    writer = process.writer
 
-    def note(name: str) -> Callable[[object], None]:
-        return lambda answer: answered.append(name) if not isinstance(answer, ServiceError) else None
+    def then(name: str, step: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Note the answer, and go on with a step about the entity that it names; a refusal ends the history."""
 
-    namespace.begin_create_hub(EventHubDescription("kept", 3), [0], note("intend kept"))
-    namespace.commit_create_hub("kept", note("commit kept"))
-    namespace.add_consumer_group("kept", "g", note("group"))
-    namespace.begin_create_hub(EventHubDescription("gone", 1), [0], note("intend gone"))
-    namespace.commit_create_hub("gone", note("commit gone"))
-    namespace.begin_delete_hub("gone", note("delete gone"))
-    namespace.commit_delete_hub("gone", note("commit delete gone"))
+        def done(answer: Any) -> None:
+            if not isinstance(answer, ServiceError):
+                answered.append(name)
+                step(answer)
+
+        return done
+
+    def create(name: str, step: Callable[[Any], None]) -> None:
+        def commit(intent: Any) -> None:
+            writer.commit_create(intent, then(f"commit {name}", step))
+
+        writer.begin_create(EventHubDescription(name, 1), [0], then(f"intend {name}", commit))
+
+    def change(kept: Any) -> None:
+        group = partial(add_group, name="g")
+        writer.change("kept", EventHubDescription, group, then("group", lambda _: create("gone", delete)))
+
+    def delete(gone: Any) -> None:
+        writer.begin_delete("gone", EventHubDescription, then("delete gone", commit_delete))
+
+    def commit_delete(intent: Any) -> None:
+        writer.commit_delete(intent, then("commit delete gone", lambda _: None))
+
+    create("kept", change)
     process.env.run_for(5_000)
 
 
@@ -67,16 +88,15 @@ STEPS = ["intend kept", "commit kept", "group", "intend gone", "commit gone", "d
 
 
 def statuses(namespace: Namespace) -> dict[str, EntityStatus]:
-    return {hub.name: hub.description.status for hub in (*namespace.hubs(), *namespace.unfinished())}
+    return {each.name: each.status for each in (*namespace.entities(EntityDescription), *namespace.unfinished())}
 
 
 def carry_on(process: Any) -> None:
     """What the keeper of the catalog does at a start, when the brokers have done their part."""
-    namespace = process.namespace
-    for hub in namespace.unfinished():
-        making = hub.description.status is EntityStatus.CREATING
-        commit = namespace.commit_create_hub if making else namespace.commit_delete_hub
-        process.ask(lambda done, commit=commit, name=hub.name: commit(name, done))
+    for entity in process.namespace.unfinished():
+        making = entity.status is EntityStatus.CREATING
+        commit = process.writer.commit_create if making else process.writer.commit_delete
+        process.ask(partial(commit, entity))
 
 
 @pytest.mark.parametrize("fault", [Fault.EIO, Fault.SHORT, Fault.ENOSPC, Fault.SYNC_EIO])
@@ -85,17 +105,17 @@ def test_after_a_fault_at_any_call_memory_and_log_agree(fault: Fault, forever: b
     """Fails the n-th call of the disk, then heals it: refused steps are gone, answered ones are there, also later."""
     for nth in range(1, 12):
         process, answered = start(SimulatedEnv(nth)), list[str]()
-        process.env.files.plan(process.env.files.calls + nth, fault, forever=forever)
+        process.env.files.plan(fault, nth, forever=forever)
         history(process, answered)
         process.env.files.heal()
         process.env.run_for(5_000)
         if nth % 2:
             with suppress(ServiceError):  # the log may stay offline until a restart
                 process.create(f"later{nth}")
-        shown = {hub.name: hub for hub in process.namespace.hubs()}
+        shown = {hub.name: hub for hub in process.hubs()}
         after = process.restarted(power_cut=nth % 3 == 0)
         carry_on(after)
-        kept = {hub.name: hub for hub in after.namespace.hubs()}
+        kept = {hub.name: hub for hub in after.hubs()}
         assert all(kept.get(name) == hub for name, hub in shown.items()), (nth, fault)
         assert ("commit kept" in answered) <= ("kept" in kept)
         assert after.create("last").name == "last"
@@ -110,7 +130,7 @@ def test_a_power_cut_at_every_call_leaves_the_answered_steps_and_what_is_unfinis
     while calls < 500:
         calls += 1
         process, answered = start(SimulatedEnv(seed, files=MemoryFiles(seed))), list[str]()
-        process.env.files.plan(process.env.files.calls + calls, Fault.POWER_CUT)
+        process.env.files.plan(Fault.POWER_CUT, calls)
         try:
             history(process, answered)
         except PowerCut:
@@ -129,8 +149,38 @@ def test_a_power_cut_at_every_call_leaves_the_answered_steps_and_what_is_unfinis
         assert statuses(after.namespace) == expected[done]
         carry_on(after)
         assert after.namespace.unfinished() == ()
-        again = after.restarted().namespace
-        assert again.unfinished() == ()
-        assert again.hubs() == after.namespace.hubs()
+        again = after.restarted()
+        assert again.namespace.unfinished() == ()
+        assert again.hubs() == after.hubs()
     assert reached == set(range(len(STEPS) + 1)), f"cuts reached only {sorted(reached)}"
     assert statuses(process.namespace) == {"kept": EntityStatus.ACTIVE}
+
+
+def doubt(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next change is stored, and its outcome is told as unknown, as a log may."""
+    append = process.log.append
+
+    def in_doubt(run: bytearray, *, now_ms: int, on_done: Callable[[object], None]) -> object:
+        monkeypatch.setattr(process.log, "append", append)
+        lost = Refused(LogOffline("nobody knows"), known=False)
+        return append(run, now_ms=now_ms, on_done=lambda outcome: on_done(lost))
+
+    monkeypatch.setattr(process.log, "append", in_doubt)
+
+
+def test_a_change_whose_outcome_is_unknown_is_looked_for_before_the_next_one(
+    process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.create("first")
+    doubt(process, monkeypatch)
+    with pytest.raises(ServiceError, match="unknown"):
+        process.create("second")
+    assert process.namespace.unfinished() == ()
+    with pytest.raises(ServiceError, match="is being created"):
+        process.create("SECOND")
+    (second,) = process.namespace.unfinished()
+    process.ask(partial(process.writer.commit_create, second))
+    assert [hub.name for hub in process.hubs()] == ["first", "second"]
+    assert process.namespace.version == 4, "each change was applied once"
+    after = process.restarted()
+    assert after.hubs() == process.hubs() and after.namespace.version == 4

@@ -5,37 +5,29 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.errors import CorruptStore, NewerFormat, OldFormat
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 from hubweir.namespace.catalog_operation import (
+    FORMAT_VERSION,
     CatalogState,
-    ChangeHub,
+    ChangeEntity,
     CommitCreate,
     CommitDelete,
+    DescribeNamespace,
     IntendCreate,
     IntendDelete,
-    NameNamespace,
     Operation,
     RecordUsage,
-    SetGroups,
-    SetRevoked,
-    SetRules,
-    SetUnits,
     decode_operation,
     decode_state,
     encode,
 )
-from hubweir.namespace.descriptions import (
-    AuthorizationRuleDescription,
-    Availability,
-    EntityStatus,
-    EventHubDescription,
-    GroupDetails,
-    UnitsDescription,
-)
-from hubweir.namespace.event_hub_entry import EventHubEntry, Placement
+from hubweir.namespace.entity import Availability, Entity, EntityStatus, Placement
+from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
+from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 
 # Each value and what stands on the disk for it. A name, a tag or a number here never changes: catalogs hold them.
@@ -57,84 +49,78 @@ GROUP, GROUP_MAP = (
     {"name": "g", "created_at_ms": 7, "changed_at_ms": 8, "user_metadata": "text"},
 )
 HUB = EventHubDescription(
-    "orders", 2, 3_600_000, Durability.RELAXED, ("$Default", "g"), 5, EntityStatus.CREATING, (RULE,), ("p",),
-    Availability.SEND_DISABLED, "mine", 6, (GROUP,), CAPTURE,
+    "orders", 2, 3_600_000, Durability.RELAXED, ("$Default", "g"), (GROUP,), ("p",), CAPTURE,
+    created_at_ms=5, changed_at_ms=6, availability=Availability.SEND_DISABLED, user_metadata="mine", rules=(RULE,),
 )  # fmt: skip
 HUB_MAP = {
+    "type": "event-hub",
     "name": "orders",
     "partition_count": 2,
     "retention_ms": 3_600_000,
     "durability": 2,
     "consumer_groups": ["$Default", "g"],
-    "created_at_ms": 5,
-    "status": 1,
-    "rules": [RULE_MAP],
+    "group_details": [GROUP_MAP],
     "revoked_publishers": ["p"],
+    "capture": CAPTURE_MAP,
+    "created_at_ms": 5,
+    "changed_at_ms": 6,
     "availability": 3,
     "user_metadata": "mine",
-    "changed_at_ms": 6,
-    "group_details": [GROUP_MAP],
-    "capture": CAPTURE_MAP,
+    "rules": [RULE_MAP],
 }
 PLACED, PLACED_MAP = Placement("ab" * 16, 0), {"log_id": "ab" * 16, "store_index": 0}
-UNITS, UNITS_MAP = UnitsDescription(2, 4, (1, 3)), {"held": 2, "maximum": 4, "from_settings": [1, 3]}
-NAMED = NameNamespace("ns", 5)
+UNITS, UNITS_MAP = UnitsDescription(2, 4, 1), {"held": 2, "maximum": 4, "inflated": 1}
+NAMESPACE = NamespaceDescription("ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3)
+NAMESPACE_MAP = {
+    "name": "ns",
+    "rules": [RULE_MAP],
+    "created_at_ms": 5,
+    "units": UNITS_MAP,
+    "hostnames": ["h.example"],
+    "profile": "basic",
+    "default_rank": 3,
+}
+DESCRIBED = DescribeNamespace(NAMESPACE)
 
 ON_DISK: list[tuple[Operation, dict[str, object]]] = [
-    (NAMED, {"type": "name-namespace", "name": "ns", "created_at_ms": 5}),
+    (DESCRIBED, {"type": "describe-namespace", "namespace": NAMESPACE_MAP}),
     (
         IntendCreate("h1", HUB, (PLACED,)),
-        {"type": "intend-create", "hub_id": "h1", "description": HUB_MAP, "placements": [PLACED_MAP]},
+        {"type": "intend-create", "entity_id": "h1", "description": HUB_MAP, "placements": [PLACED_MAP]},
     ),
-    (CommitCreate("h1"), {"type": "commit-create", "hub_id": "h1"}),
-    (IntendDelete("h1"), {"type": "intend-delete", "hub_id": "h1"}),
-    (CommitDelete("h1"), {"type": "commit-delete", "hub_id": "h1"}),
-    (
-        ChangeHub("h1", 7_200_000, Durability.DURABLE, Availability.ACTIVE, "", 9, CAPTURE),
-        {
-            "type": "change-hub", "hub_id": "h1", "retention_ms": 7_200_000, "durability": 1, "availability": 1,
-            "user_metadata": "", "changed_at_ms": 9, "capture": CAPTURE_MAP,
-        },
-    ),
-    (
-        SetGroups("h1", ("$Default", "g"), GROUP),
-        {"type": "set-groups", "hub_id": "h1", "consumer_groups": ["$Default", "g"], "details": GROUP_MAP},
-    ),
-    (SetRevoked("h1", ("p",)), {"type": "set-revoked", "hub_id": "h1", "publishers": ["p"]}),
-    (SetRules(None, (RULE,)), {"type": "set-rules", "hub_id": None, "rules": [RULE_MAP]}),
-    (SetUnits(UNITS), {"type": "set-units", "units": UNITS_MAP}),
+    (CommitCreate("h1"), {"type": "commit-create", "entity_id": "h1"}),
+    (ChangeEntity("h1", HUB), {"type": "change-entity", "entity_id": "h1", "description": HUB_MAP}),
+    (IntendDelete("h1"), {"type": "intend-delete", "entity_id": "h1"}),
+    (CommitDelete("h1"), {"type": "commit-delete", "entity_id": "h1"}),
     (
         RecordUsage(((3_600_000, 1, 2),), 3_600_000),
         {"type": "record-usage", "hours": [[3_600_000, 1, 2]], "oldest_hour_ms": 3_600_000},
     ),
-]  # fmt: skip
-STATE = CatalogState(3, "ns", 5, (RULE,), (EventHubEntry("h1", HUB, (PLACED,)),), UNITS, ((1, 2),))
+]
+STATE = CatalogState(3, NAMESPACE, (Entity("h1", HUB, (PLACED,), EntityStatus.DELETING),), ((1, 2),))
 STATE_MAP = {
     "type": "state",
     "version": 3,
-    "name": "ns",
-    "created_at_ms": 5,
-    "rules": [RULE_MAP],
-    "hubs": [{"hub_id": "h1", "description": HUB_MAP, "placements": [PLACED_MAP]}],
-    "units": UNITS_MAP,
+    "namespace": NAMESPACE_MAP,
+    "entities": [{"entity_id": "h1", "description": HUB_MAP, "placements": [PLACED_MAP], "status": 3}],
     "usage": [[1, 2]],
 }
 
 
 def stored(document: dict[str, object]) -> bytes:
-    return b"\x01" + msgspec.msgpack.encode(document)
+    return b"\x02" + msgspec.msgpack.encode(document)
 
 
 @pytest.mark.parametrize(("operation", "document"), ON_DISK, ids=lambda value: type(value).__name__)
 def test_the_bytes_of_an_operation_have_not_changed(operation: Operation, document: dict[str, object]) -> None:
     data = encode(operation)
-    assert data[0] == 1 and msgspec.msgpack.decode(data[1:]) == document
+    assert data[0] == 2 and msgspec.msgpack.decode(data[1:]) == document
     assert encode(decode_operation(stored(document))) == data
 
 
 def test_the_bytes_of_a_snapshot_have_not_changed() -> None:
     data = encode(STATE)
-    assert data[0] == 1 and msgspec.msgpack.decode(data[1:]) == STATE_MAP
+    assert data[0] == 2 and msgspec.msgpack.decode(data[1:]) == STATE_MAP
     assert encode(decode_state(stored(STATE_MAP))) == data
 
 
@@ -143,28 +129,42 @@ def test_every_operation_is_in_the_table_above() -> None:
 
 
 def test_keys_come_back_as_secrets() -> None:
-    rules = decode_operation(encode(SetRules(None, (RULE,))))
-    assert isinstance(rules, SetRules) and isinstance(rules.rules[0].primary, Secret)
-    assert rules.rules[0].primary.reveal() == "one" and not rules.rules[0].secondary
+    for operation in (DESCRIBED, ChangeEntity("h1", HUB)):
+        found = decode_operation(encode(operation))
+        assert isinstance(found, DescribeNamespace | ChangeEntity)
+        (rule,) = found.namespace.rules if isinstance(found, DescribeNamespace) else found.description.rules
+        assert isinstance(rule.primary, Secret) and rule.primary.reveal() == "one" and not rule.secondary
 
 
 def test_a_field_that_is_not_known_yet_is_stepped_over_and_a_type_is_not() -> None:
-    assert decode_operation(stored({"type": "commit-create", "hub_id": "h1", "later": 1})) == CommitCreate("h1")
+    assert decode_operation(stored({"type": "commit-create", "entity_id": "h1", "later": 1})) == CommitCreate("h1")
     with pytest.raises(CorruptStore):
-        decode_operation(stored({"type": "commit-rename", "hub_id": "h1"}))
+        decode_operation(stored({"type": "commit-rename", "entity_id": "h1"}))
 
 
 def test_fields_that_came_later_have_defaults() -> None:
-    old = {"type": "change-hub", "hub_id": "h1", "retention_ms": 3_600_000, "durability": 1}
-    assert decode_operation(stored(old)) == ChangeHub("h1", 3_600_000, Durability.DURABLE, None, None, 0, None)
-    state = {"type": "state", "version": 1, "name": "ns", "created_at_ms": 5, "rules": [], "hubs": []}
-    assert decode_state(stored(state)) == CatalogState(1, "ns", 5, (), (), UnitsDescription(), ())
+    hub = {"type": "event-hub", "name": "orders", "partition_count": 2}
+    changed = decode_operation(stored({"type": "change-entity", "entity_id": "h1", "description": hub}))
+    assert changed == ChangeEntity("h1", EventHubDescription("orders", 2))
+    state = {"type": "state", "version": 1, "namespace": {"name": "ns"}, "entities": []}
+    assert decode_state(stored(state)) == CatalogState(1, NamespaceDescription("ns"), (), ())
 
 
-@pytest.mark.parametrize("cut", range(1, len(encode(ON_DISK[6][0]))))
+@pytest.mark.parametrize("kind", ["queue", "event hub", "", None])
+def test_an_entity_of_a_kind_that_is_not_known_is_refused(kind: str | None) -> None:
+    hub = {**HUB_MAP, "type": kind}
+    for document in (
+        {"type": "change-entity", "entity_id": "h1", "description": hub},
+        {"type": "intend-create", "entity_id": "h1", "description": hub, "placements": []},
+    ):
+        with pytest.raises(CorruptStore):
+            decode_operation(stored(document))
+
+
+@pytest.mark.parametrize("cut", range(1, len(encode(ON_DISK[3][0]))))
 def test_an_operation_that_is_cut_anywhere_is_corruption(cut: int) -> None:
     with pytest.raises(CorruptStore):
-        decode_operation(encode(ON_DISK[6][0])[:cut])
+        decode_operation(encode(ON_DISK[3][0])[:cut])
 
 
 def test_a_snapshot_is_no_operation() -> None:
@@ -172,10 +172,12 @@ def test_a_snapshot_is_no_operation() -> None:
         decode_operation(encode(STATE))
 
 
-def test_a_newer_format_is_refused_and_rubbish_is_corruption() -> None:
-    data = encode(NAMED)
+def test_another_format_is_refused_and_rubbish_is_corruption() -> None:
+    data = encode(DESCRIBED)
     with pytest.raises(NewerFormat):
-        decode_operation(bytes([data[0] + 1]) + data[1:])
+        decode_operation(bytes([FORMAT_VERSION + 1]) + data[1:])
+    with pytest.raises(OldFormat):
+        decode_operation(bytes([FORMAT_VERSION - 1]) + data[1:])
     for rubbish in (
         b"",
         data[:1],
@@ -191,7 +193,7 @@ def test_a_newer_format_is_refused_and_rubbish_is_corruption() -> None:
 
 
 def test_what_a_corrupt_record_s_error_says_holds_no_key() -> None:
-    data = encode(SetRules(None, (RULE,))).replace(b"\xa3one", b"\xc4\x03one")
+    data = encode(DESCRIBED).replace(b"\xa3one", b"\xc4\x03one")
     with pytest.raises(CorruptStore) as refused:
         decode_operation(data)
     assert "one" not in str(refused.value)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as replace_fields
 
 import pytest
+from msgspec.structs import replace
 
-from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_FOUND, RESOURCE_LIMIT, Condition, ServiceError
+from hubweir.errors import (
+    ARGUMENT_ERROR,
+    ARGUMENT_OUT_OF_RANGE,
+    ENTITY_EXISTS,
+    NOT_FOUND,
+    RESOURCE_LIMIT,
+    Condition,
+    ServiceError,
+)
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import Operation
 from hubweir.namespace.changes import Changes
-from hubweir.namespace.descriptions import (
-    PARTITIONS_MAX,
-    REVOKED_PUBLISHERS_MAX,
-    EventHubDescription,
-)
-from hubweir.namespace.names import DEFAULT_GROUP
+from hubweir.namespace.entity import EntityDescription
+from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT, EventHubDescription, EventHubEntity
 from hubweir.namespace.tiers import DEVELOPMENT, PROFILES, Profile
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -25,16 +31,27 @@ class World:
 
     def __init__(self, profile: Profile = DEVELOPMENT) -> None:
         self.catalog = Catalog()
-        env = SimulatedEnv(3)
-        self.judge = Changes(self.catalog, env, profile=profile, host="ns.local", partitions_max=PARTITIONS_MAX)
-        self.done(self.judge.name_namespace("ns"))
+        self.env = SimulatedEnv(3)
+        self.judge = Changes(
+            self.catalog,
+            self.env,
+            profile=profile,
+            host="ns.local",
+            partitions_max=PARTITIONS_LIMIT,
+            capture_account="",
+        )
+        self.done(self.judge.describe(lambda known: replace_fields(known, name="ns")))
 
     def done(self, operation: Operation) -> None:
         self.catalog.apply(operation)
 
-    def make(self, name: str, partitions: int = 2, stores: tuple[int, ...] = (0,)) -> None:
+    def begin(self, name: str, partitions: int = 2, stores: tuple[int, ...] = (0,)) -> EventHubEntity:
         self.done(self.judge.create(EventHubDescription(name, partitions), stores))
-        self.done(self.judge.commit_create(name))
+        return self.judge.entity(name, EventHubDescription)
+
+    def make(self, name: str, partitions: int = 2, stores: tuple[int, ...] = (0,)) -> EventHubEntity:
+        self.done(self.judge.commit_create(self.begin(name, partitions, stores)))
+        return self.judge.served(name, EventHubDescription)
 
     def refusal(self, change: Callable[[], object]) -> Condition:
         with pytest.raises(ServiceError) as refused:
@@ -42,20 +59,18 @@ class World:
         return refused.value.condition
 
 
-def test_partitions_of_hubs_go_round_the_stores_and_begin_where_the_last_hub_did_not() -> None:
+def test_logs_of_entities_go_round_the_stores_and_begin_where_the_last_one_did_not() -> None:
     world = World()
-    placed = []
-    for name in ("a", "b"):
-        intent = world.judge.create(EventHubDescription(name, 4), (5, 6, 7))
-        placed.append([placement.store_index for placement in intent.placements])
-        assert len({placement.log_id for placement in intent.placements}) == 4
-        world.done(intent)
-        world.done(world.judge.commit_create(name))
-    assert placed == [[5, 6, 7, 5], [6, 7, 5, 6]]
+    made = [world.make(name, 4, (5, 6, 7)) for name in ("a", "b")]
+    assert [[placement.store_index for placement in entity.placements] for entity in made] == [
+        [5, 6, 7, 5],
+        [6, 7, 5, 6],
+    ]
+    assert len({placement.log_id for entity in made for placement in entity.placements}) == 8
 
 
 @pytest.mark.parametrize("name", ["ORDERS", "orders/daily", "Orders/a/b"])
-def test_no_hub_is_made_twice_or_inside_another(name: str) -> None:
+def test_no_entity_is_made_twice_or_inside_another(name: str) -> None:
     world = World()
     world.make("orders")
     assert world.refusal(lambda: world.judge.create(EventHubDescription(name, 1), (0,))) is ENTITY_EXISTS
@@ -66,59 +81,84 @@ def test_no_hub_is_made_twice_or_inside_another(name: str) -> None:
 
 def test_a_name_is_taken_from_intent_to_intent_and_free_after_the_commit() -> None:
     world, again = World(), EventHubDescription("orders", 1)
-    world.done(world.judge.create(again, (0,)))
+    made = world.begin("orders")
     assert world.refusal(lambda: world.judge.create(again, (0,))) is ENTITY_EXISTS
-    assert world.refusal(lambda: world.judge.add_group("orders", "g")) is NOT_FOUND, "not served before its commit"
-    assert world.refusal(lambda: world.judge.commit_delete("orders")) is ARGUMENT_ERROR
-    world.done(world.judge.commit_create("orders"))
-    world.done(world.judge.delete("ORDERS"))
-    assert world.refusal(lambda: world.judge.commit_create("orders")) is ARGUMENT_ERROR, "it is not served again"
+    assert world.refusal(lambda: world.judge.served("orders", EventHubDescription)) is NOT_FOUND
+    assert world.refusal(lambda: world.judge.commit_delete(made)) is ARGUMENT_ERROR
+    world.done(world.judge.commit_create(made))
+    world.done(world.judge.delete("ORDERS", EventHubDescription))
+    assert world.refusal(lambda: world.judge.commit_create(made)) is ARGUMENT_ERROR, "it is not served again"
     assert world.refusal(lambda: world.judge.create(again, (0,))) is ENTITY_EXISTS
-    world.done(world.judge.commit_delete("orders"))
-    assert world.refusal(lambda: world.judge.entry("orders")) is NOT_FOUND
+    world.done(world.judge.commit_delete(made))
+    assert world.refusal(lambda: world.judge.entity("orders", EventHubDescription)) is NOT_FOUND
+    assert world.make("orders").entity_id != made.entity_id
+
+
+def test_a_step_for_one_entity_is_none_for_another_that_has_its_name_by_now() -> None:
+    world = World()
+    first = world.make("orders")
+    world.done(world.judge.delete("orders", EventHubDescription))
+    world.done(world.judge.commit_delete(first))
+    second = world.make("orders")
+    for step in (world.judge.commit_create, world.judge.take_back, world.judge.commit_delete, world.judge.now):
+        assert world.refusal(lambda step=step: step(first)) is NOT_FOUND
+    assert world.judge.now(second) == second
+
+
+def test_an_entity_is_no_entity_of_another_kind() -> None:
+    class Other(EntityDescription, frozen=True):
+        pass
+
+    world = World()
     world.make("orders")
+    for step in (
+        lambda: world.judge.entity("orders", Other),
+        lambda: world.judge.delete("orders", Other),
+        lambda: world.judge.change("orders", Other, lambda known, context: known),
+    ):
+        assert world.refusal(step) is NOT_FOUND
+    assert world.judge.entity("orders", EntityDescription).name == "orders"
 
 
-def test_the_quotas_of_the_profile_hold_for_changes_too() -> None:
+def test_a_change_is_judged_with_what_is_known_and_what_time_it_is() -> None:
     world = World(PROFILES["basic"])
-    world.make("orders")
-    kept_ms = world.judge.entry("orders").description.retention_ms
-    assert world.refusal(lambda: world.judge.add_group("orders", "more")) is RESOURCE_LIMIT
-    refused = world.refusal(lambda: world.judge.change("orders", kept_ms * 30, None, None))
-    assert not refused.retriable
+    made = world.make("orders")
+    world.env.run_for(1_000)
+    seen = []
+
+    def change(known: EventHubDescription, context: object) -> EventHubDescription:
+        seen.append((known, context))
+        return replace(known, user_metadata="mine")
+
+    world.done(world.judge.change("ORDERS", EventHubDescription, change))
+    [(known, context)] = seen
+    assert known == made.description and context == world.judge.context()
+    assert (context.profile, context.host, context.now_ms) == (PROFILES["basic"], "ns.local", world.env.now_ms())
+    assert world.judge.now(made).description.user_metadata == "mine"
+
+
+def test_the_quota_of_hubs_holds_for_those_that_are_being_made_too() -> None:
+    world = World(PROFILES["basic"])
     for number in range(9):
         world.make(f"hub-{number}")
+    world.begin("the-tenth")
     assert world.refusal(lambda: world.judge.create(EventHubDescription("one-more", 1), (0,))) is RESOURCE_LIMIT
 
 
-def test_groups_are_found_in_any_case_and_the_default_one_stays() -> None:
+def test_what_makes_an_entity_says_nothing_of_when() -> None:
     world = World()
-    world.make("orders")
-    world.done(world.judge.add_group("orders", "Billing", "mine"))
-    assert world.refusal(lambda: world.judge.add_group("orders", "BILLING")) is ENTITY_EXISTS
-    world.done(world.judge.change_group("orders", "billing", "yours"))
-    assert world.judge.entry("orders").description.details_of("Billing").user_metadata == "yours"
-    assert world.refusal(lambda: world.judge.remove_group("orders", DEFAULT_GROUP)) is ARGUMENT_ERROR
-    world.done(world.judge.remove_group("orders", "bILLING"))
-    assert world.judge.entry("orders").description.consumer_groups == (DEFAULT_GROUP,)
-    assert world.refusal(lambda: world.judge.change_group("orders", "billing", "x")) is NOT_FOUND
+    world.done(world.judge.create(EventHubDescription("orders", 1, created_at_ms=1, changed_at_ms=2), (0,)))
+    made = world.judge.entity("orders", EventHubDescription).description
+    assert (made.created_at_ms, made.changed_at_ms) == (world.env.now_ms(), 0)
 
 
-def test_a_publisher_is_revoked_once_in_any_case_and_up_to_the_limit() -> None:
+def test_a_namespace_keeps_the_day_it_was_made_and_has_a_legal_name() -> None:
     world = World()
-    world.make("orders")
-    world.done(world.judge.revoke_publisher("orders", "Device"))
-    assert world.judge.revoke_publisher("orders", "DEVICE").publishers == ("Device",)
-    for number in range(REVOKED_PUBLISHERS_MAX - 1):
-        world.done(world.judge.revoke_publisher("orders", f"d{number}"))
-    assert world.refusal(lambda: world.judge.revoke_publisher("orders", "one-more")) is RESOURCE_LIMIT
-    world.done(world.judge.restore_publisher("orders", "device"))
-    world.done(world.judge.revoke_publisher("orders", "one-more"))
-    assert world.refusal(lambda: world.judge.restore_publisher("orders", "device")) is NOT_FOUND
-
-
-def test_the_number_of_partitions_never_changes_and_naming_it_again_is_no_change() -> None:
-    world = World()
-    world.make("orders", partitions=2)
-    assert world.judge.change("orders", None, None, 2).hub_id == world.judge.entry("orders").hub_id
-    assert world.refusal(lambda: world.judge.change("orders", None, None, 3)) is ARGUMENT_ERROR
+    made_at_ms = world.catalog.namespace.created_at_ms
+    world.env.run_for(1_000)
+    world.done(world.judge.describe(lambda known: replace_fields(known, name="other", created_at_ms=1)))
+    assert (world.catalog.namespace.name, world.catalog.namespace.created_at_ms) == ("other", made_at_ms)
+    assert (
+        world.refusal(lambda: world.judge.describe(lambda known: replace_fields(known, name="a b")))
+        is ARGUMENT_OUT_OF_RANGE
+    )

@@ -4,14 +4,14 @@ import pytest
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
-from hubweir.namespace.descriptions import DAY_MS, HOUR_MS, RETENTION_MAX_MS
-from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
+from hubweir.namespace.event_hub_description import RETENTION_LIMIT_MS
+from hubweir.namespace.tiers import DAY_MS, DEVELOPMENT, HOUR_MS, PROFILES
 
 
 def test_development_has_no_quota_but_the_message_size() -> None:
     DEVELOPMENT.check_hub_count(10**6)
     DEVELOPMENT.check_group_count("h", 10**6)
-    DEVELOPMENT.check_retention("h", RETENTION_MAX_MS)
+    DEVELOPMENT.check_retention("h", RETENTION_LIMIT_MS)
     assert DEVELOPMENT.message_size_bytes == 1_048_576
     assert PROFILES["basic"].message_size_bytes == 262_144
 

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from hubweir.pipelines.capture_blocks import CaptureBlocksReader, EmptyPartitions
 from hubweir.pipelines.capture_windows import with_window, without_window
 from hubweir.pipelines.run_status import progress_of
-from hubweir.spark.offsets import Bounds
+from hubweir.spark.offsets import PartitionBounds
 from hubweir.spark.options import ReadOptions
 
 ALL = ReadAllAvailable()
@@ -23,13 +23,13 @@ class Hub:
 
     high = 5
 
-    def bounds(self) -> dict[str, Bounds]:
-        return {"0": Bounds(0, self.high), "1": Bounds(0, 0)}
+    def bounds(self) -> dict[str, PartitionBounds]:
+        return {"0": PartitionBounds(0, self.high), "1": PartitionBounds(0, 0)}
 
-    def bounds_behind(self, numbers: Any, events: int) -> dict[str, Bounds]:
+    def bounds_behind(self, numbers: Any, events: int) -> dict[str, PartitionBounds]:
         return self.bounds()
 
-    def kept(self, wanted: Any, bounds: Bounds) -> Any:
+    def kept(self, wanted: Any, bounds: PartitionBounds) -> Any:
         return wanted
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from hubweir.pipelines.captured_history import HistoryFile
 from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader, gaps
 from hubweir.spark.errors import DataLoss, IllegalCapture, IllegalOffset
-from hubweir.spark.offsets import Bounds, EventRange
+from hubweir.spark.offsets import EventRange, PartitionBounds
 from hubweir.spark.options import ReadOptions
 from hubweir.spark.range_partition import RangePartition
 
@@ -35,16 +35,16 @@ class Hub:
     def check_group(self) -> None:
         pass
 
-    def bounds(self) -> dict[str, Bounds]:
-        return {"0": Bounds(250, 400), "1": Bounds(0, 50)}
+    def bounds(self) -> dict[str, PartitionBounds]:
+        return {"0": PartitionBounds(250, 400), "1": PartitionBounds(0, 50)}
 
-    def bounds_behind(self, numbers: Any, events: int) -> dict[str, Bounds]:
+    def bounds_behind(self, numbers: Any, events: int) -> dict[str, PartitionBounds]:
         return self.bounds()
 
     def resolve(self, positions: Any, *, option: str) -> dict[str, int]:
         return {"0": 250, "1": 0}
 
-    def kept(self, wanted: Any, bounds: Bounds) -> Any:
+    def kept(self, wanted: Any, bounds: PartitionBounds) -> Any:
         assert wanted.start >= bounds.low, "what is history must not be asked of the hub"
         return wanted
 
@@ -131,8 +131,8 @@ def holey(low: int, **options: Any) -> ReplayReader:
     made = ReplayReader(ReadOptions("secret", "hub", **options), ("body",), Holey("", "", {}), {"0": 400})
 
     class Holding(Hub):
-        def bounds(self) -> dict[str, Bounds]:
-            return {"0": Bounds(low, 500)}
+        def bounds(self) -> dict[str, PartitionBounds]:
+            return {"0": PartitionBounds(low, 500)}
 
         def resolve(self, positions: Any, *, option: str) -> dict[str, int]:
             return {"0": low}

@@ -13,7 +13,7 @@ from hubweir.pipelines import runner
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import CheckpointInUse, PipelineFailed
 from hubweir.pipelines.run_status import FAILED, STOPPED, read_status
-from hubweir.pipelines.runner import Run, first_line, stop_signals
+from hubweir.pipelines.runner import PipelineRun, first_line, stop_signals
 
 TRACEBACK = """[STREAM_FAILED] Query [id = 3, runId = 5] ended: [PYTHON_EXCEPTION] Traceback (most recent):
   File "/x/stream_reader.py", line 5, in partitions
@@ -95,7 +95,7 @@ class Query:
         self.is_stopped = True
 
 
-def one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: Query) -> tuple[Run, list[str]]:
+def one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: Query) -> tuple[PipelineRun, list[str]]:
     told: list[str] = []
     text = "Endpoint=sb://h;SharedAccessKeyName=r;SharedAccessKey=secret"
     raw = {
@@ -105,7 +105,7 @@ def one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: Query) -> tu
         "sink": {"path": "lake"},
     }
     monkeypatch.setattr(runner, "load_program", lambda name: lambda job: query)
-    return Run(describe(raw, "test"), told.append), told
+    return PipelineRun(describe(raw, "test"), told.append), told
 
 
 def test_each_batch_has_a_line_and_the_status_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_a_second_run_leaves_the_status_of_the_first_alone(tmp_path: Path, monke
     run.run(None, once=True)  # type: ignore[arg-type]
     before = read_status(tmp_path / "c")
     second, _ = one_run(tmp_path, monkeypatch, Query(None))
-    with run.claimed():
+    with run.locked():
         with pytest.raises(CheckpointInUse):
             second.run(None, once=True)  # type: ignore[arg-type]
         with pytest.raises(CheckpointInUse):  # before Spark is asked for anything

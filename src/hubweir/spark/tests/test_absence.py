@@ -10,12 +10,12 @@ import pytest
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
-from hubweir.spark import absence, event_range, hub_connection
+from hubweir.spark import absence, hub_connection, range_reader
 from hubweir.spark.absence import Absence
-from hubweir.spark.event_range import RangeReader
 from hubweir.spark.hub_connection import client_of, close_clients
 from hubweir.spark.offsets import EventRange
 from hubweir.spark.options import parse_options
+from hubweir.spark.range_reader import RangeReader
 from hubweir.testing.server_process import ServerProcess
 
 StartServer = Callable[..., ServerProcess]
@@ -46,7 +46,7 @@ def test_a_task_reads_on_when_the_service_is_back(
 ) -> None:
     """Killed, and started again by who reads the warning: no event is missing, none comes twice."""
     monkeypatch.setattr(hub_connection, "_RETRY", RetryPolicy(attempts=1))
-    monkeypatch.setattr(event_range, "freeze_garbage", lambda: None)
+    monkeypatch.setattr(range_reader, "freeze_garbage", lambda: None)
     server = start_server()
     text = server.connection_string()
     with BlockingEventHubClient.from_connection_string(text, "orders") as client:

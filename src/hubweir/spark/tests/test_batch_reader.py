@@ -7,7 +7,7 @@ from pyspark.sql.datasource import InputPartition
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.errors import ServiceError
-from hubweir.spark import event_range
+from hubweir.spark import range_reader
 from hubweir.spark.batch_reader import EventHubReader
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.options import parse_options
@@ -19,7 +19,7 @@ ClientOf = Callable[[str], BlockingEventHubClient]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_range, "freeze_garbage", lambda: None)
+    monkeypatch.setattr(range_reader, "freeze_garbage", lambda: None)
 
 
 @pytest.fixture

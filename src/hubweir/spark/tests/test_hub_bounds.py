@@ -11,7 +11,7 @@ from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, Po
 from hubweir.spark import hub_bounds
 from hubweir.spark.errors import DataLoss, IllegalOption
 from hubweir.spark.hub_bounds import HubBounds, bounds_of
-from hubweir.spark.offsets import Bounds, EventRange
+from hubweir.spark.offsets import EventRange, PartitionBounds
 from hubweir.spark.options import parse_options
 from hubweir.spark.positions import Positions
 
@@ -67,7 +67,7 @@ def test_partitions_may_start_at_different_places(new_hub: NewHub, options_of: O
     four = EventPosition(PositionKind.SEQUENCE_NUMBER, 4, True)
     positions = Positions(EARLIEST, {"1": LATEST, "2": four})
     assert bounds.resolve(positions, option="startingPosition") == {"0": 0, "1": 5, "2": 4}
-    assert bounds.bounds() == {key: Bounds(0, 5) for key in "012"}
+    assert bounds.bounds() == {key: PartitionBounds(0, 5) for key in "012"}
     with pytest.raises(IllegalOption, match="partition 7"):
         bounds.resolve(Positions(EARLIEST, {"7": LATEST}), option="startingPosition")
 
@@ -85,18 +85,18 @@ def test_what_retention_took_is_data_loss_or_left_out(
     options = parse_options(options_of("orders"), is_stream=False)
     strict, lenient = HubBounds(options), HubBounds(replace(options, fail_on_data_loss=False))
     sound = EventRange("0", 7, 9)
-    assert strict.kept(sound, Bounds(5, 20)) is sound
+    assert strict.kept(sound, PartitionBounds(5, 20)) is sound
     with pytest.raises(
         DataLoss, match="2 events of partition 0 of event hub 'orders' .* 3 to 4: .* oldest one now is 5"
     ):
-        strict.kept(EventRange("0", 3, 9), Bounds(5, 20))
+        strict.kept(EventRange("0", 3, 9), PartitionBounds(5, 20))
     with pytest.raises(DataLoss, match="made anew"):
-        strict.kept(EventRange("0", 3, 9), Bounds(0, 4))
+        strict.kept(EventRange("0", 3, 9), PartitionBounds(0, 4))
     with caplog.at_level(logging.WARNING):
-        assert lenient.kept(EventRange("0", 3, 9), Bounds(5, 20)) == EventRange("0", 5, 9)
-        assert lenient.kept(EventRange("0", 3, 9), Bounds(15, 20)) is None
-        assert lenient.kept(EventRange("0", 3, 9), Bounds(0, 4)) == EventRange("0", 0, 4)
-        assert lenient.kept(EventRange("0", 3, 9), Bounds(0, 0)) is None
+        assert lenient.kept(EventRange("0", 3, 9), PartitionBounds(5, 20)) == EventRange("0", 5, 9)
+        assert lenient.kept(EventRange("0", 3, 9), PartitionBounds(15, 20)) is None
+        assert lenient.kept(EventRange("0", 3, 9), PartitionBounds(0, 4)) == EventRange("0", 0, 4)
+        assert lenient.kept(EventRange("0", 3, 9), PartitionBounds(0, 0)) is None
     assert len(caplog.records) == 4
 
 
@@ -109,7 +109,7 @@ def test_hub_is_not_asked_again_while_enough_is_known_to_wait(
     bounds = HubBounds(parse_options(options_of(hub), is_stream=True))
     monkeypatch.setattr(hub_bounds, "_RECENT_S", 3600.0)
     first = bounds.bounds_behind({}, 0)
-    assert first == {"0": Bounds(0, 0), "1": Bounds(0, 5)}
+    assert first == {"0": PartitionBounds(0, 0), "1": PartitionBounds(0, 5)}
     sender.send([b"x"] * 3)
     assert bounds.bounds_behind({"0": 0, "1": 1}, 4) is first
     assert bounds.bounds_behind({"0": 0, "1": 2}, 4)["1"].high == 8  # too few of them were known
@@ -121,7 +121,9 @@ def test_hub_is_not_asked_again_while_enough_is_known_to_wait(
 
 
 def test_partition_that_never_held_anything_is_empty_at_zero() -> None:
-    assert bounds_of(PartitionState("0", -1, -1, "-1", 0, True)) == Bounds(0, 0)
-    assert bounds_of(PartitionState("0", 8, 7, "9", 1, True)) == Bounds(8, 8)
-    assert bounds_of(PartitionState("0", 5, 7, "9", 1, True)) == Bounds(8, 8)  # other services keep the first number
-    assert bounds_of(PartitionState("0", 5, 7, "9", 1, False)) == Bounds(5, 8)
+    assert bounds_of(PartitionState("0", -1, -1, "-1", 0, True)) == PartitionBounds(0, 0)
+    assert bounds_of(PartitionState("0", 8, 7, "9", 1, True)) == PartitionBounds(8, 8)
+    assert bounds_of(PartitionState("0", 5, 7, "9", 1, True)) == PartitionBounds(
+        8, 8
+    )  # other services keep the first number
+    assert bounds_of(PartitionState("0", 5, 7, "9", 1, False)) == PartitionBounds(5, 8)

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from hubweir.event_hub.producer_state import ID_MAX
+from hubweir.event_hub.producer_state import ID_LIMIT
 from hubweir.spark.producer_ids import Work, producer_id
 
 WORK = Work("query", 7, 3)
@@ -18,4 +18,4 @@ def test_query_task_and_partition_make_another() -> None:
         producer_id(replace(WORK, query="other"), "0"),
         producer_id(Work("query", 7, 31), ""),
     ]
-    assert len({producer_id(WORK, "0"), *others}) == 5 and all(0 <= each <= ID_MAX for each in others)
+    assert len({producer_id(WORK, "0"), *others}) == 5 and all(0 <= each <= ID_LIMIT for each in others)

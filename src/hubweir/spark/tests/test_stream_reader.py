@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
-from hubweir.spark import event_range, hub_bounds, hub_connection
+from hubweir.spark import hub_bounds, hub_connection, range_reader
 from hubweir.spark.errors import DataLoss, IllegalOffset
 from hubweir.spark.hub_connection import close_clients
 from hubweir.spark.options import parse_options
@@ -27,7 +27,7 @@ ALL = ReadAllAvailable()
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_range, "freeze_garbage", lambda: None)
+    monkeypatch.setattr(range_reader, "freeze_garbage", lambda: None)
     monkeypatch.setattr(hub_bounds, "_PARTITIONS_KEPT_S", 0.0)
 
 

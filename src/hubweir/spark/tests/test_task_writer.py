@@ -171,7 +171,7 @@ def test_publishers_are_written_at_least_once_and_that_is_said(
 def test_many_publishers_take_turns(
     client: BlockingEventHubClient, options: WriteOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_writer, "_MOST_PUBLISHERS", 2)
+    monkeypatch.setattr(task_writer, "_PUBLISHERS_LIMIT", 2)
     writer = TaskWriter(options, COLUMNS, WORK, client)
     for number in range(12):
         writer.put(rows([number], publisher=f"p{number % 4}"))

@@ -14,7 +14,7 @@ from hubweir.amqp.transport.events import Closed, LinkDetached, SessionEnded
 from hubweir.amqp.transport.performatives import Close, Detach, End
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.frames import attached, transfer, written
-from hubweir.testing.malformed_frames import Malformed, malformed_corpus
+from hubweir.testing.malformed_frames import BadFrame, malformed_corpus
 
 CORPUS = malformed_corpus()
 MAX_MEMORY = 1 << 20
@@ -36,7 +36,7 @@ def feed(side: Side, data: bytes, *, piece: int | None = None) -> None:
     side.drain()
 
 
-def complaint(case: Malformed, neighbour: Side) -> str | None:
+def complaint(case: BadFrame, neighbour: Side) -> str | None:
     """What is wrong with how a server took the case; None when all is well."""
     side = serve(b"" if case.from_start else attached())
     begun = len(side.written)
@@ -73,7 +73,7 @@ def complaint(case: Malformed, neighbour: Side) -> str | None:
     return _neighbour_works(neighbour)
 
 
-def _rest_works(side: Side, case: Malformed) -> str | None:
+def _rest_works(side: Side, case: BadFrame) -> str | None:
     """After a session or a link ended, another one on the same connection works."""
     from hubweir.amqp.transport.performatives import Begin
     from hubweir.testing.frames import BEGIN, SEND_LINK, frame

@@ -6,7 +6,9 @@ import pytest
 
 from hubweir.env import SyncFailed
 from hubweir.errors import StoreLocked
-from hubweir.testing.memory_files import Fault, MemoryFiles, PowerCut
+from hubweir.messaging_store.whole_file import write_whole
+from hubweir.testing.memory_faults import Fault, Killed, PowerCut
+from hubweir.testing.memory_files import MemoryFiles
 
 
 def written(seed: int, *, synced: bool = False) -> MemoryFiles:
@@ -46,9 +48,9 @@ def test_what_was_synced_survives() -> None:
 
 def test_a_failed_sync_leaves_pages_that_no_later_sync_writes() -> None:
     files = written(1)
-    files.plan(files.calls + 1, Fault.SYNC_EIO)
+    files.plan(Fault.SYNC_EIO)
     file = files.open("f")
-    files.plan(files.calls + 1, Fault.SYNC_EIO)
+    files.plan(Fault.SYNC_EIO)
     with pytest.raises(SyncFailed):
         file.sync()
     file.sync()  # "succeeds", and is worth nothing
@@ -62,7 +64,7 @@ def test_a_lying_sync_does_nothing() -> None:
     for seed in range(10):
         files = written(seed)
         file = files.open("f")
-        files.plan(files.calls + 1, Fault.LYING_SYNC)
+        files.plan(Fault.LYING_SYNC)
         file.sync()
         files.power_cut()
         lost += files.bytes_of("f") != b"n" * 5120
@@ -98,13 +100,13 @@ def test_a_rename_happens_whole_or_not_at_all() -> None:
 def test_the_nth_call_fails_once_or_for_ever() -> None:
     files = MemoryFiles()
     file = files.open("f", create=True)
-    files.plan(files.calls + 2, Fault.EIO)
+    files.plan(Fault.EIO, 2)
     file.write(0, [b"fine"])
     with pytest.raises(OSError) as caught:
         file.write(0, [b"fails"])
     assert caught.value.errno == errno.EIO
     file.write(0, [b"fine again"])
-    files.plan(files.calls + 1, Fault.EIO, forever=True)
+    files.plan(Fault.EIO, forever=True)
     for _ in range(3):
         with pytest.raises(OSError):
             file.read(0, 1)
@@ -117,12 +119,12 @@ def test_every_kind_of_fault_shows_as_the_system_would_show_it() -> None:
     for fault, number in cases.items():
         files = MemoryFiles(3)
         file = files.open("f", create=True)
-        files.plan(files.calls + 1, fault)
+        files.plan(fault)
         with pytest.raises(OSError) as caught:
             file.write(0, [b"x" * 100])
         assert caught.value.errno == number
         assert file.size() < 100
-    files.plan(files.calls + 1, Fault.POWER_CUT)
+    files.plan(Fault.POWER_CUT)
     with pytest.raises(PowerCut):
         file.read(0, 1)
 
@@ -160,3 +162,91 @@ def test_space_that_is_set_aside_reads_as_zeros() -> None:
     file.truncate(2)
     file.reserve(5)
     assert file.read(0, 20) == b"ab" + bytes(3)
+
+
+def test_a_folder_is_durable_after_its_parents_sync_and_takes_what_is_in_it_otherwise() -> None:
+    kept = {"neither": 0, "inside": 0, "both": 0}
+    for seed in range(40):
+        for name in kept:
+            files = MemoryFiles(seed)
+            files.make_folder("a/b")
+            files.open("a/b/f", create=True).write_and_sync(0, [b"f"])
+            for folder in {"neither": (), "inside": ("a", "a/b"), "both": ("", "a", "a/b")}[name]:
+                files.sync_folder(folder)
+            files.power_cut()
+            assert files.exists("a/b/f") or files.paths() == []
+            kept[name] += files.exists("a/b/f")
+    assert kept["both"] == 40 and kept["neither"] < 15 and 5 < kept["inside"] < 35
+
+
+def test_a_removed_folder_comes_back_with_a_part_of_its_files_unless_its_parent_was_synced() -> None:
+    seen = set()
+    for seed in range(60):
+        files = MemoryFiles(seed)
+        files.make_folder("a")
+        for name in ("f", "g"):
+            files.open(f"a/{name}", create=True).write_and_sync(0, [b"x"])
+        files.sync_folder("a")
+        files.sync_folder("")
+        files.remove_folder("a")
+        assert files.list("") == []
+        if seed % 2:
+            files.sync_folder("")
+        files.power_cut()
+        assert not (seed % 2 and files.exists("a"))
+        seen.add((files.exists("a"), tuple(files.list("a"))))
+    assert seen == {(False, ()), (True, ()), (True, ("f",)), (True, ("g",)), (True, ("f", "g"))}
+
+
+def test_calls_below_a_folder_that_is_absent_fail() -> None:
+    files = MemoryFiles()
+    for call in (lambda: files.open("a/f", create=True), lambda: files.sync_folder("a"), lambda: files.remove("a")):
+        with pytest.raises(FileNotFoundError):
+            call()
+    assert files.list("a") == []
+
+
+def test_what_is_lost_does_not_come_back_at_a_power_cut() -> None:
+    for seed in range(10):
+        files = MemoryFiles(seed)
+        files.make_folder("a")
+        files.sync_folder("")
+        for name in ("f", "g"):
+            files.open(f"a/{name}", create=True).write_and_sync(0, [b"x"])
+        files.lose("a/f")
+        files.sync_folder("a")
+        files.power_cut()
+        assert files.paths() == ["a/g"]
+        files.lose("a")
+        files.power_cut()
+        assert files.paths() == [] and not files.exists("a")
+
+
+def test_an_older_version_of_a_file_stands_there_again() -> None:
+    files = MemoryFiles()
+    for version in (b"one", b"two", b"three"):
+        write_whole(files, "", "f", version)
+    assert files.bring_back("f", 2) and files.bytes_of("f") == b"one"
+    files.power_cut()
+    assert files.bytes_of("f") == b"one"
+    assert not files.bring_back("f", 9) and not MemoryFiles().bring_back("g")
+
+
+def test_a_full_disk_keeps_the_part_of_a_write_that_fitted() -> None:
+    sizes = set()
+    for seed in range(20):
+        files = MemoryFiles(seed, capacity_bytes=1000)
+        file = files.open("f", create=True)
+        with pytest.raises(OSError):
+            file.write(0, [b"x" * 3000])
+        sizes.add(file.size())
+    assert max(sizes) <= 1000 and len(sizes) > 10
+
+
+def test_a_kill_leaves_the_page_cache() -> None:
+    files = written(1)
+    files.plan(Fault.KILL)
+    with pytest.raises(Killed):
+        files.open("f").sync()
+    files.process_died()
+    assert files.bytes_of("f") == b"n" * 5120

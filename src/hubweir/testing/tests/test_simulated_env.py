@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.env import Lane
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -9,7 +10,7 @@ def history(seed: int) -> tuple[list[int], str]:
     """Ten offloaded calls and three timers; the order in which they end, and the trace."""
     env, order = SimulatedEnv(seed), []
     for number in range(10):
-        env.offload(lambda number=number: number, lambda result: order.append(result.value()))
+        env.offload(Lane.READS, lambda number=number: number, lambda result: order.append(result.value()))
     for number in (100, 101, 102):
         env.call_later(number - 95, lambda number=number: order.append(number))
     env.run()
@@ -42,17 +43,29 @@ def test_a_turn_takes_no_time() -> None:
 
 def test_an_offloaded_error_comes_out_where_the_value_is_wanted() -> None:
     env, results = SimulatedEnv(), []
-    env.offload(lambda: 1 // 0, results.append)
+    env.offload(Lane.READS, lambda: 1 // 0, results.append)
     env.run()
     with pytest.raises(ZeroDivisionError):
         results[0].value()
+
+
+def test_a_stalled_lane_waits_and_others_do_not() -> None:
+    env, order = SimulatedEnv(), []
+    env.stall(Lane.READS)
+    for lane in (Lane.READS, Lane.WRITES):
+        env.offload(lane, lambda lane=lane: lane, lambda result: order.append(result.value()))
+    env.run_for(1000)
+    assert order == [Lane.WRITES] and env.stalled_calls(Lane.READS) == 1
+    env.go_on(Lane.READS)
+    env.run()
+    assert order == [Lane.WRITES, Lane.READS]
 
 
 def test_nothing_happens_after_a_crash() -> None:
     env, happened = SimulatedEnv(), []
     env.call_soon(lambda: happened.append(1))
     env.call_later(1, lambda: happened.append(2))
-    env.offload(lambda: happened.append(3), lambda result: happened.append(4))
+    env.offload(Lane.READS, lambda: happened.append(3), lambda result: happened.append(4))
     env.crash()
     env.call_soon(lambda: happened.append(5))
     env.run()
@@ -87,3 +100,17 @@ def test_fault_points_count_and_raise_what_was_planted() -> None:
     with pytest.raises(OSError, match="planted"):
         env.fault("log.before_round")
     assert env.fault_hits == {"log.before_round": 2}
+
+
+def test_what_happens_next_is_told_and_a_cancelled_timer_too() -> None:
+    env = SimulatedEnv(1)
+    assert env.next_ms() is None
+    env.call_later(30, lambda: env.call_soon(lambda: None))
+    env.call_later(20, lambda: None).cancel()
+    assert env.next_ms() == 20  # time passes there, and nothing else does
+    env.run(20)
+    assert env.next_ms() == 30
+    env.call_soon(lambda: None)
+    assert env.next_ms() == 20
+    env.run(None)
+    assert env.next_ms() is None

@@ -7,7 +7,6 @@ import pytest
 from hubweir.errors import SERVER_BUSY
 from hubweir.throughput_unit.admission import Admitted, Busy, NamespaceAdmission, Paced, retry_after_s
 from hubweir.throughput_unit.auto_inflate import Cause, UnitsRaised
-from hubweir.throughput_unit.rate_limit import Room
 from hubweir.throughput_unit.usage import HOUR_MS, Usage
 
 WALL = 490_000 * HOUR_MS
@@ -68,12 +67,12 @@ def test_bytes_are_shared_to_one_byte() -> None:
     assert namespace.admit(1, 1, 0) == Busy(1)
 
 
-def test_a_run_is_admitted_whole_or_not_at_all_and_the_room_says_where_to_cut() -> None:
+def test_a_run_is_admitted_whole_or_not_at_all() -> None:
     namespace = a_namespace(1)
     assert isinstance(namespace.admit(100, 700, 0), Admitted)
     assert namespace.admit(100, 301, 0) == Busy(1)
-    assert namespace.ingress_room(0) == Room(1_048_476, 300)
-    assert isinstance(namespace.admit(100, 300, 0), Admitted)
+    assert isinstance(namespace.admit(1_048_476, 300, 0), Admitted)
+    assert namespace.admit(1, 0, 0) == namespace.admit(0, 1, 0) == Busy(1)
 
 
 def test_the_retry_hint_is_when_it_fits() -> None:
@@ -99,9 +98,9 @@ def test_what_was_not_stored_is_given_back_to_the_hour_it_came_in() -> None:
     admitted = namespace.admit(500, 1_000, late)
     assert isinstance(admitted, Admitted)
     namespace.give_back(admitted, HOUR_MS)
-    assert namespace.ingress_room(HOUR_MS).events == 1_000
     hours = namespace.usage.hours(HOUR_MS)
     assert [(row.bytes_in, row.events_in, row.refusals) for row in hours] == [(0, 0, 0), (0, 0, 0)]
+    assert isinstance(namespace.admit(1_048_576, 1_000, HOUR_MS), Admitted)
 
 
 def test_egress_is_paced_in_turn_and_never_refused() -> None:
@@ -134,10 +133,10 @@ def test_what_a_consumer_did_not_take_goes_back() -> None:
     paced = namespace.take(100, 505, 0)
     assert paced.delay_ms == 100
     namespace.give_back_unsent(paced, 60, 409, 0)
-    assert namespace.egress_room(0) == Room(2_097_112, 0)
-    assert namespace.take(0, 1, 0).delay_ms == 1
+    assert namespace.take(2_097_112, 0, 0).delay_ms == 0
+    assert namespace.take(0, 1, 0).delay_ms == namespace.take(1, 0, 0).delay_ms == 1
     row = namespace.usage.row(0)
-    assert (row.bytes_out, row.events_out, row.delays) == (40, 4_097, 2)
+    assert (row.bytes_out, row.events_out, row.delays) == (2_097_153, 4_097, 3)
 
 
 def test_what_was_reserved_in_one_hour_and_not_sent_in_the_next_leaves_the_first() -> None:
@@ -150,14 +149,13 @@ def test_what_was_reserved_in_one_hour_and_not_sent_in_the_next_leaves_the_first
 def test_ingress_and_egress_do_not_touch_each_other() -> None:
     namespace = a_namespace(1)
     assert isinstance(namespace.admit(1_048_576, 1_000, 0), Admitted)
-    assert namespace.egress_room(0) == Room(2_097_152, 4_096)
+    assert namespace.take(2_097_152, 4_096, 0).delay_ms == 0
 
 
 def test_without_units_everything_passes_and_is_counted() -> None:
     namespace = a_namespace(None, maximum_units=5)
     assert isinstance(namespace.admit(10**9, 10**7, 0), Admitted)
     assert namespace.take(10**9, 10**7, 0) == Paced(0, WALL)
-    assert namespace.ingress_room(0) == namespace.egress_room(0) == Room(None, None)
     assert namespace.units is None
     row = namespace.usage.row(0)
     assert (row.units, row.events_in, row.events_out) == (0, 10**7, 10**7)
@@ -186,8 +184,8 @@ def test_units_go_off_and_on_and_what_was_taken_before_stays_out() -> None:
     assert admitted_events(namespace, 0, sizes=[1] * 1_500) == 1_000
     namespace.give_back(before, 0)
     namespace.give_back(between, 0)
-    assert namespace.ingress_room(0).events == 0
     assert namespace.usage.row(0).events_in == 1_000
+    assert namespace.admit(0, 1, 0) == Busy(1)
 
 
 def check_inflates_before_refusing(cls: type[NamespaceAdmission]) -> None:

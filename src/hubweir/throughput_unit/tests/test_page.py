@@ -3,7 +3,7 @@
 import doctest
 from pathlib import Path
 
-from hubweir.throughput_unit.throughput_unit import UNIT, UNITS_CEILING, UNITS_MAX, Rate
+from hubweir.throughput_unit.throughput_unit import RAISED_UNITS_LIMIT, UNIT, UNITS_LIMIT, Rate
 from hubweir.throughput_unit.usage import HOURS_KEPT
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs/throughput_unit.md").read_text()
@@ -31,5 +31,5 @@ def test_the_numbers_are_the_codes() -> None:
 
     assert row("in", UNIT.ingress, 1) in PAGE
     assert row("out", UNIT.egress, 2) in PAGE
-    assert f"1 to {UNITS_MAX} units" in PAGE and f"--max-throughput-units {UNITS_CEILING}" in PAGE
+    assert f"1 to {UNITS_LIMIT} units" in PAGE and f"--max-throughput-units {RAISED_UNITS_LIMIT}" in PAGE
     assert f"for {HOURS_KEPT // 24} days" in PAGE

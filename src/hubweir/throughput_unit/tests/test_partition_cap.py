@@ -31,10 +31,10 @@ def test_a_refusal_at_the_partition_gives_the_namespaces_units_back_and_is_count
         else:
             namespace.give_back(admitted, 0, busy=True)
     assert stored == 800
-    assert namespace.ingress_room(0).events == 4_000 - 800
     assert namespace.units == 4
     row = namespace.usage.row(0)
     assert (row.events_in, row.bytes_in, row.refusals, row.refused_events) == (800, 2_000, 8, 3_200)
+    assert isinstance(namespace.admit(0, 4_000 - 800, 0), Admitted)
 
 
 def test_the_refusal_names_the_partition_and_the_way_out() -> None:

@@ -26,6 +26,10 @@ var (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "soak" {
+		soak()
+		return
+	}
 	producer = must(newProducer(plain, hub))
 	consumer = must(newConsumer(plain, hub, azeventhubs.DefaultConsumerGroup))
 	checkConnecting()

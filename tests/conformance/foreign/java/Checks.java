@@ -39,8 +39,12 @@ final class Checks {
         } catch (Exception late) {
             problem = "no result within " + LIMIT_S + " s";
         }
-        String detail = quoted(problem == null ? "" : problem);
-        System.out.printf("{\"check\": %s, \"ok\": %s, \"detail\": %s}%n", quoted(name), problem == null, detail);
+        say(name, problem == null ? "" : problem);
+    }
+
+    /** Print the verdict on a check; it is ok without a problem. */
+    static void say(String name, String problem) {
+        System.out.printf("{\"check\": %s, \"ok\": %s, \"detail\": %s}%n", quoted(name), problem.isEmpty(), quoted(problem));
     }
 
     static void same(Object got, Object wanted) {

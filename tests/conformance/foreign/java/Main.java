@@ -4,6 +4,10 @@ public final class Main {
     }
 
     public static void main(String[] arguments) throws Exception {
+        if (arguments.length > 0 && arguments[0].equals("soak")) {
+            Soak.run();
+            System.exit(0);
+        }
         Connecting.run();
         Sending.run();
         Keys.run();

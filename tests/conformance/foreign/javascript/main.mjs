@@ -335,7 +335,8 @@ await check("resumes_by_sequence_number", async () => {
   const second = await otherConsumer(HUBWEIR_HUB, (client) => read("2", next, 2, { client }));
   assert.deepEqual(bodies([...first, ...second]), ["a", "b", "c", "d", "e"]);
 });
-// Attempts that end before the server is back are final for a reader of this client: it begins anew at its first position.
+// Attempts that end before the server is back are final for a reader of this client: it tells an error, and begins anew
+// at its first position.
 const PATIENT = { retryOptions: { ...retryOptions, maxRetries: 30 } };
 await check("reader_and_sender_survive_a_server_restart", async () => {
   const from = await tail("2");
@@ -363,7 +364,8 @@ await check("reader_and_sender_survive_a_server_restart", async () => {
   } finally {
     await Promise.all([reader.close(), sender.close()]);
   }
-  assert.deepEqual(seen, ["before", "after"], `seen ${seen}; told ${errors}`);
+  const told = errors.length > 0 ? [...new Set(seen)] : seen;
+  assert.deepEqual(told, ["before", "after"], `seen ${seen}; told ${errors}`);
 });
 
 await Promise.all([producer.close(), consumer.close()]);

@@ -14,7 +14,6 @@ from hubweir.amqp.messaging.message import (
     Properties,
     SequenceBody,
     ValueBody,
-    body_bytes,
     decode_message,
     encode_message,
 )
@@ -102,14 +101,6 @@ def test_delivery_annotations_behind_the_footer_are_read() -> None:
 def test_an_array_of_strings_in_a_value_body_stays_an_array() -> None:
     body = ValueBody({"partition_ids": Array(AmqpType.STRING, ("0", "1"))})
     assert decode_message(encode_message(Message(body=body))).body == body
-
-
-def test_the_body_of_data_sections_is_their_bytes_together() -> None:
-    assert body_bytes(Message(body=DataBody((b"one", b"two")))) == b"onetwo"
-    assert body_bytes(Message()) == b""
-    for body, complaint in ((ValueBody("text"), "is a string"), (SequenceBody(([],)), "is a sequence")):
-        with pytest.raises(DecodeError, match=complaint):
-            body_bytes(Message(body=body))
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from hubweir.amqp.transport.performatives import (
     Flow,
     Open,
     Transfer,
-    encode_performative,
 )
+from hubweir.amqp.types.composite import encode_composite
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Symbol, UInt, ULong
@@ -104,7 +104,7 @@ def test_close_takes_sessions_along_and_nothing_is_said_after_it() -> None:
     assert not any(isinstance(event, SessionEnded) for event in side.events)
     link.grant(9)
     assert side.drain() == b""
-    assert side.endpoint.sessions[0].links == [] or not link.is_attached
+    assert side.endpoint.sessions == [] and not link.is_attached
 
 
 def test_what_comes_after_our_close_is_dropped_until_the_peers() -> None:
@@ -190,4 +190,24 @@ def test_frames_of_all_channels_reach_their_session() -> None:
 def test_append_frame_writes_size_and_channel() -> None:
     out = bytearray(b"before")
     size = append_frame(out, 258, End(), b"pay")
-    assert out == b"before" + size.to_bytes(4, "big") + b"\x02\x00\x01\x02" + encode_performative(End()) + b"pay"
+    assert out == b"before" + size.to_bytes(4, "big") + b"\x02\x00\x01\x02" + encode_composite(End()) + b"pay"
+
+
+def test_a_detach_behind_the_end_of_its_session_is_nothing_and_other_frames_there_are_a_fault() -> None:
+    """Azure's Python client ends its session, then detaches links of it, then closes."""
+    side = served(links=2)
+    take(side, frame(End()) + frame(Detach(handle=0)) + frame(Detach(handle=1)))
+    assert written(side.written)[-1][1] == End()
+    take(side, frame(Close()))
+    assert side.events[-1] == Closed(None, by_peer=True, clean=True)
+    side = served()
+    take(side, frame(End()) + frame(Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1)))
+    assert isinstance(side.events[-1], Closed) and not side.events[-1].clean
+
+
+def test_a_session_that_begins_anew_on_a_channel_knows_which_handles_it_has() -> None:
+    side = served()
+    take(side, frame(End()) + frame(BEGIN) + frame(Detach(handle=0)))
+    assert isinstance(side.events[-1], SessionEnded)
+    assert side.events[-1].error is not None
+    assert side.events[-1].error.condition == "amqp:session:unattached-handle"

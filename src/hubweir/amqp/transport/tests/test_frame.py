@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.messaging.outcome import Rejected
+from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.transport.faults import ConnectionFault
 from hubweir.amqp.transport.frame import (
     EMPTY_FRAME,
     MIN_MAX_FRAME_SIZE,
+    accepted_frame,
     append_frame,
     cut_down,
     cut_frames,
@@ -29,6 +30,19 @@ from hubweir.amqp.types.values import Described, ULong
 
 def test_the_empty_frame_is_eight_bytes() -> None:
     assert EMPTY_FRAME == b"\x00\x00\x00\x08\x02\x00\x00\x00"
+
+
+@pytest.mark.parametrize("first", [0, 1, 255, 256, 0xFFFF_FFFF])
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_the_frame_of_accepted_says_what_a_disposition_says(first: int, count: int) -> None:
+    last = (first + count - 1) & 0xFFFF_FFFF
+    frame = accepted_frame(7, first, last)
+    assert (int.from_bytes(frame[:4], "big"), frame[4:8]) == (len(frame), b"\x02\x00\x00\x07")
+    said, payload = decode_performative(memoryview(frame), 8, len(frame))
+    assert (said, payload) == (
+        Disposition(role=True, first=first, last=last, settled=True, state=Accepted()),
+        len(frame),
+    )
 
 
 def test_a_sasl_frame_is_found_once_it_is_whole() -> None:

@@ -21,9 +21,8 @@ from hubweir.amqp.transport.performatives import (
     Performative,
     Transfer,
     decode_performative,
-    encode_performative,
-    encode_performative_into,
 )
+from hubweir.amqp.types.composite import encode_composite, encode_composite_into
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Symbol, UInt, ULong
@@ -125,7 +124,7 @@ def named(value: object) -> str:
 
 @pytest.mark.parametrize("performative", FULL + SPARE, ids=named)
 def test_every_field_is_written_behind_a_short_numeric_descriptor(performative: Performative) -> None:
-    data = encode_performative(performative)
+    data = encode_composite(performative)
     assert data[:3] == bytes((0x00, 0x53, performative.CODE))
     assert data[3] in (0xC0, 0xD0)
     described, position = decode(data)
@@ -137,17 +136,17 @@ def test_every_field_is_written_behind_a_short_numeric_descriptor(performative: 
 
 @pytest.mark.parametrize("performative", FULL + SPARE, ids=named)
 def test_a_performative_is_read_back_and_the_payload_left(performative: Performative) -> None:
-    data = encode_performative(performative)
+    data = encode_composite(performative)
     assert decode_performative(data) == (performative, len(data))
     assert decode_performative(memoryview(b"head" + data + b"payload"), 4) == (performative, len(data) + 4)
     out = bytearray(b"head")
-    encode_performative_into(out, performative)
+    encode_composite_into(out, performative)
     assert out == b"head" + data
 
 
 @pytest.mark.parametrize("performative", FULL + SPARE, ids=named)
 def test_every_truncation_is_a_decode_error(performative: Performative) -> None:
-    data = encode_performative(performative)
+    data = encode_composite(performative)
     for length in range(len(data)):
         with pytest.raises(DecodeError):
             decode_performative(data[:length])
@@ -157,7 +156,7 @@ def test_every_truncation_is_a_decode_error(performative: Performative) -> None:
 
 @pytest.mark.parametrize("performative", FULL + SPARE, ids=named)
 def test_symbolic_and_wide_descriptors_and_trimmed_lists_are_read(performative: Performative) -> None:
-    described: Any = decode(encode_performative(performative))[0]
+    described: Any = decode(encode_composite(performative))[0]
     fields = list(described.value)
     while fields and fields[-1] is None:
         fields.pop()
@@ -178,7 +177,7 @@ def test_what_is_mandatory_is_missed_by_name(cls: type[Performative]) -> None:
 
 @pytest.mark.parametrize("performative", FULL, ids=named)
 def test_a_value_of_the_wrong_type_is_a_decode_error_that_names_the_field(performative: Performative) -> None:
-    described: Any = decode(encode_performative(performative))[0]
+    described: Any = decode(encode_composite(performative))[0]
     for index, field in enumerate(performative.FIELDS):
         fields = list(described.value)
         fields[index] = 1.5  # no field takes a double
@@ -187,23 +186,23 @@ def test_a_value_of_the_wrong_type_is_a_decode_error_that_names_the_field(perfor
 
 
 def test_an_error_always_has_three_fields_and_a_text() -> None:
-    data = encode_performative(Disposition(role=True, first=0, state=Rejected(error=AmqpError(condition="x"))))
+    data = encode_composite(Disposition(role=True, first=0, state=Rejected(error=AmqpError(condition="x"))))
     assert bytes.fromhex("00531d" + "c00703" + "a30178" + "a100" + "40") in data
 
 
 def test_a_refused_attach_has_null_for_source_and_target() -> None:
-    described: Any = decode(encode_performative(Attach(name="x", handle=0, role=False)))[0]
+    described: Any = decode(encode_composite(Attach(name="x", handle=0, role=False)))[0]
     assert described.value[5] is None and described.value[6] is None
 
 
 def test_a_coordinator_is_recognised_as_a_target() -> None:
     attach = Attach(name="t", handle=0, role=False, target=Coordinator(capabilities=(Symbol("amqp:local"),)))
-    assert decode_performative(encode_performative(attach))[0] == attach
+    assert decode_performative(encode_composite(attach))[0] == attach
 
 
 def test_a_transactional_state_is_handed_on_as_it_came() -> None:
     state = Described(ULong(0x34), [b"txn", Described(ULong(0x24), [])])
-    performative, _ = decode_performative(encode_performative(Disposition(role=True, first=0, state=state)))
+    performative, _ = decode_performative(encode_composite(Disposition(role=True, first=0, state=state)))
     assert isinstance(performative, Disposition) and performative.state == state
 
 
@@ -216,7 +215,7 @@ def test_what_is_no_performative_is_a_decode_error(data: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(FULL), st.data())
 def test_changed_bytes_raise_nothing_but_decode_errors(performative: Performative, data: st.DataObject) -> None:
-    changed = bytearray(encode_performative(performative))
+    changed = bytearray(encode_composite(performative))
     for _ in range(data.draw(st.integers(1, 3))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
     try:
@@ -251,7 +250,7 @@ def azure_plain(value: Any) -> Any:
 @pytest.mark.parametrize("performative", FULL + SPARE, ids=named)
 def test_the_azure_client_reads_every_field_and_the_payload(performative: Performative) -> None:
     azure = pytest.importorskip("azure.eventhub._pyamqp._decode")
-    data = encode_performative(performative) + b"payload"
+    data = encode_composite(performative) + b"payload"
     code, fields = azure.decode_frame(memoryview(data))
     if isinstance(performative, Transfer):
         assert bytes(fields.pop()) == b"payload"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.transport.events import DeliveriesReceived
-from hubweir.amqp.transport.read_frames import LEAST_ROWS, MOST_ROWS
+from hubweir.amqp.transport.read_frames import LEAST_ROWS, ROWS_LIMIT
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.testing.frames import raw, transfer
 from hubweir.testing.served import served, take
@@ -22,7 +22,7 @@ def test_a_read_costs_a_few_calls_not_one_for_each_delivery(monkeypatch: pytest.
     side = served()
     take(side, b"".join(transfer(number, b"x" * 20) for number in range(3_000)))
     assert sum(calls) == 3_000
-    assert calls[0] <= 2 * LEAST_ROWS and max(calls) == MOST_ROWS and len(calls) <= 5
+    assert calls[0] <= 2 * LEAST_ROWS and max(calls) == ROWS_LIMIT and len(calls) <= 5
     assert sum(isinstance(event, DeliveriesReceived) for event in side.events) == 1
     calls.clear()
     take(side, b"".join(transfer(number, b"x" * 20) for number in range(3_000, 3_900)))

@@ -146,15 +146,13 @@ def test_transfers_without_credit_are_taken_and_credit_never_falls_below_zero() 
     assert up(side).credit == 9
 
 
-def test_credit_is_topped_up_at_half() -> None:
+def test_a_grant_goes_out_as_a_flow_with_all_its_fields() -> None:
     side = served()
     link = up(side)
-    assert link.top_up(10)
-    take(side, b"".join(transfer(number) for number in range(4)))
-    assert not link.top_up(10)
-    take(side, transfer(4))
+    link.grant(10)
+    take(side, b"".join(transfer(number) for number in range(5)))
     side.drain()
-    assert link.top_up(10)
+    link.grant(10)
     ((_, flow),) = written(side.drain())
     assert isinstance(flow, Flow)
     assert (flow.handle, flow.link_credit, flow.delivery_count, flow.drain) == (link.handle, 10, 5, False)

@@ -1,3 +1,8 @@
+"""A link on which we send: credit, the session's window, runs and batches, and what is unsettled.
+
+Long because all that a link sends is written in the same ways, and read back by the same helpers.
+"""
+
 from __future__ import annotations
 
 from array import array
@@ -56,7 +61,16 @@ def a_run(*payloads: bytes) -> bytearray:
         row = array("q", (0, 0, len(message), 0, 0))
         assert ingest(message, row, 0, 1, 0, b"", run, 1 << 24)[2:] == (1, 0)
     seal_batch(run, start, count=len(payloads))
-    complete_run(run, nonce=7, first_index=0, first_offset=0, enqueued_time_ms=1_000, durable_upto=0, writer_epoch=1)
+    complete_run(
+        run,
+        nonce=7,
+        first_index=0,
+        first_offset=0,
+        enqueued_time_ms=1_000,
+        first_number=0,
+        durable_upto=0,
+        writer_epoch=1,
+    )
     return run
 
 
@@ -111,7 +125,7 @@ def test_ids_are_the_sessions_and_wrap() -> None:
     side = served(attach=DOWN)
     take(side, flow(3))
     link = down(side)
-    link.session.next_delivery_id(2**32 - 1)
+    link.session.next_delivery_id = 2**32 - 1
     assert [link.send(b"") for _ in range(3)] == [2**32 - 1, 0, 1]
 
 
@@ -122,9 +136,9 @@ def test_frames_beyond_the_window_wait_for_a_flow_and_keep_their_order() -> None
     link.send(b"a" * 150_000)
     link.send(b"b")
     assert len(transfers(side.drain())) == 2
-    assert (link.held_back, link.sendable) == (True, 0)
+    assert (bool(link.session.held), link.sendable) == (True, 0)
     take(side, flow(10, seen=0, window=2, frames=3))
-    assert link.held_back is False
+    assert not link.session.held
     assert len(transfers(side.written)) == 4
     assert side.events[-1] == CreditGranted(link)
     take(side, flow(10, seen=2, window=2, frames=5))
@@ -191,7 +205,7 @@ def test_a_run_stops_at_the_window_and_an_event_larger_than_it_is_held_back() ->
     assert (first.events, len(transfers(side.drain()))) == (2, 2)
     take(side, flow(8, seen=2, window=2, frames=3))
     second = link.send_run(run, first.cursor, max_events=10, max_bytes=1 << 20)
-    assert (second.events, len(transfers(side.drain())), link.held_back) == (1, 2, True)
+    assert (second.events, len(transfers(side.drain())), bool(link.session.held)) == (1, 2, True)
     assert link.send_run(run, second.cursor, max_events=10, max_bytes=1 << 20).events == 0
     begun = len(side.written)
     take(side, flow(7, seen=3, window=50, frames=5))
@@ -236,7 +250,7 @@ def test_batches_stop_at_the_window_and_an_event_larger_than_it_is_held_back() -
     take(side, flow(10, window=2))
     link = down(side)
     first = link.send_batches(run, RunCursor(), max_events=10, max_bytes=1 << 20)
-    assert (first.events, len(transfers(side.drain())), link.held_back) == (1, 2, True)
+    assert (first.events, len(transfers(side.drain())), bool(link.session.held)) == (1, 2, True)
     assert link.send_batches(run, first.cursor, max_events=10, max_bytes=1 << 20).events == 0
     begun = len(side.written)
     take(side, flow(9, seen=1, window=50, frames=3))
@@ -323,9 +337,21 @@ def test_unsettled_deliveries_reserve_no_more_than_the_limit() -> None:
     link = down(side)
     assert link.sendable == 3
     link.send_run(a_run(*(b"e",) * 9), RunCursor(), max_events=9, max_bytes=1 << 20)
-    assert (link.unsettled_count, link.sendable) == (3, 0)
+    assert (link.unsettled_count, link.unsettled_room, link.sendable) == (3, 0, 0)
     take(side, frame(Disposition(role=True, first=0, last=1, settled=True)))
-    assert link.sendable == 2
+    assert side.events[-1] == Settled(link, 0, 1, None, True)
+    assert (link.unsettled_room, link.sendable) == (2, 2)
+
+
+@pytest.mark.parametrize("outcome", [None, Received(section_number=0, section_offset=0)])
+def test_a_disposition_without_an_outcome_makes_no_room(outcome: Received | None) -> None:
+    side = served(attach=replace(DOWN, rcv_settle_mode=1), settings=EndpointSettings("server", max_unsettled=3))
+    take(side, flow(100))
+    link = down(side)
+    link.send_run(a_run(*(b"e",) * 9), RunCursor(), max_events=9, max_bytes=1 << 20)
+    take(side, frame(Disposition(role=True, first=0, last=1, settled=False, state=outcome)))
+    assert link.sendable == 0
+    assert not any(isinstance(each, Settled) for each in side.events)
 
 
 def test_a_client_learns_the_outcome_of_a_range() -> None:

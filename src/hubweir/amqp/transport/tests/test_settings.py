@@ -11,7 +11,7 @@ def test_the_defaults_are_what_the_service_offers_and_our_safety_limits() -> Non
     assert (settings.idle_timeout_ms, settings.incoming_window) == (240_000, 5_000)
     assert (settings.open_frame_limit, settings.max_name_bytes, settings.max_unsettled) == (8_192, 256, 5_000)
     assert settings.buffered_before_auth_bytes == 64 * 1024
-    assert settings.describe_error("as it is") == "as it is"
+    assert settings.describe_error("amqp:not-allowed", "as it is") == "as it is"
 
 
 def test_every_duration_and_size_says_its_unit_or_is_a_field_of_open_or_begin() -> None:

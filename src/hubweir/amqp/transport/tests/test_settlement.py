@@ -11,18 +11,18 @@ from hubweir.testing.served import served, take
 
 
 def test_a_range_that_ends_before_it_begins_is_a_fault_also_over_the_wrap() -> None:
-    settlement = served().endpoint.sessions[0].settlement
-    settlement.receive(Disposition(role=True, first=2**32 - 1, last=3, settled=True))
+    session = served().endpoint.sessions[0]
+    session.settlement.receive(session, Disposition(role=True, first=2**32 - 1, last=3, settled=True))
     with pytest.raises(SessionFault):
-        settlement.receive(Disposition(role=True, first=3, last=2**32 - 1, settled=True))
+        session.settlement.receive(session, Disposition(role=True, first=3, last=2**32 - 1, settled=True))
 
 
 def test_the_widest_range_there_is_costs_nothing() -> None:
     side = served()
     take(side, b"".join(transfer(number) for number in range(10)))
-    settlement = side.endpoint.sessions[0].settlement
-    settlement.receive(Disposition(role=False, first=0, last=2**31 - 1, settled=True))
-    assert len(settlement.received) == 0
+    session = side.endpoint.sessions[0]
+    session.settlement.receive(session, Disposition(role=False, first=0, last=2**31 - 1, settled=True))
+    assert len(session.settlement.received) == 0
 
 
 def test_an_outcome_that_is_not_settled_leaves_the_delivery_open() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubweir.amqp.types.decode import MAX_DEPTH, decode
+from hubweir.amqp.types.decode import DEPTH_LIMIT, decode
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import (
@@ -195,7 +195,7 @@ def test_what_amqp_cannot_carry_is_an_encode_error(value: object) -> None:
 
 def test_values_nest_as_deep_as_the_decoder_takes_them_and_no_deeper() -> None:
     value: object = None
-    for _ in range(MAX_DEPTH):
+    for _ in range(DEPTH_LIMIT):
         value = [value]
     assert decode(encode(value))[0] == value
     with pytest.raises(EncodeError, match="deeper"):

@@ -63,7 +63,6 @@ ACCEPTED: list[tuple[FieldType, list[Any]]] = [
     (of.APPLICATION_PROPERTIES, [{}, {"key": 1}]),
     (of.SYMBOLS, [SYMBOL, Array(AmqpType.SYMBOL, (SYMBOL,)), Array(AmqpType.NULL, ())]),
     (of.MESSAGE_ID, [*INTEGERS, "s", b"b", UUID(int=5)]),
-    (of.ANY, SAMPLES),
 ]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubweir.amqp.types.decode import MAX_DEPTH
+from hubweir.amqp.types.decode import DEPTH_LIMIT
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.skip import skip
@@ -37,7 +37,7 @@ def test_a_value_is_stepped_over_and_every_truncation_refused(value: object) -> 
 
 
 def test_descriptors_are_followed_no_deeper_than_the_decoder_does() -> None:
-    legal = b"\x00\x53\x01" * (MAX_DEPTH - 1) + b"\x40"
+    legal = b"\x00\x53\x01" * (DEPTH_LIMIT - 1) + b"\x40"
     assert skip(legal, 0, len(legal)) == len(legal)
     for bomb in (b"\x00\x53\x01" * 87_000 + b"\x40", bytes(262_000)):
         with pytest.raises(DecodeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,10 +10,12 @@ from hubweir.amqp.transport.settings import EndpointSettings
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
+from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.host_names import HostNames
-from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_changes import RuleLevel
+from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
 from hubweir.namespace.secret import Secret
 
 
@@ -26,12 +29,16 @@ def peer_of(world: World, hostname: str | None, *, mechanism: str = "ANONYMOUS",
 
 def further_namespace(world: World, name: str, hosts: HostNames, *, key: str = KEY, **settings: Any) -> Gateway:
     """Its gateway. It has the event hub `hub` of one partition, and the rules ROOT and `sender` with this key."""
-    namespace = Namespace(world.catalog.create_log(world.env.new_id()), world.env, host=name)
-    world.wait(lambda done: namespace.name_namespace(name, done))
+    writer = CatalogWriter(world.catalog.create_log(world.env.new_id()), world.env, host=name)
+    world.wait(lambda done: writer.describe(lambda known: replace(known, name=name), done))
     values = GatewaySettings(namespace=name, host_name=f"{name}.example", hosts=hosts, **settings)
-    gateway = Gateway(world.process, namespace, values)
+    gateway = Gateway(world.process, writer, values)
     for rule, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND)):
         made = AuthorizationRuleDescription(rule, rights, Secret(key), Secret(""))
-        world.wait(partial(namespace.set_rule, None, made))
-    world.wait(partial(gateway.management.create_hub, EventHubDescription("hub", 1)))
+        world.wait(partial(gateway.keeper.change_rules, None, partial(_set, made)))
+    world.wait(partial(gateway.keeper.create, EventHubDescription("hub", 1)))
     return gateway
+
+
+def _set(rule: AuthorizationRuleDescription, level: RuleLevel) -> Rules:
+    return level.set(rule)

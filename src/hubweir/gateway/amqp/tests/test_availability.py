@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.namespace.descriptions import Availability, EventHubDescription
+from hubweir.namespace.entity import Availability
+from hubweir.namespace.event_hub_changes import set_settings
+from hubweir.namespace.event_hub_description import EventHubDescription
 
 DISABLED = "com.microsoft:entity-disabled"
 READER = "hub/ConsumerGroups/$Default/Partitions/0"
@@ -20,8 +23,12 @@ def world() -> World:
 
 
 def switch(world: World, availability: Availability) -> Any:
-    wanted = replace(world.namespace.get_hub("hub").description, availability=availability)
-    return world.wait(lambda done: world.gateway.management.change_hub(wanted, done))
+    wanted = replace(world.namespace.get("hub", EventHubDescription).description, availability=availability)
+    return world.wait(
+        lambda done: world.gateway.keeper.change(
+            wanted.name, EventHubDescription, partial(set_settings, wanted=wanted), done
+        )
+    )
 
 
 def condition(peer: Peer, link: Any) -> str | None:
@@ -62,7 +69,7 @@ def test_what_was_taken_stays_and_is_read_when_the_hub_is_active_again_after_a_c
     switch(world, Availability.DISABLED)
     world.env.crash(power_cut=True)
     after = World(env=world.env.restart())
-    assert after.namespace.get_hub("hub").description.availability is Availability.DISABLED
+    assert after.namespace.get("hub", EventHubDescription).description.availability is Availability.DISABLED
     switch(after, Availability.ACTIVE)
     peer = after.trusted_peer()
     assert peer.is_attached(peer.receiver(READER))

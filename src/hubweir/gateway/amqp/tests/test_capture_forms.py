@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.types.values import Int, Long
-from hubweir.broker.commands import CaptureState
+from hubweir.broker.commands.capture import CaptureState
 from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.capture_forms import capture_map, capture_state_map, wanted_capture
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination

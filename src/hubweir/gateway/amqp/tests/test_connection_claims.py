@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.amqp.messaging.message import encode_message
+from hubweir.auth.claims import GRACE_MS
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.drivers.tls import PeerCertificate
-from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, put_token, status_of
+from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, event, put_token, status_of
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
 
@@ -65,6 +67,34 @@ def test_a_clock_set_back_brings_no_expired_token_to_life(world: World, peer: Pe
     assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
     world.env.jump(-3_600_000)
     assert status_of(peer.request("$cbs", put_token(HUB, token)))[0] == 401
+
+
+def test_a_sender_whose_token_ended_while_the_clock_jumped_ahead_ends_at_its_next_delivery(
+    world: World, peer: Peer
+) -> None:
+    peer.put_token(HUB, lifetime_ms=60_000)
+    link = peer.sender("hub")
+    link.send(event(b"one"), settled=False)
+    peer.run()
+    assert [how for _, _, how in peer.outcomes(link)] == ["accepted"]
+    world.env.jump(60_000 + GRACE_MS)  # timers know nothing of it
+    link.send(event(b"two"), settled=False)
+    peer.run()
+    assert "ExpiredToken" in peer.refusal(link).description
+    assert [how for _, _, how in peer.outcomes(link)] == ["accepted"]
+
+
+def test_a_token_without_the_right_in_the_place_of_one_ends_the_sender_at_its_next_delivery(peer: Peer) -> None:
+    peer.put_token(HUB, rule="sender")
+    link = peer.sender("hub")
+    link.send(event(b"one"), settled=False)
+    peer.run()
+    assert peer.put_token(HUB, rule="listener")[0] == 202
+    assert peer.is_attached(link)
+    link.send(event(b"two"), settled=False)
+    peer.run()
+    assert "'Send' claim(s) are required" in peer.refusal(link).description
+    assert [how for _, _, how in peer.outcomes(link)] == ["accepted"]
 
 
 def test_a_good_token_stays_good_when_a_bad_one_follows(peer: Peer) -> None:
@@ -167,7 +197,7 @@ def test_a_link_by_certificate_ends_with_the_rule_and_not_with_a_key(world: Worl
     world.set_rule("sender", Rights.SEND, key="another key")
     peer.run()
     assert peer.is_attached(link)
-    world.wait(lambda done: world.namespace.remove_rule(None, "sender", done))
+    world.wait(lambda done: world.gateway.keeper.change_rules(None, lambda level: level.remove("sender"), done))
     peer.run()
     assert peer.refusal(link).condition == "amqp:unauthorized-access"
 
@@ -184,3 +214,40 @@ def test_anonymous_mechanisms_never_fail_and_prove_nothing(world: World, mechani
     peer = world.peer(mechanism=mechanism, response=response)
     assert peer.endpoint.is_open
     assert not peer.is_attached(peer.sender("hub"))
+
+
+def test_claims_end_one_after_the_other_and_each_takes_its_own_links() -> None:
+    """As of a client whose tokens were put at different times, and that renews one of them only."""
+    peer = World(hubs={"hub": 3}).peer(tick_ms=20)
+    links = {}
+    for partition, lifetime_ms in enumerate((10_000, 20_000, 30_000)):
+        assert peer.put_token(f"{HUB}/Partitions/{partition}", lifetime_ms=lifetime_ms)[0] == 202
+        links[partition] = peer.sender(f"hub/Partitions/{partition}")
+    stands = {}
+    for at_s in (12, 18, 28, 40):
+        peer.run(at_s * 1_000 - peer.env.monotonic_ms())
+        stands[at_s] = [partition for partition, link in links.items() if peer.is_attached(link)]
+        if at_s == 18:
+            assert peer.put_token(f"{HUB}/Partitions/1", lifetime_ms=60_000)[0] == 202
+    assert stands == {12: [0, 1, 2], 18: [1, 2], 28: [1, 2], 40: [1]}
+    assert not peer.server.is_closed
+
+
+def test_tokens_of_a_thousand_partitions_are_all_renewed_in_time() -> None:
+    """One connection reads them all, as a processor of JavaScript does: its renewals come all at once."""
+    peer = World(hubs={"hub": 1}).peer(tick_ms=50)
+    reply, ask = peer.receiver("$cbs", credit=5_000), peer.sender("$cbs")
+    for _ in range(2):
+        ends_s = (peer.env.now_ms() + 600_000) // 1_000
+        for number in range(1_024):
+            audience = f"{HUB}/ConsumerGroups/$Default/Partitions/{number}"
+            request = encode_message(put_token(audience, make_token(audience, ROOT, KEY, ends_s)))
+            while not ask.sendable:
+                peer.run(100)
+                assert not peer.is_cut
+            ask.send(request, settled=False)
+            if number == 0:
+                peer.receiver(READER)
+        peer.run(120_000)
+    answers = [status_of(message)[0] for message in peer.received(reply)]
+    assert answers == [202] * 2_048

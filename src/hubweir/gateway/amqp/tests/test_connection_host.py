@@ -11,10 +11,11 @@ import re
 
 import pytest
 
-from hubweir.broker.commands import CloseOwner
+from hubweir.broker.commands.process import CloseOwner
 from hubweir.errors import DETACH_FORCED, RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.amqp.node import Node
 from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.gateway.refusals import What
 
 READER = "hub/ConsumerGroups/$Default/Partitions/0"
 REFERENCE = re.compile(r", TrackingId:\S+, SystemTracker:\S+, Timestamp:\S+")
@@ -106,12 +107,12 @@ def test_what_comes_on_a_link_that_was_just_detached_harms_nothing(world: World,
 
 
 def test_a_refusal_names_its_condition_and_the_reference_that_people_quote(peer: Peer) -> None:
-    error = peer.host.describe(ServiceError(RESOURCE_LIMIT, "Too much."), entity="hub")
+    error = peer.host.describe(What.SEND, ServiceError(RESOURCE_LIMIT, "Too much."), entity="hub")
     assert error.condition == "amqp:resource-limit-exceeded"
     assert error.description is not None
     assert error.description.startswith("Too much.") and REFERENCE.search(error.description)
     assert "hub" in error.description.partition("SystemTracker:")[2]
-    again = peer.host.describe(ServiceError(RESOURCE_LIMIT, "Too much."), entity="hub")
+    again = peer.host.describe(What.SEND, ServiceError(RESOURCE_LIMIT, "Too much."), entity="hub")
     assert again.description != error.description  # every one has an id of its own
 
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.gateway.amqp.tests.world import World
 
 
@@ -34,3 +42,78 @@ def test_without_connections_there_is_nothing_to_wait_for() -> None:
     done: list[bool] = []
     World().connections.close_all(lambda: done.append(True))
     assert done == [True]
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """What is freed meanwhile is freed because nobody knows it any more."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("ends", ["cut", "closed by the peer", "closed by the service", "links first"])
+def test_a_connection_is_freed_when_it_ends_without_a_collection(ends: str) -> None:
+    world = World()
+    with no_collections():
+        peer = world.trusted_peer()
+        sender, receiver = (
+            peer.sender("hub/Partitions/0"),
+            peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=10),
+        )
+        peer.put_token("hub")
+        sender.send(encode_message(Message(body=DataBody((b"event",)))), settled=False)
+        peer.run(500)
+        assert peer.bodies(receiver) == [b"event"]
+        session = peer.server.sessions[0]
+        parts = [peer.host, peer.server, peer.host.claims, peer.host.share, session, *session.links, *peer.host.nodes]
+        known = [weakref.ref(part) for part in parts]
+        assert len(known) >= 9
+        del session, parts
+        if ends == "cut":
+            peer.cut()
+        elif ends == "closed by the peer":
+            peer.endpoint.close()
+        elif ends == "closed by the service":
+            world.connections.close_all(lambda: None)
+        else:
+            sender.detach()
+            receiver.detach()
+            peer.run()
+            peer.cut()
+        peer.run(500)
+        assert peer.is_cut
+        peer.host = peer.server = None  # type: ignore[assignment]
+        assert [part() for part in known] == [None] * len(known)
+
+
+def test_a_link_is_freed_when_it_ends_and_its_connection_goes_on() -> None:
+    world = World()
+    with no_collections():
+        peer = world.trusted_peer()
+        peer.sender("hub/Partitions/0")
+        for link in (peer.sender("hub"), peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=10)):
+            node = peer.host.nodes[-1] if link.ROLE else peer.host.nodes[1]
+            known = [weakref.ref(node), weakref.ref(node.link)]
+            del node
+            link.detach()
+            peer.run()
+            assert [part() for part in known] == [None, None]
+
+
+def test_a_session_is_freed_when_it_ends_and_its_connection_goes_on() -> None:
+    world = World()
+    with no_collections():
+        peer = world.trusted_peer()
+        peer.sender("hub/Partitions/0")
+        session = peer.endpoint.begin_session()
+        peer.sender("hub", session=session)
+        server = peer.server.sessions[-1]
+        known = [weakref.ref(server), *(weakref.ref(link) for link in server.links)]
+        assert len(known) == 2
+        del server
+        session.end()
+        peer.run()
+        assert [part() for part in known] == [None, None]

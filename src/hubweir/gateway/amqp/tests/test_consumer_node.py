@@ -12,10 +12,12 @@ from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import LinkAttached
 from hubweir.amqp.types.values import Described, Symbol, Timestamp, UInt
-from hubweir.broker.commands import CloseOwner, CloseReader, OpenReader, ReadEvents
+from hubweir.broker.commands.process import CloseOwner
+from hubweir.broker.commands.reader import CloseReader, OpenReader, ReadEvents
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace.event_hub_description import EventHubDescription
 
 PARTITION = "hub/ConsumerGroups/$Default/Partitions/0"
 SEQUENCE_NUMBER, OFFSET, TIME = (
@@ -357,7 +359,7 @@ def test_a_reader_of_a_dead_connection_is_closed_though_it_opened_later(world: W
 
 def test_a_deleted_hub_ends_its_readers_with_the_reason(world: World, peer: Peer) -> None:
     link = peer.receiver(PARTITION, credit=1)
-    world.wait(lambda done: world.gateway.management.delete_hub("hub", done))
+    world.wait(lambda done: world.gateway.keeper.delete("hub", EventHubDescription, done))
     peer.run(200)
     assert peer.refusal(link).condition == "amqp:not-found"
 

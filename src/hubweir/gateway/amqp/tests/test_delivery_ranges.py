@@ -7,7 +7,8 @@ from array import array
 
 import pytest
 
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, stretches
+from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, submissions_of
+from hubweir.gateway.append_queue import Submission
 
 TOP = 0xFFFF_FFFF
 
@@ -20,19 +21,35 @@ def rows_of(*deliveries: tuple[int, int]) -> array[int]:
     return rows
 
 
-def test_consecutive_ids_are_one_stretch() -> None:
-    (only,) = stretches(rows_of((7, 0), (8, 0), (9, 0)), 0, 3)
-    assert (only.ids, only.deliveries, only.size_bytes, only.settled) == (DeliveryRange(7, 9), 3, 30, False)
+class Link:
+    def answered(self, submission: Submission, answer: object) -> None:
+        """Nobody answers here."""
 
 
-def test_ids_may_wrap_inside_a_stretch() -> None:
-    (only,) = stretches(rows_of((TOP, 0), (0, 0)), 0, 2)
-    assert only.ids == DeliveryRange(TOP, 0)
+def cut(rows: array[int], first: int, last: int) -> list[Submission]:
+    link = Link()
+    found = submissions_of(link, rows, first, last)
+    assert all(each.submitter is link for each in found)
+    return found
 
 
-def test_a_gap_and_a_change_of_settlement_end_a_stretch() -> None:
-    found = stretches(rows_of((1, 0), (2, 0), (4, 0), (5, 1), (6, 1)), 0, 5)
-    assert [(part.ids, part.settled) for part in found] == [
+def ids(submission: Submission) -> DeliveryRange:
+    return DeliveryRange(submission.first_id, submission.last_id)
+
+
+def test_consecutive_ids_are_one_submission() -> None:
+    (only,) = cut(rows_of((7, 0), (8, 0), (9, 0)), 0, 3)
+    assert (ids(only), only.deliveries, only.size_bytes, only.settled) == (DeliveryRange(7, 9), 3, 30, False)
+
+
+def test_ids_may_wrap_inside_a_submission() -> None:
+    (only,) = cut(rows_of((TOP, 0), (0, 0)), 0, 2)
+    assert ids(only) == DeliveryRange(TOP, 0)
+
+
+def test_a_gap_and_a_change_of_settlement_end_a_submission() -> None:
+    found = cut(rows_of((1, 0), (2, 0), (4, 0), (5, 1), (6, 1)), 0, 5)
+    assert [(ids(part), part.settled) for part in found] == [
         (DeliveryRange(1, 2), False),
         (DeliveryRange(4, 4), False),
         (DeliveryRange(5, 6), True),
@@ -40,8 +57,8 @@ def test_a_gap_and_a_change_of_settlement_end_a_stretch() -> None:
 
 
 def test_only_the_rows_asked_for_are_looked_at() -> None:
-    (only,) = stretches(rows_of((1, 0), (2, 0), (3, 0), (9, 1)), 1, 3)
-    assert only.ids == DeliveryRange(2, 3)
+    (only,) = cut(rows_of((1, 0), (2, 0), (3, 0), (9, 1)), 1, 3)
+    assert ids(only) == DeliveryRange(2, 3)
 
 
 def test_merging_gives_ranges_in_serial_order_across_the_wrap() -> None:
@@ -66,10 +83,10 @@ def test_merging_keeps_exactly_the_ids_it_was_given(seed: int) -> None:
     assert len(merged) == sum(1 for number in ids if number - 1 not in ids)
 
 
-def test_rows_with_gaps_that_settle_alike_are_one_stretch_with_its_ids() -> None:
-    (only,) = stretches(rows_of((1, 0), (4, 0), (5, 0), (9, 0)), 0, 4)
+def test_rows_with_gaps_that_settle_alike_are_one_submission_with_its_ids() -> None:
+    (only,) = cut(rows_of((1, 0), (4, 0), (5, 0), (9, 0)), 0, 4)
     assert (only.deliveries, only.size_bytes, only.settled) == (4, 40, False)
-    assert only.scattered == array("q", [1, 4, 5, 9])
+    assert only.ids == array("q", [1, 4, 5, 9])
 
 
 @pytest.mark.parametrize("start", [0, 12, TOP - 40, TOP // 2 - 50])

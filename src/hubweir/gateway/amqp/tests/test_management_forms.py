@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hubweir.amqp.messaging.message import DataBody, Message, ValueBody
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.amqp.management_forms import (
     PARTITION_COUNT_DEFAULT,
@@ -24,7 +23,8 @@ from hubweir.gateway.amqp.management_forms import (
     wanted_units,
 )
 from hubweir.messaging_store.log import Durability
-from hubweir.namespace.descriptions import EventHubDescription, NamespaceDescription
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.throughput_unit.usage import HOUR_MS, HourUsage
 
 HUB = EventHubDescription("Hub", 3, created_at_ms=1_700_000_000_000)

@@ -172,7 +172,11 @@ def test_a_hub_is_created_listed_changed_and_deleted(world: World, peer: Peer) -
 
 
 def test_groups_come_and_go_and_default_stays(peer: Peer) -> None:
-    assert status_of(ask(peer, "CREATE", GROUP, group="one"))[0] == 201
+    assert status_of(ask(peer, "CREATE", GROUP, group="one", user_metadata="mine"))[0] == 201
+    assert map_of(ask(peer, "READ", GROUP, group="ONE"))["user_metadata"] == "mine"
+    assert status_of(ask(peer, "UPDATE", GROUP, group="one", user_metadata="yours"))[0] == 200
+    assert map_of(ask(peer, "READ", GROUP, group="one"))["user_metadata"] == "yours"
+    assert status_of(ask(peer, "CREATE", GROUP, group="ONE"))[0] == 409
     assert peer.is_attached(peer.receiver("Hub/ConsumerGroups/ONE/Partitions/0"))
     assert status_of(ask(peer, "DELETE", GROUP, group="one"))[0] == 200
     assert peer.refusal(peer.receiver("Hub/ConsumerGroups/one/Partitions/0")).condition == "amqp:not-found"

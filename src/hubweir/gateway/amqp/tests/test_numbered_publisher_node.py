@@ -17,7 +17,8 @@ from hubweir.amqp.messaging.annotations import (
 )
 from hubweir.amqp.messaging.message import Message, encode_message
 from hubweir.amqp.types.values import Int, Long, Short, ULong
-from hubweir.broker.commands import AppendNumbered, OpenProducer, Refusal
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.kernels.contract import BATCH_FORMAT

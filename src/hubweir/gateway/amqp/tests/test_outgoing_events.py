@@ -13,7 +13,7 @@ from hubweir.amqp.messaging.annotations import (
 from hubweir.amqp.messaging.message import DataBody, decode_message
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Long, Symbol
-from hubweir.broker.commands import ReadEvents
+from hubweir.broker.commands.reader import ReadEvents
 from hubweir.errors import LINK_STOLEN
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.tests.world import Peer, World, event

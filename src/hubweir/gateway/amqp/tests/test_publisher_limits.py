@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.messaging.batch import BATCH_FORMAT, pack_batch
-from hubweir.broker.commands import AskPartitionInfo, PartitionInfo
+from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
 from hubweir.gateway.amqp.tests.world import Peer, World, event, keyed
 
 

@@ -9,9 +9,11 @@ import pytest
 from hubweir.amqp.messaging.batch import BATCH_FORMAT, pack_batch
 from hubweir.amqp.messaging.message import DataBody
 from hubweir.amqp.types.values import Symbol
-from hubweir.broker.commands import AppendEvents, AskPartitionInfo, PartitionInfo, Refusal
+from hubweir.broker.commands.partition import AppendEvents, AskPartitionInfo, PartitionInfo
+from hubweir.broker.commands.process import Refusal
 from hubweir.gateway.amqp.tests.world import Peer, World, event, keyed
 from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace.event_hub_description import EventHubDescription
 
 PARTITION_KEY = Symbol("x-opt-partition-key")
 
@@ -324,7 +326,7 @@ def test_links_to_a_hub_that_is_deleted_end_so_that_clients_find_its_successor(w
     world.create_hub("other", 1)
     links = [peer.sender("hub"), peer.sender("hub/Partitions/1"), peer.sender("hub/Publishers/p")]
     other = peer.sender("other")
-    world.wait(lambda done: world.gateway.management.delete_hub("hub", done))
+    world.wait(lambda done: world.gateway.keeper.delete("hub", EventHubDescription, done))
     peer.run()
     for link in links:
         refusal = peer.refusal(link)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hubweir.errors import NOT_FOUND, RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.namespace.descriptions import REVOKED_PUBLISHERS_MAX, EventHubDescription
+from hubweir.namespace.event_hub_changes import REVOKED_PUBLISHERS_LIMIT, restore_publisher, revoke_publisher
+from hubweir.namespace.event_hub_description import EventHubDescription
 
 ADDRESS = "hub/Publishers/alpha"
 AUDIENCE = "sb://localhost/hub/publishers/alpha"
@@ -21,11 +23,19 @@ def world() -> World:
 
 
 def revoke(world: World, publisher: str = "alpha") -> Any:
-    return world.wait(lambda done: world.gateway.management.revoke_publisher("hub", publisher, done))
+    return world.wait(
+        lambda done: world.gateway.keeper.change(
+            "hub", EventHubDescription, partial(revoke_publisher, publisher=publisher), done
+        )
+    )
 
 
 def restore(world: World, publisher: str = "alpha") -> Any:
-    return world.wait(lambda done: world.gateway.management.restore_publisher("hub", publisher, done))
+    return world.wait(
+        lambda done: world.gateway.keeper.change(
+            "hub", EventHubDescription, partial(restore_publisher, publisher=publisher), done
+        )
+    )
 
 
 def condition(peer: Peer, link: Any) -> str | None:
@@ -75,7 +85,7 @@ def test_who_was_restored_may_send_again_and_both_survive_a_crash(world: World) 
     revoke(world, "ALPHA")  # in another case it is the same
     world.env.crash(power_cut=True)
     after = World(env=world.env.restart())
-    assert after.namespace.get_hub("hub").description.revoked_publishers == ("alpha", "beta")
+    assert after.namespace.get("hub", EventHubDescription).description.revoked_publishers == ("alpha", "beta")
     peer = after.trusted_peer()
     assert condition(peer, peer.sender(ADDRESS)) == UNAUTHORIZED
     restore(after, "Alpha")
@@ -88,8 +98,9 @@ def test_what_cannot_be_revoked_or_restored_is_refused(world: World) -> None:
     assert isinstance(answer, ServiceError) and answer.condition is NOT_FOUND
     for name in ("", "a/b", "x" * 129, "a\x00"):
         assert isinstance(revoke(world, name), ServiceError), name
-    for number in range(REVOKED_PUBLISHERS_MAX):
-        world.namespace.revoke_publisher("hub", f"p{number}", lambda _: None)
+    for number in range(REVOKED_PUBLISHERS_LIMIT):
+        change = partial(revoke_publisher, publisher=f"p{number}")
+        world.gateway.keeper.change("hub", EventHubDescription, change, lambda _: None)
         if number % 500 == 499:
             world.run_for(60_000)
     answer = revoke(world, "one-more")

@@ -32,7 +32,16 @@ def batch(numbers: range) -> bytearray:
 
 def completed(*parts: bytearray) -> bytes:
     run = bytearray().join(parts)
-    complete_run(run, nonce=1, first_index=FIRST, first_offset=0, enqueued_time_ms=0, durable_upto=0, writer_epoch=1)
+    complete_run(
+        run,
+        nonce=1,
+        first_index=FIRST,
+        first_offset=0,
+        enqueued_time_ms=0,
+        first_number=0,
+        durable_upto=0,
+        writer_epoch=1,
+    )
     return bytes(run)
 
 
@@ -76,7 +85,16 @@ def test_an_event_behind_the_run_gives_its_end_where_no_event_is(run: bytes) -> 
 def test_an_event_that_falls_between_two_batches_gives_the_later_ones_first() -> None:
     first = completed(batch(range(40, 42)))
     later = bytearray(batch(range(60, 62)))
-    complete_run(later, nonce=1, first_index=60, first_offset=0, enqueued_time_ms=0, durable_upto=0, writer_epoch=1)
+    complete_run(
+        later,
+        nonce=1,
+        first_index=60,
+        first_offset=0,
+        enqueued_time_ms=0,
+        first_number=0,
+        durable_upto=0,
+        writer_epoch=1,
+    )
     run = first + bytes(later)
     assert sequence_number_at(run, cursor_at(run, 50)) == 60
 

@@ -6,16 +6,23 @@ from typing import Any
 
 import pytest
 
-from hubweir.amqp.messaging.annotations import ENABLE_RECEIVER_RUNTIME_METRIC, RUNTIME_METRICS
+from hubweir.amqp.messaging.annotations import (
+    ENABLE_RECEIVER_RUNTIME_METRIC,
+    LAST_ENQUEUED_OFFSET,
+    LAST_ENQUEUED_SEQUENCE_NUMBER,
+    LAST_ENQUEUED_TIME_UTC,
+    RUNTIME_INFO_RETRIEVAL_TIME_UTC,
+)
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Described, Symbol
-from hubweir.broker.commands import AskPartitionInfo, PartitionInfo
+from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION, fill
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 
 WANTED = (ENABLE_RECEIVER_RUNTIME_METRIC,)
-LAST_NUMBER, LAST_OFFSET, LAST_TIME, TAKEN_AT = (annotation.name for annotation in RUNTIME_METRICS)
+LAST_NUMBER, LAST_OFFSET = LAST_ENQUEUED_SEQUENCE_NUMBER, LAST_ENQUEUED_OFFSET
+LAST_TIME, TAKEN_AT = LAST_ENQUEUED_TIME_UTC, RUNTIME_INFO_RETRIEVAL_TIME_UTC
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hubweir.amqp.messaging.annotations import EPOCH, RECEIVER_NAME
 from hubweir.amqp.transport.events import LinkAttached, LinkDetached
 from hubweir.amqp.types.values import Int, Long
-from hubweir.broker.commands import ConfirmReaderClosed, OpenReader
+from hubweir.broker.commands.reader import ConfirmReaderClosed, OpenReader
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION, fill
 from hubweir.gateway.amqp.tests.world import Peer, World
 

@@ -2,6 +2,8 @@
 
 Nothing is a stand-in but the sockets: a Peer carries bytes between a client endpoint and the endpoint of a connection
 host, as two drivers would. Time passes when a test says so; World.run_for plays everything that is due.
+
+Long because the world and its peer know each other, and a peer does all that clients may do.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.values import Described, Symbol
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands import Answer, Command, Refusal
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.process import Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.gateway.amqp.connections import Connections
@@ -29,9 +32,10 @@ from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.namespace.descriptions import AuthorizationRuleDescription, EventHubDescription
-from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -88,7 +92,8 @@ class World:
         catalog = self.catalog = MessagingStore.open(self.env, "catalog")
         ids = catalog.log_ids()
         log = catalog.open_log(ids[0]) if ids else catalog.create_log(self.env.new_id())
-        self.namespace = Namespace(log, self.env, host=HOST)
+        writer = CatalogWriter(log, self.env, host=HOST)
+        self.namespace = writer.namespace
         self.store = MessagingStore.open(self.env, "store-0", counters=self.counters)
         self.broker = Broker(self.env, self.store, self.counters)
         self.broker.start()
@@ -97,7 +102,7 @@ class World:
         budget, brokers = values.process_budget_bytes, Brokers([self.gate])
         self.process = GatewayProcess(self.env, brokers, budget_bytes=budget, counters=self.counters)
         self.connections = Connections(self.process)
-        self.gateway = Gateway(self.process, self.namespace, values)
+        self.gateway = Gateway(self.process, writer, values)
         self.problems = self.wait(self.gateway.keeper.start)
         if not ids:
             for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):
@@ -107,11 +112,11 @@ class World:
 
     def create_hub(self, name: str, partition_count: int) -> Any:
         description = EventHubDescription(name, partition_count)
-        return self.wait(lambda done: self.gateway.management.create_hub(description, done))
+        return self.wait(lambda done: self.gateway.keeper.create(description, done))
 
     def set_rule(self, name: str, rights: Rights, *, hub: str | None = None, key: str = KEY) -> None:
         rule = AuthorizationRuleDescription(name, rights, Secret(key), Secret(""))
-        self.wait(lambda done: self.namespace.set_rule(hub, rule, done))
+        self.wait(lambda done: self.gateway.keeper.change_rules(hub, lambda level: level.set(rule), done))
 
     def wait(self, call: Callable[[Callable[[Any], None]], None]) -> Any:
         """Run a call that answers through a callback, and return its answer."""
@@ -132,16 +137,16 @@ class World:
         self.env.run_for(milliseconds)
 
     def peer(self, *, mechanism: str = "ANONYMOUS", response: bytes = b"", opened: bool = True, **known: Any) -> Peer:
-        """known: what its transport knows of the peer, as Peer has it."""
+        """known: as Peer takes it."""
         peer = Peer(self, EndpointSettings("peer", HOST, sasl_mechanism=mechanism, sasl_response=response), **known)
         if opened:
             peer.endpoint.open()
-            self.run_for(20)
+            self.run_for(20 * peer.tick_ms)
         return peer
 
-    def trusted_peer(self) -> Peer:
+    def trusted_peer(self, **known: Any) -> Peer:
         """A peer whose connection may do everything, by SASL PLAIN."""
-        return self.peer(mechanism="PLAIN", response=f"\0{ROOT}\0{KEY}".encode())
+        return self.peer(mechanism="PLAIN", response=f"\0{ROOT}\0{KEY}".encode(), **known)
 
 
 class Peer:
@@ -154,8 +159,12 @@ class Peer:
         *,
         certificate: PeerCertificate | None = None,
         is_private: bool = True,
+        tick_ms: int = 1,
     ) -> None:
-        self.peer_certificate, self.is_private = certificate, is_private  # what the transport knows of the peer
+        """certificate, is_private: what the transport knows of the peer. tick_ms: how often bytes go to the service
+        and time passes for both ends; a test of minutes takes a coarse one.
+        """
+        self.peer_certificate, self.is_private, self.tick_ms = certificate, is_private, tick_ms
         self.world = world
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
@@ -176,7 +185,7 @@ class Peer:
     def wake(self) -> None:
         if not self._due:
             self._due = True
-            self.env.call_soon(self._flush_when_due)
+            self.env.call_soon(self._wake_up)
 
     def pause_reading(self) -> None:
         self.reading_paused = True
@@ -196,7 +205,7 @@ class Peer:
         self.host.on_closed()
 
     def _tick(self) -> None:
-        """Every millisecond: client bytes go over, and deadlines of both ends pass."""
+        """Client bytes go over, and deadlines of both ends pass."""
         if self.is_cut:
             return
         self._carry_to_server()
@@ -206,7 +215,7 @@ class Peer:
             if due_ms is not None and due_ms <= now_ms:
                 take(endpoint.on_time(now_ms))
         self._flush()
-        self.env.call_later(1, self._tick)
+        self.env.call_later(self.tick_ms, self._tick)
 
     def _server_events(self, events: list[Any]) -> None:
         for event in events:
@@ -224,8 +233,9 @@ class Peer:
             buffer[:] = bytes(len(buffer))
             self._flush()
 
-    def _flush_when_due(self) -> None:
+    def _wake_up(self) -> None:
         self._due = False
+        self.host.on_turn_end()
         self._flush()
 
     def _flush(self) -> None:

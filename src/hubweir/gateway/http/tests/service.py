@@ -15,8 +15,8 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.connection import Connection
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.namespace.descriptions import AuthorizationRuleDescription
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.testing.running_namespace import RunningNamespace
 
@@ -90,7 +90,7 @@ class Http:
 
         async def change() -> Any:
             done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            self.namespace.service.gateway.namespace.set_rule(hub, rule, done.set_result)
+            self.namespace.service.gateway.keeper.change_rules(hub, lambda level: level.set(rule), done.set_result)
             return await done
 
         self.namespace.run(change())

@@ -182,7 +182,7 @@ def test_no_token_and_no_key_is_ever_logged(http: Http, new_hub: NewHub, caplog:
     auths = [token(hub), token(hub, key="seeded-secret"), token(hub, seconds=-1), "SharedAccessSignature seeded-secret"]
     bodies = [http.call("POST", f"/{hub}/messages", "seeded-secret", auth=auth).text for auth in auths]
     told = caplog.text + "".join(bodies)
-    assert "a token refused over HTTP" in told
+    assert told.count("<Code>401</Code>") == 3
     for secret in ("seeded-secret", KEY, *(auth.partition("sig=")[2].partition("&")[0] for auth in auths[:3])):
         assert secret not in told
 

@@ -2,12 +2,12 @@
 
 from xml.etree import ElementTree
 
-from hubweir.broker.commands import PartitionInfo
+from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.gateway.http.atom import (
     ARRAYS,
     ATOM,
     SERVICE_BUS,
-    Entry,
+    AtomEntry,
     entry_response,
     feed_response,
     group_content,
@@ -15,15 +15,11 @@ from hubweir.gateway.http.atom import (
     partition_content,
     retention_days,
 )
-from hubweir.namespace.descriptions import (
-    DAY_MS,
-    HOUR_MS,
-    AuthorizationRuleDescription,
-    EventHubDescription,
-    GroupDetails,
-)
+from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.tiers import DAY_MS, HOUR_MS
 
 RULE = AuthorizationRuleDescription("a <rule> & more", Rights.ALL, Secret("p&<"), Secret(""))
 HUB = EventHubDescription("hub", 2, created_at_ms=1_700_000_000_000, rules=(RULE,))
@@ -74,7 +70,7 @@ def test_partitions_and_groups() -> None:
 
 
 def test_an_entry_and_a_feed_escape_what_came_from_outside() -> None:
-    entry = Entry('http://h/"a"&<b>', "<title>", 0, "<X/>")
+    entry = AtomEntry('http://h/"a"&<b>', "<title>", 0, "<X/>")
     response = entry_response(entry, author="ns & co", status=201)
     assert (response.status, response.content_type) == (201, "application/atom+xml;type=entry;charset=utf-8")
     feed = feed_response("http://h/<list>", "<List>", [entry, entry], author="ns", now_ms=0)

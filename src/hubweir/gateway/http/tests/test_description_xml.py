@@ -7,7 +7,7 @@ import pytest
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, Condition, ServiceError
 from hubweir.gateway.http.atom import ARRAYS, ATOM, SERVICE_BUS
 from hubweir.gateway.http.description_xml import WantedHub, read_group, read_hub
-from hubweir.namespace.descriptions import Availability
+from hubweir.namespace.entity import Availability
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 

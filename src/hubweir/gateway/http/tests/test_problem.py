@@ -14,7 +14,7 @@ REFERENCE = Reference("0123456789abcdef" * 2, "ns:gateway0", 0)
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.symbol)
 def test_every_condition_has_its_status_and_its_text_in_the_body(condition: object) -> None:
     error = ServiceError(condition, "Not so.")  # type: ignore[arg-type]
-    root = ElementTree.fromstring(problem_xml(error, REFERENCE))
+    root = ElementTree.fromstring(problem_xml(error, with_reference(error.text, REFERENCE)))
     assert root.tag == "Error"
     assert [child.tag for child in root] == ["Code", "Detail"]
     assert root[0].text == str(status_of(error))
@@ -24,7 +24,7 @@ def test_every_condition_has_its_status_and_its_text_in_the_body(condition: obje
 
 def test_text_of_a_peer_stays_text() -> None:
     error = HttpRefusal(400, "<Code>200</Code>\r\n\x1b[31m&amp;")
-    root = ElementTree.fromstring(problem_xml(error, REFERENCE))
+    root = ElementTree.fromstring(problem_xml(error, with_reference(error.text, REFERENCE)))
     assert (root[1].text or "").startswith("<Code>200</Code>???[31m&amp;, TrackingId:")
 
 

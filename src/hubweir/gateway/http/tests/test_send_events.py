@@ -12,7 +12,8 @@ import pytest
 from hubweir.amqp.messaging.annotations import PARTITION_KEY, PUBLISHER
 from hubweir.amqp.messaging.message import DataBody, Message
 from hubweir.auth.shared_access_signature import make_token
-from hubweir.broker.commands import AppendEvents, Refusal
+from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.process import Refusal
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.http.tests.service import BATCH, ROOT, Answer, Http, token

@@ -1,0 +1,12 @@
+"""What the tables of the protocol's states are made of."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class State(Enum):
+    """A state, or a step between two. Members are hashed by identity: Enum hashes their names, in Python code, and
+    each frame looks a dozen of them up."""
+
+    __hash__ = object.__hash__

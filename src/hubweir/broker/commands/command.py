@@ -1,0 +1,106 @@
+"""Declares commands, answers and pushes: frozen values with a number each, and what is known of a command beforehand.
+
+A class is written once, as `@command(NUMBER, ANSWER, cost=…) class Name(Command)`, and its fields say how it travels
+(wire.py). A number is never used again for another class.
+
+| numbers | kind |
+|--------:|------|
+|  1 – 63 | commands |
+| 64 – 127 | answers |
+| 128 – 191 | pushes: what a broker says unasked |
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, TypeVar
+
+
+class Cost(Enum):
+    """Which limits a command falls under while it is not answered."""
+
+    PLACE = "a place among the commands that may be under way, on both sides; the bytes of its run, if it has one, too"
+    WAIT = "no place: a reader has one at a time and waits long, and a place each would keep all other commands out"
+    END = "a place at the broker, none where it is asked: refused, it would leave something open for ever"
+
+
+class Answer:
+    """What a command is answered with. A frozen value."""
+
+    __slots__ = ()
+    number: ClassVar[int]
+
+
+class Command:
+    """What a broker may be asked. A frozen value. answers: the classes of its answer, other than a refusal."""
+
+    __slots__ = ()
+    number: ClassVar[int]
+    answers: ClassVar[tuple[type[Answer], ...]]
+    cost: ClassVar[Cost]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a reader or a producer is: a gateway process and one of its connections; -1: all of its connections.
+
+    The end of either closes what they had open.
+    """
+
+    process: int
+    connection: int
+
+
+class Push:
+    """What a broker says unasked. A frozen value. owner: whom it concerns."""
+
+    __slots__ = ()
+    number: ClassVar[int]
+    owner: Owner
+
+
+Message = Command | Answer | Push
+Made = TypeVar("Made", bound=Message)
+MadeCommand = TypeVar("MadeCommand", bound=Command)
+
+# All that travels, by number. Complete when every page of this folder is imported.
+DECLARED: dict[int, type[Message]] = {}
+_NUMBERS: dict[type, range] = {Command: range(1, 64), Answer: range(64, 128), Push: range(128, 192)}
+
+
+@typing.dataclass_transform(frozen_default=True)
+def command(
+    number: int, *answers: type[Answer], cost: Cost = Cost.PLACE
+) -> Callable[[type[MadeCommand]], type[MadeCommand]]:
+    """Declare a command: a frozen value that is answered once, with one of these classes or with a Refusal."""
+
+    def declare(made: type[MadeCommand]) -> type[MadeCommand]:
+        made = _declared(made, number)
+        made.answers, made.cost = answers, cost
+        return made
+
+    return declare
+
+
+@typing.dataclass_transform(frozen_default=True)
+def answer(number: int) -> Callable[[type[Made]], type[Made]]:
+    """Declare an answer."""
+    return lambda made: _declared(made, number)
+
+
+@typing.dataclass_transform(frozen_default=True)
+def push(number: int) -> Callable[[type[Made]], type[Made]]:
+    """Declare a push."""
+    return lambda made: _declared(made, number)
+
+
+def _declared(made: type[Made], number: int) -> type[Made]:
+    [numbers] = [numbers for kind, numbers in _NUMBERS.items() if issubclass(made, kind)]
+    assert number in numbers and number not in DECLARED, f"{made.__name__} cannot have the number {number}"
+    made = dataclass(frozen=True, slots=True)(made)
+    made.number = number
+    DECLARED[number] = made  # type: ignore[assignment]  # Made is a subclass of one of the three
+    return made

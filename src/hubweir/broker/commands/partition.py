@@ -1,0 +1,90 @@
+"""Partitions of event hubs: made, opened, changed, deleted, appended to, and asked for their bounds."""
+
+from __future__ import annotations
+
+from hubweir.broker.commands.command import Answer, Command, answer, command
+from hubweir.broker.commands.process import Done
+from hubweir.messaging_store.log import Durability
+from hubweir.namespace.capture_description import CaptureDescription
+
+
+@command(1, Done)
+class CreatePartition(Command):
+    """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash).
+
+    namespace: whose hub it is, for what is set for a whole namespace (CapPartitions).
+    """
+
+    log_id: str
+    hub: str
+    partition_id: str
+    durability: Durability
+    retention_ms: int
+    namespace: str = ""
+    capture: CaptureDescription | None = None
+
+
+@command(21, Done)
+class OpenPartition(CreatePartition):
+    """Open the log of a partition that was made before; it is never made anew, whatever became of its files."""
+
+
+@command(2, Done)
+class DeletePartition(Command):
+    """Remove a partition's log and end its readers; does nothing when it is gone.
+
+    While it is being removed the same command joins: both are answered when it is done.
+    """
+
+    log_id: str
+
+
+@command(3, Done)
+class ChangePartition(Command):
+    """Set retention, durability and capture of a partition. Answered when the mark of capture is durable."""
+
+    log_id: str
+    durability: Durability
+    retention_ms: int
+    capture: CaptureDescription | None = None
+
+
+@answer(65)
+class EventsAppended(Answer):
+    """The run is as durable as the hub's mode says, and visible. Ends are exclusive."""
+
+    first_sequence_number: int
+    next_sequence_number: int
+
+
+@command(4, EventsAppended)
+class AppendEvents(Command):
+    """Store a run of sealed batches (headers not completed) whole. The broker owns run from now on.
+
+    events, size_bytes: what it counts for where partitions are capped; the bytes are those of the deliveries.
+    """
+
+    log_id: str
+    run: bytearray
+    events: int = 0
+    size_bytes: int = 0
+
+
+@answer(68)
+class PartitionInfo(Answer):
+    """Bounds of a partition. begin, last_offset and last sequence number are -1 while nothing was ever stored."""
+
+    log_id: str
+    begin_sequence_number: int
+    last_sequence_number: int
+    last_offset: int
+    last_enqueued_time_ms: int | None
+    is_empty: bool
+    size_bytes: int
+
+
+@command(10, PartitionInfo)
+class AskPartitionInfo(Command):
+    """Answered PartitionInfo, as it is at that moment."""
+
+    log_id: str

@@ -1,0 +1,49 @@
+"""What concerns a whole broker or a whole gateway process: refusals, ends, caps, counters."""
+
+from __future__ import annotations
+
+from hubweir.broker.commands.command import Answer, Command, Cost, Owner, answer, command
+
+
+@answer(70)
+class Refusal(Answer):
+    """The request was refused. symbol: a condition of hubweir.errors; text: for the person who reads it.
+
+    known: nothing was stored. Not known: stored or not; a gateway then detaches with a timeout, and never settles.
+    """
+
+    symbol: str
+    text: str
+    known: bool = True
+
+
+@answer(64)
+class Done(Answer):
+    """The answer of a command that returns nothing."""
+
+
+@command(7, Done, cost=Cost.END)
+class CloseOwner(Command):
+    """Close all readers and producers of an owner; connection -1: of the whole process."""
+
+    owner: Owner
+
+
+@command(16, Done)
+class CapPartitions(Command):
+    """From now on every partition of this namespace carries at most one throughput unit, or as much as comes."""
+
+    is_on: bool
+    namespace: str = ""
+
+
+@answer(69)
+class CountersTaken(Answer):
+    """values: by the counter's name."""
+
+    values: dict[str, int]
+
+
+@command(11, CountersTaken)
+class AskCounters(Command):
+    """Everything this broker counts."""

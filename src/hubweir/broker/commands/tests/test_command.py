@@ -1,0 +1,67 @@
+"""The classes of the seam between gateway and broker: declared once, and values that nobody changes on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import pytest
+
+from hubweir.broker import wire  # which imports every page
+from hubweir.broker.commands.command import DECLARED, Answer, Command, Cost, Owner, Push, answer, command, push
+from hubweir.broker.commands.process import Done, Refusal
+
+CLASSES = list(DECLARED.values())
+COMMANDS = [made for made in CLASSES if issubclass(made, Command)]
+
+
+@pytest.mark.parametrize("made", CLASSES, ids=lambda made: made.__name__)
+def test_every_class_is_a_frozen_value_without_room_for_more(made: type) -> None:
+    assert dataclasses.is_dataclass(made)
+    assert made.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert not hasattr(made.__new__(made), "__dict__")
+
+
+def test_every_class_is_a_command_an_answer_or_a_push_and_only_one_of_them() -> None:
+    kinds = [{made for made in CLASSES if issubclass(made, kind)} for kind in (Command, Answer, Push)]
+    assert set.union(*kinds) == set(CLASSES) == {form.made for form in wire.FORMS.values()}
+    assert sum(map(len, kinds)) == len(CLASSES)
+
+
+@pytest.mark.parametrize("made", COMMANDS, ids=lambda made: made.__name__)
+def test_a_command_names_its_answers_and_is_never_answered_with_a_refusal_alone(made: type[Command]) -> None:
+    assert made.answers and all(issubclass(each, Answer) and each is not Refusal for each in made.answers)
+
+
+def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_costs_none() -> None:
+    costs = {cost: {made.__name__ for made in COMMANDS if made.cost is cost} for cost in (Cost.WAIT, Cost.END)}
+    assert costs == {
+        Cost.WAIT: {"ReadEvents"},
+        Cost.END: {"CancelRead", "CloseReader", "ConfirmReaderClosed", "CloseProducer", "CloseOwner"},
+    }
+
+
+def test_a_push_says_whom_it_is_for() -> None:
+    pushes = [made for made in CLASSES if issubclass(made, Push)]
+    assert pushes and all(typing.get_type_hints(made)["owner"] is Owner for made in pushes)
+
+
+@pytest.mark.parametrize(("declare", "kind"), [(command, Command), (answer, Answer), (push, Push)])
+@pytest.mark.parametrize("number", [0, Done.number, 192])
+def test_a_number_of_another_class_or_of_another_kind_is_not_given(
+    declare: typing.Callable[[int], typing.Callable[[type], type]], kind: type, number: int
+) -> None:
+    before = dict(DECLARED)
+    with pytest.raises(AssertionError, match="cannot have the number"):
+        declare(number)(type("New", (kind,), {}))
+    assert before == DECLARED
+
+
+def test_what_is_refused_was_not_stored_unless_it_says_otherwise() -> None:
+    assert Refusal("amqp:not-found", "").known
+    assert not Refusal("com.microsoft:timeout", "", known=False).known
+
+
+def test_owners_are_told_apart_by_process_and_by_connection() -> None:
+    assert Owner(1, 2) == Owner(1, 2)
+    assert len({Owner(1, 2), Owner(2, 1), Owner(1, 3), Owner(1, 2)}) == 3

@@ -1,0 +1,211 @@
+"""One reader of a partition: its position, and the one read of it that may be waiting.
+
+A read is answered at once when events are there. Else it waits, and is woken by the log in the loop turn in which the
+next event becomes visible; or it is answered empty when its time is over, it is cancelled, or its reader is closed.
+A reader that comes to damage is told what is lost, or steps over it when its group was told (event_hub/told_losses.py).
+A fault of the service in what one reader does when the log or the clock wakes it ends that reader (`on_fault`): the
+log, its publishers and its other readers go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.reader import EventsRead, ReadEvents
+from hubweir.broker.hosted_partitions import HostedPartition
+from hubweir.broker.refusals import refusal_of
+from hubweir.env import Env, Timer
+from hubweir.errors import (
+    ILLEGAL_STATE,
+    HubweirError,
+    ServiceError,
+)
+from hubweir.event_hub.partition import Waiting
+from hubweir.event_hub.told_losses import LostEvents
+from hubweir.messaging_store.log import Pending, Refused, Run
+
+logger = logging.getLogger(__name__)
+
+OnAnswer = Callable[[Answer], None]
+
+
+class OpenedReader:
+    """One reader: its next sequence number and, while a read is outstanding, whom to answer."""
+
+    def __init__(
+        self,
+        env: Env,
+        reader_id: int,
+        hosted: HostedPartition,
+        owner: Owner,
+        group: str,
+        next_index: int,
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        """group: in lower case. on_fault: ends this reader, and raises nothing."""
+        self.reader_id = reader_id
+        self.hosted = hosted
+        self.owner = owner
+        self._env = env
+        self._log = hosted.partition.log
+        self._group = group
+        self._next = next_index
+        self._on_fault = on_fault
+        self._max_bytes = 0
+        self._on_answer: OnAnswer | None = None
+        self._pending: Pending | None = None
+        self._waiting: Waiting | None = None
+        self._deadline_ms = 0
+        # Rings at the deadline of a read, or of an earlier one: to set it for each read would cost more than to look.
+        self._deadline: Timer | None = None
+        self._rings_ms = 0
+        self._due: Timer | None = None  # of events that the partition's cap holds back
+        # While a read waits for the partition's cap: what gives it back what the read took.
+        self._take_back: Callable[[], None] | None = None
+
+    def read(self, command: ReadEvents, on_answer: OnAnswer) -> None:
+        """Answer with the next events, now or when they come."""
+        if self._on_answer is not None:
+            text = f"reader {self.reader_id} has a read outstanding: one at a time"
+            on_answer(refusal_of(ServiceError(ILLEGAL_STATE, text)))
+            return
+        self._on_answer = on_answer
+        if command.again_from is not None:
+            self._next = min(self._next, command.again_from)
+        self._max_bytes = max(1, command.max_bytes)
+        self._deadline_ms = self._env.monotonic_ms() + max(0, command.wait_ms)
+        self._look()
+
+    def give_up(self) -> None:
+        """Answer an outstanding read empty; does nothing without one."""
+        self._answer(EventsRead(self.reader_id, self._next, self._next, b""))
+
+    def refuse(self, error: HubweirError) -> None:
+        """Answer an outstanding read with an error; does nothing without one."""
+        self._answer(refusal_of(error))
+
+    def close(self, error: HubweirError | None = None) -> None:
+        """The reader is over: an outstanding read is answered empty, or with the error."""
+        if error is None:
+            self.give_up()
+        else:
+            self.refuse(error)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _look(self) -> None:
+        """Read at the position; called first, and again when an event was made visible there."""
+        self._waiting = None
+        try:
+            found = self._log.read(self._next, max_bytes=self._max_bytes, on_done=partial(self._do, self._came))
+        except HubweirError as error:
+            self.refuse(error)
+            return
+        if isinstance(found, Run):
+            self._came(found)
+        else:
+            self._pending = found
+
+    def _came(self, found: Run | Refused) -> None:
+        self._pending = None
+        if self._on_answer is None:
+            return
+        if isinstance(found, Refused):
+            self._refused(found.error)
+            return
+        # Retention may have removed what the reader would have got next: then the run begins behind it.
+        first = max(self._next, found.first_index)
+        if found.next_index > first:
+            self._answer_when_due(EventsRead(self.reader_id, first, found.next_index, found.data))
+            return
+        self._wait()
+
+    def _refused(self, error: HubweirError) -> None:
+        """Tell of what is lost, or go on behind it; any other error is the answer."""
+        lost, partition = LostEvents.of(error), self.hosted.partition
+        if lost is None:
+            self.refuse(error)
+            return
+        if self.hosted.losses.must_hear(self._group, lost, self._env.monotonic_ms()):
+            told = lost.error(partition)
+            logger.warning("consumer group %s is told: %s", self._group, told.text)
+            self.refuse(told)
+            return
+        logger.warning("consumer group %s goes on behind %s", self._group, lost.named(partition))
+        self._next = max(self._next, lost.end)  # a read that goes back goes back to what was read behind it
+        self._look()
+
+    def _answer_when_due(self, events: EventsRead) -> None:
+        """Answer with events when the partition's cap lets them out; meanwhile the read may still be given up."""
+        size, count = len(events.run), events.next_sequence_number - events.sequence_number
+        cap = self.hosted.cap
+        delay_ms = 0 if cap is None else cap.take(size, count, self._env.monotonic_ms())
+        if cap is None or not delay_ms:
+            self._answer_with(events)
+            return
+        self._take_back = lambda: cap.give_back_unsent(size, count, self._env.monotonic_ms())
+        self._due = self._env.call_later(delay_ms, partial(self._do, partial(self._answer_with, events)))
+
+    def _answer_with(self, events: EventsRead) -> None:
+        self._take_back = None
+        self._next = events.next_sequence_number
+        self._answer(events)
+
+    def _wait(self) -> None:
+        left_ms = self._deadline_ms - self._env.monotonic_ms()
+        if left_ms <= 0:
+            self.give_up()
+            return
+        self._waiting = self.hosted.partition.wait(self._next, partial(self._do, self._look))
+        if self._deadline is not None and self._rings_ms > self._deadline_ms:
+            self._deadline.cancel()
+            self._deadline = None
+        if self._deadline is None:
+            self._set_deadline(left_ms)
+
+    def _set_deadline(self, left_ms: int) -> None:
+        self._rings_ms = self._deadline_ms
+        self._deadline = self._env.call_later(left_ms, partial(self._do, self._rang))
+
+    def _rang(self) -> None:
+        """The deadline of the read that waits has come, or a later one is to be waited for."""
+        self._deadline = None
+        if self._waiting is None and self._pending is None:
+            return
+        left_ms = self._deadline_ms - self._env.monotonic_ms()
+        if left_ms > 0:
+            self._set_deadline(left_ms)
+        else:
+            self.give_up()
+
+    def _do(self, step: Callable[..., None], *result: Run | Refused) -> None:
+        """Do a step that the log or the clock begins, not a command: it may not raise there.
+
+        Whoever passes it on makes a partial each time: a kept one would hold the reader in a circle, which only a
+        collection finds.
+        """
+        try:
+            step(*result)
+        except Exception as fault:
+            self._on_fault(fault)
+
+    def _answer(self, answer: Answer) -> None:
+        on_answer, self._on_answer = self._on_answer, None
+        if self._take_back is not None:
+            self._take_back()
+            self._take_back = None
+        if self._pending is not None:
+            self._pending.cancel()
+            self._pending = None
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if on_answer is not None:
+            on_answer(answer)

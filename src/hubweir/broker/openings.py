@@ -1,0 +1,319 @@
+"""Opens partitions: some beside each other, away from the loop, and each again and again until it is open.
+
+Opening reads a log's newest segment, so it takes from milliseconds to seconds. A few are opened at once, in threads;
+what is asked of a partition meanwhile is refused as busy, which clients wait on and try again.
+
+A partition that was made and cannot be opened now (no space for what must be rewritten, no file to be had, a disk that
+fails, a folder that is not there) is tried again after 1 s and then ever later, up to every 30 s, until it works or is
+deleted. An alarm stands meanwhile. A partition that is being made is not: who makes it takes it back.
+
+After a crash: opening writes nothing that another opening would not write; see open_log.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from hubweir.alarms import PARTITION_NOT_OPEN, Alarms
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.partition import CreatePartition, OpenPartition
+from hubweir.broker.commands.process import Done, Refusal
+from hubweir.broker.hosted_captures import HostedCaptures, PreparedCapture
+from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions, LogStore, name_of
+from hubweir.broker.refusals import refusal_of
+from hubweir.env import Env, Lane, Result, Timer
+from hubweir.errors import (
+    ENTITY_MOVED,
+    INTERNAL_ERROR,
+    SERVER_BUSY,
+    STORE_OFFLINE,
+    CorruptStore,
+    HubweirError,
+    LogFenced,
+    LogLost,
+    NewerFormat,
+    ServiceError,
+)
+from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.messaging_store import about_log
+from hubweir.messaging_store.open_log import EpochBehind, LogOpening, OpenedLog
+
+logger = logging.getLogger(__name__)
+
+OnAnswer = Callable[[Answer], None]
+
+# The lane has four threads, and one is for logs that are made anew after a failed sync: senders wait for those.
+OPENINGS_AT_ONCE = 3
+FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 30_000
+# A start whose partitions are all open by then has told of none. A line of the log takes 40 us: so many a turn.
+TOLD_AFTER_MS = 3_000
+TOLD_AT_ONCE = 50
+STOPPING = "the service stops; connect again in a moment"
+
+
+class _Stage(Enum):
+    QUEUED = auto()
+    RUNNING = auto()
+    FAILED = auto()  # and tried again by a timer
+
+
+@dataclass(slots=True, eq=False)
+class _Opening:
+    """One partition that is not open. problem: why the last try failed; None before the first has ended."""
+
+    command: CreatePartition
+    stage: _Stage = _Stage.QUEUED
+    waiting: list[OnAnswer] = field(default_factory=list)
+    on_ended: list[Callable[[], None]] = field(default_factory=list)  # the partition is to be removed
+    problem: ServiceError | None = None
+    delay_ms: int = FIRST_RETRY_MS
+    timer: Timer | None = None
+
+    @property
+    def about(self) -> str:
+        return about_log(self.command.log_id, name_of(self.command))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A partition that a thread opened, for the loop to host."""
+
+    opened: OpenedLog
+    hosted: HostedPartition
+    capture: PreparedCapture
+
+
+class Openings:
+    """The partitions of one broker that are not open and are to be."""
+
+    def __init__(
+        self, env: Env, store: LogStore, partitions: HostedPartitions, captures: HostedCaptures, alarms: Alarms
+    ) -> None:
+        self._env = env
+        self._store = store
+        self._partitions = partitions
+        self._captures = captures
+        self._alarms = alarms
+        self._known: dict[str, _Opening] = {}  # by log id; bounded by the catalog, as the queue is
+        self._queue: deque[_Opening] = deque()
+        self._running = 0
+        self._look: Timer | None = None
+        self._on_stopped: Callable[[], None] | None = None
+
+    def open(self, command: CreatePartition, on_answer: OnAnswer) -> None:
+        """Have a partition opened; on_answer with the end of the next try. Done when it is open."""
+        if command.log_id in self._partitions:
+            self._env.call_soon(lambda: on_answer(Done()))
+            return
+        opening = self._known.get(command.log_id)
+        if opening is None:
+            opening = self._known[command.log_id] = _Opening(command)
+            self._queue.append(opening)
+        elif opening.stage is _Stage.FAILED:
+            opening.command = command
+            self._again(opening)
+        opening.waiting.append(on_answer)
+        if self._look is None:
+            self._look = self._env.call_later(TOLD_AFTER_MS, self._tell_of_slow)
+        self._env.call_soon(self._pump)
+
+    def why_not(self, log_id: str) -> ServiceError | None:
+        """Why a partition is not open though it is to be; None when it is not known here."""
+        opening = self._known.get(log_id)
+        if opening is None:
+            return None
+        if opening.problem is not None:
+            return opening.problem
+        return ServiceError(SERVER_BUSY, f"{name_of(opening.command)} is being opened: try again in a moment")
+
+    def end(self, log_id: str, on_ended: Callable[[], None]) -> None:
+        """Try a partition no more; on_ended, maybe at once, when nothing of it is being opened."""
+        opening = self._known.get(log_id)
+        if opening is None:
+            on_ended()
+            return
+        self._alarms.end_all(opening.about)
+        if opening.stage is _Stage.RUNNING:
+            opening.on_ended.append(on_ended)
+            return
+        self._forget(opening)
+        self._answer(opening, refusal_of(_deleted(opening)))
+        on_ended()
+
+    def stop(self, on_stopped: Callable[[], None]) -> None:
+        """Begin no opening any more; on_stopped, maybe at once, when none is under way."""
+        self._on_stopped = on_stopped
+        if self._look is not None:
+            self._look.cancel()
+        for opening in [each for each in self._known.values() if each.stage is not _Stage.RUNNING]:
+            self._forget(opening)
+            self._answer(opening, refusal_of(ServiceError(STORE_OFFLINE, STOPPING)))
+        self._stop_if_idle()
+
+    # Steps
+
+    def _pump(self) -> None:
+        while self._queue and self._running < OPENINGS_AT_ONCE and self._on_stopped is None:
+            self._start(self._queue.popleft())
+
+    def _start(self, opening: _Opening) -> None:
+        opening.stage = _Stage.RUNNING
+        self._running += 1
+        self._try(opening)
+
+    def _try(self, opening: _Opening) -> None:
+        command = opening.command
+        makes = not isinstance(command, OpenPartition)
+
+        def done(result: Result[_Opened]) -> None:
+            try:
+                ready = result.value()
+            except EpochBehind as behind:
+                self._store.take_epoch_above(behind.newest, lambda taken: self._epoch_taken(opening, taken))
+            except Exception as error:
+                self._failed(opening, error)
+            else:
+                self._opened(opening, ready)
+
+        try:
+            asked = self._store.begin_opening(
+                command.log_id, durability=command.durability, name=name_of(command), makes=makes
+            )
+        except HubweirError as error:
+            self._failed(opening, error)
+        else:
+            self._env.offload(Lane.RECOVERY, lambda: self._make_ready(command, asked), done)
+
+    def _make_ready(self, command: CreatePartition, asked: LogOpening) -> _Opened:
+        """Open the log, and go on with its capture: both or neither, so that what is served is captured. Blocking."""
+        opened = self._store.recover_log(asked)
+        try:
+            hosted = self._partitions.make_ready(command, opened.log)
+            return _Opened(opened, hosted, self._captures.prepare(hosted, command.capture, asked.now.stamp_ms))
+        except BaseException:
+            opened.discard()
+            raise
+
+    def _epoch_taken(self, opening: _Opening, taken: Result[int]) -> None:
+        try:
+            taken.value()
+        except Exception as error:
+            self._failed(opening, error)
+        else:
+            self._try(opening)
+
+    def _opened(self, opening: _Opening, ready: _Opened) -> None:
+        if opening.on_ended or self._on_stopped is not None:
+            ready.opened.discard()
+            stopping = ServiceError(STORE_OFFLINE, STOPPING)
+            self._ended(opening, refusal_of(_deleted(opening) if opening.on_ended else stopping))
+            return
+        self._store.add_log(ready.opened)
+        self._captures.settle(ready.hosted, ready.capture, lambda refused: self._settled(opening, ready, refused))
+
+    def _settled(self, opening: _Opening, ready: _Opened, refused: Refused | None) -> None:
+        """Its capture goes on, or does not: host it, or close its log again."""
+        if refused is not None or opening.on_ended or self._on_stopped is not None:
+            error = ServiceError(STORE_OFFLINE, STOPPING) if refused is None else refused.error
+            self._store.close_log(opening.command.log_id, lambda: self._failed(opening, error))
+            return
+        self._partitions.add(ready.hosted)
+        self._captures.begin(ready.hosted, ready.capture)
+        self._alarms.end(PARTITION_NOT_OPEN, opening.about)
+        self._ended(opening, Done())
+
+    def _failed(self, opening: _Opening, error: Exception) -> None:
+        refusal = self._refusal(opening, error)
+        if opening.on_ended or self._on_stopped is not None:
+            self._ended(opening, refusal)
+            return
+        if not isinstance(opening.command, OpenPartition):
+            self._ended(opening, refusal)
+            return
+        self._alarms.begin(PARTITION_NOT_OPEN, opening.about, str(error) or type(error).__name__)
+        opening.problem = _problem(opening, error)
+        opening.stage = _Stage.FAILED
+        opening.timer = self._env.call_later(opening.delay_ms, lambda: self._again(opening))
+        opening.delay_ms = min(2 * opening.delay_ms, LAST_RETRY_MS)
+        self._running -= 1
+        self._answer(opening, refusal)
+        self._pump()
+
+    def _again(self, opening: _Opening) -> None:
+        if opening.timer is not None:
+            opening.timer.cancel()
+            opening.timer = None
+        opening.stage = _Stage.QUEUED
+        self._queue.append(opening)
+        self._pump()
+
+    def _ended(self, opening: _Opening, answer: Answer) -> None:
+        """Nothing is opened of this partition any more, and it is not tried again."""
+        self._running -= 1
+        self._forget(opening)
+        self._answer(opening, answer)
+        for on_ended in opening.on_ended:
+            on_ended()
+        self._pump()
+        self._stop_if_idle()
+
+    def _forget(self, opening: _Opening) -> None:
+        del self._known[opening.command.log_id]
+        if not self._known and self._look is not None:
+            self._look.cancel()
+            self._look = None
+        if opening.timer is not None:
+            opening.timer.cancel()
+        if opening.stage is _Stage.QUEUED:
+            self._queue.remove(opening)
+
+    def _answer(self, opening: _Opening, answer: Answer) -> None:
+        waiting, opening.waiting = opening.waiting, []
+        for on_answer in waiting:
+            on_answer(answer)
+
+    def _stop_if_idle(self) -> None:
+        if self._on_stopped is not None and not self._running:
+            on_stopped, self._on_stopped = self._on_stopped, lambda: None
+            on_stopped()
+
+    def _tell_of_slow(self) -> None:
+        """Listeners may be open by now: whoever asks whether the service is ready hears of what is not."""
+        self._look = None
+        self._tell_next([each for each in self._known.values() if isinstance(each.command, OpenPartition)])
+
+    def _tell_next(self, slow: list[_Opening]) -> None:
+        """Some of them now, those that are left in the next turn of the loop."""
+        for opening in slow[:TOLD_AT_ONCE]:
+            if opening.problem is None and self._known.get(opening.command.log_id) is opening:
+                self._alarms.begin(PARTITION_NOT_OPEN, opening.about, "its newest segment is being read")
+        if len(slow) > TOLD_AT_ONCE:
+            self._env.call_soon(lambda: self._tell_next(slow[TOLD_AT_ONCE:]))
+
+    def _refusal(self, opening: _Opening, error: Exception) -> Refusal:
+        if isinstance(error, HubweirError | OSError):
+            return refusal_of(error)
+        # A fault of ours: those that wait behind this one are opened all the same.
+        logger.error("partition %r could not be opened", opening.command.log_id, exc_info=error)
+        text = f"partition {opening.command.log_id} could not be opened: a fault of the service, see its log"
+        return refusal_of(ServiceError(INTERNAL_ERROR, text))
+
+
+def _deleted(opening: _Opening) -> ServiceError:
+    return ServiceError(SERVER_BUSY, f"{name_of(opening.command)} is being deleted; ask again later")
+
+
+def _problem(opening: _Opening, error: Exception) -> ServiceError:
+    """What clients are told until it is open: to wait, or that somebody must see to it first."""
+    text = f"{name_of(opening.command)} is not open: {error}; it is tried again within {LAST_RETRY_MS // 1000} s"
+    if isinstance(error, LogFenced):
+        return ServiceError(ENTITY_MOVED, text)
+    if isinstance(error, LogLost):
+        return ServiceError(STORE_OFFLINE, text)
+    if isinstance(error, CorruptStore | NewerFormat):
+        return ServiceError(INTERNAL_ERROR, text)
+    return ServiceError(SERVER_BUSY, text)

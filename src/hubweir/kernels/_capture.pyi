@@ -1,4 +1,0 @@
-"""Types of the compiled kernels of Capture: those of their twins, which stand once."""
-
-from hubweir.kernels.pure_capture import capture_block as capture_block
-from hubweir.kernels.pure_read_capture import read_capture_block as read_capture_block

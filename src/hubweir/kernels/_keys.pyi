@@ -1,5 +1,0 @@
-"""Types of the compiled half that finds where deliveries go: those of its twin, which stand once."""
-
-from hubweir.kernels.pure_keys import find_keys as find_keys
-from hubweir.kernels.pure_keys import group_deliveries as group_deliveries
-from hubweir.kernels.pure_keys import hash_key as hash_key

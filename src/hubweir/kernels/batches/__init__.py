@@ -1,0 +1,1 @@
+"""Stored batches: walked, checked against their checksums, followed through a log."""

@@ -1,0 +1,291 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True
+"""Compiled kernels that read and write frames: bytes into frames and deliveries, stored events into transfers.
+
+This page holds deliver's walk over a run and the doors: they borrow the buffers, check the call, grow `out`, and
+raise. The work is done by `nogil noexcept` functions on pointers that answer with a code: frames.pxd, deliver.pxd,
+transfers.pxd, deliver_batches.pxd. All bytes of a peer are read through sections.pxd and bytes.pxd. Each has a twin.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
+from hubweir.kernels.buffers.tables cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
+from hubweir.kernels.buffers.bytes cimport NOWHERE
+from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH, STORED_FORMAT
+from hubweir.kernels.buffers.crc cimport crc_start
+from hubweir.kernels.frames.frames cimport collect, scan_bytes
+from hubweir.kernels.frames.deliver cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
+from hubweir.kernels.messages.sections cimport skip_value
+from hubweir.kernels.stored_batch cimport KIND_EVENTS
+from hubweir.kernels.frames.deliver_batches cimport Load, Place, load_delivery, put_load
+from hubweir.kernels.frames.transfers cimport Frames, begin_frame, name_delivery, put, write_prefix
+
+cdef enum:
+    LEAST_FRAME_SIZE = 512  # AMQP part 2 section 2.4.1: no peer may ask for less
+    # How much room deliver makes in out before it knows the events' sizes, at least and at most.
+    LEAST_ROOM = 1024
+    MOST_ROOM = 256 * 1024
+
+    END = 0
+    STOP = 1
+    GROW = 2
+    DAMAGED = 3
+
+crc_start()
+
+cdef void put_kept(const uint8_t* data, Event* event, bint named, Frames* frames) noexcept nogil:
+    """Append the stored annotations that go out unchanged, as count_kept counted them."""
+    cdef int64_t at = event.kept.start, value, behind
+    while at < event.kept.end:
+        value = skip_value(data, at, event.kept.end)
+        if value == NOWHERE:
+            return
+        behind = skip_value(data, value, event.kept.end)
+        if behind == NOWHERE:
+            return
+        if not is_replaced(data, at, value, named):
+            put(frames, data + at, behind - at)
+        at = behind
+
+
+cdef void write_event(
+    const uint8_t* data, Event* event, Name* name, Inserted* inserted, Frames* frames
+) noexcept nogil:
+    """Write one delivery; there is room for it."""
+    cdef int index
+    frames.left = event.size
+    begin_frame(frames)
+    if event.header.end > event.header.start:
+        put(frames, data + event.header.start, event.header.end - event.header.start)
+    if inserted.size > 0:
+        put(frames, inserted.bytes, inserted.size)
+    elif event.own.end > event.own.start:
+        put(frames, data + event.own.start, event.own.end - event.own.start)
+    put(frames, event.head, event.head_size)
+    if name.entries > 0:
+        put(frames, name.key, name.key_size)
+        put(frames, data + name.text.start, name.text.end - name.text.start)
+    if name.entries > 1:
+        put(frames, name.publisher, name.publisher_size)
+        put(frames, data + name.text.start, name.text.end - name.text.start)
+    if event.kept_count > 0:
+        put_kept(data, event, name.entries > 0, frames)
+    for index in range(4):
+        if event.rest[index].end > event.rest[index].start:
+            put(frames, data + event.rest[index].start, event.rest[index].end - event.rest[index].start)
+
+
+cdef int write_batch(
+    const uint8_t* data, Batch* batch, Place* place, uint32_t delivery_id, int64_t max_events, int64_t max_frames,
+    int64_t max_bytes, Inserted* inserted, Frames* frames
+) noexcept nogil:
+    """Write the events of one batch from place on: END, STOP at a limit, GROW, or DAMAGED."""
+    cdef Name name
+    cdef Event event
+    cdef int64_t stop, count, size
+    open_name(data, batch, &name)
+    while place.ordinal < batch.count:
+        stop = record_end(data, place.record_at, batch)
+        if stop == NOWHERE or open_event(data, place.record_at, stop, &name, inserted, &event) == NOWHERE:
+            return DAMAGED
+        write_head(
+            &event, &name, batch.first_index + <uint64_t>place.ordinal,
+            batch.first_offset + <uint64_t>(place.record_at - batch.records), batch.enqueued_time,
+        )
+        count = 1 if event.size <= frames.piece else (event.size + frames.piece - 1) // frames.piece
+        size = event.size + count * frames.prefix_size
+        if frames.events >= max_events:
+            return STOP
+        if frames.events > 0 and (
+            frames.frames + count > max_frames or frames.used - frames.begun + size > max_bytes
+        ):
+            return STOP
+        if size > frames.capacity - frames.used:
+            frames.needed = size
+            return GROW
+        name_delivery(frames, delivery_id + <uint32_t>frames.events)
+        write_event(data, &event, &name, inserted, frames)
+        frames.events += 1
+        frames.frames += count
+        place.record_at = stop
+        place.ordinal += 1
+    return END
+
+
+def scan_frames(data, int64_t start, int64_t end, int64_t max_frame_size, table):
+    cdef Py_buffer view, rows
+    cdef int64_t at = start, count = 0
+    cdef int status
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        check_range(start, end, view.len)
+        borrow_table(table, &rows, True)
+        try:
+            status = scan_bytes(
+                <const uint8_t*>view.buf, &at, end, max_frame_size, <int64_t*>rows.buf,
+                rows_of(&rows, FRAME_WIDTH), &count,
+            )
+            return count, at, status
+        finally:
+            PyBuffer_Release(&rows)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def collect_deliveries(frames, int64_t first, int64_t last, rows):
+    cdef Py_buffer table, deliveries
+    borrow_table(frames, &table, False)
+    try:
+        check_rows(&table, FRAME_WIDTH, first, last)
+        borrow_table(rows, &deliveries, True)
+        try:
+            return collect(
+                <int64_t*>table.buf + first * FRAME_WIDTH, last - first, <int64_t*>deliveries.buf,
+                rows_of(&deliveries, DELIVERY_WIDTH),
+            )
+        finally:
+            PyBuffer_Release(&deliveries)
+    finally:
+        PyBuffer_Release(&table)
+
+
+cdef int check_call(
+    int64_t size, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle,
+    int64_t delivery_id, int64_t max_frame_size
+) except -1:
+    """Refuse a call of deliver or deliver_batches that breaks the contract."""
+    if batch_at < 0 or batch_at > size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
+        raise refusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
+    if not (0 <= channel <= 0xFFFF and 0 <= handle <= 0xFFFFFFFF and 0 <= delivery_id <= 0xFFFFFFFF):
+        raise refusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
+    if max_frame_size < LEAST_FRAME_SIZE:
+        raise refusal(f"max-frame-size {max_frame_size} is under {LEAST_FRAME_SIZE}")
+    return 0
+
+
+def deliver(
+    run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes,
+    bytearray out not None, bytes inserted not None=b""
+):
+    cdef Py_buffer view
+    PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
+    try:
+        check_call(view.len, batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+        return deliver_run(
+            <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
+            <uint32_t>delivery_id, settled, max_frame_size, max_events, max_frames, max_bytes, out,
+            Inserted(<const uint8_t*>PyBytes_AS_STRING(inserted), len(inserted)),
+        )
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef tuple deliver_run(
+    const uint8_t* data, int64_t size, Place place, int64_t channel, int64_t handle, uint32_t delivery_id,
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes, bytearray out,
+    Inserted inserted
+):
+    cdef Frames frames
+    cdef Batch batch
+    cdef int64_t left = size - place.batch_at
+    cdef int status = END
+    write_prefix(&frames, channel, handle, settled, 0)
+    frames.piece = max_frame_size - frames.prefix_size
+    frames.events = frames.frames = frames.needed = frames.left = frames.open = 0
+    frames.begun = frames.used = PyByteArray_GET_SIZE(out)
+    frames.capacity = frames.begun + max(<int64_t>LEAST_ROOM, min(min(max_bytes, left + left // 2), <int64_t>MOST_ROOM))
+    frames.out = grow(out, frames.capacity)
+    try:
+        while place.batch_at < size:
+            if open_batch(data, size, place.batch_at, &batch) == NOWHERE:
+                status = DAMAGED
+                break
+            if place.record_at == 0:
+                place.record_at = batch.records
+            status = END
+            while batch.kind == KIND_EVENTS:
+                status = write_batch(
+                    data, &batch, &place, delivery_id, max_events, max_frames, max_bytes, &inserted, &frames
+                )
+                if status != GROW:
+                    break
+                frames.capacity = max(frames.used + frames.needed, frames.begun + 2 * (frames.used - frames.begun))
+                frames.out = grow(out, frames.capacity)
+            if status != END:
+                break
+            place.batch_at, place.record_at, place.ordinal = batch.end, 0, 0
+        if status == DAMAGED:
+            frames.used = frames.begun
+            raise refusal(f"the run is damaged in the batch at {place.batch_at}")
+    finally:
+        PyByteArray_Resize(out, frames.used)
+    if status == STOP:
+        return frames.events, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal
+    return frames.events, frames.frames, size, 0, 0
+
+
+def deliver_batches(
+    run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_deliveries, int64_t max_frames,
+    int64_t max_bytes, bytearray out not None
+):
+    cdef Py_buffer view
+    PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
+    try:
+        check_call(view.len, batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+        return deliver_stored(
+            <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
+            <uint32_t>delivery_id, settled, max_frame_size, max_events, max_deliveries, max_frames, max_bytes, out,
+        )
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef tuple deliver_stored(
+    const uint8_t* data, int64_t size, Place place, int64_t channel, int64_t handle, uint32_t delivery_id,
+    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_deliveries, int64_t max_frames,
+    int64_t max_bytes, bytearray out
+):
+    cdef Frames frames
+    cdef Load load
+    cdef int64_t deliveries = 0, count, whole, room
+    write_prefix(&frames, channel, handle, settled, STORED_FORMAT)
+    frames.piece = max_frame_size - frames.prefix_size
+    frames.events = frames.frames = frames.left = frames.open = 0
+    frames.begun = frames.used = frames.capacity = PyByteArray_GET_SIZE(out)
+    try:
+        while place.batch_at < size and frames.events < max_events and deliveries < max_deliveries:
+            room = min(frames.piece, max_bytes - (frames.used - frames.begun) - frames.prefix_size)
+            if deliveries > 0 and room < frames.piece:
+                break
+            if load_delivery(data, size, place, room, max_events - frames.events, &load) == NOWHERE:
+                frames.used = frames.begun
+                raise refusal(f"the run is damaged in the batch at {load.stop.batch_at}")
+            if load.events == 0:  # nothing but batches that are no events
+                place = load.stop
+                break
+            count = (load.size + frames.piece - 1) // frames.piece
+            whole = load.size + count * frames.prefix_size
+            if deliveries > 0 and (
+                frames.frames + count > max_frames or frames.used - frames.begun + whole > max_bytes
+            ):
+                break
+            if whole > frames.capacity - frames.used:
+                frames.capacity = frames.used + max(whole, min(max_bytes, size - place.batch_at) + LEAST_ROOM)
+                frames.out = grow(out, frames.capacity)
+            name_delivery(&frames, delivery_id + <uint32_t>deliveries)
+            frames.left = load.size
+            begin_frame(&frames)
+            put_load(data, size, &place, &load, &frames)
+            frames.events += load.events
+            frames.frames += count
+            deliveries += 1
+    finally:
+        PyByteArray_Resize(out, frames.used)
+    if place.batch_at >= size:
+        return frames.events, deliveries, frames.frames, size, 0, 0
+    return frames.events, deliveries, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal

@@ -1,0 +1,135 @@
+"""Stored batches as the payload of deliveries, without what is the service's own, in plain Python: deliver_batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import pack
+
+from hubweir.errors import KernelRefusal
+from hubweir.kernels.batches.batches import Batch, open_batch, record_end
+from hubweir.kernels.buffers.crc import crc32c
+from hubweir.kernels.buffers.tables import MASK_64, Readable
+from hubweir.kernels.contract import STORED_FORMAT
+from hubweir.kernels.frames.deliver import check_call
+from hubweir.kernels.frames.transfers import frames_of, prefix_of
+from hubweir.kernels.stored_batch import (
+    CRC_SEED,
+    FLAG_NAME_IS_KEY,
+    FLAG_NAME_IS_PUBLISHER,
+    HEADER_SIZE,
+    HEADER_STRUCT,
+    KIND_EVENTS,
+    MAGIC,
+    VERSION,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What goes into one delivery, how many events that is, and the place behind them."""
+
+    payload: bytes
+    events: int
+    batch_at: int
+    record_at: int
+    ordinal: int
+
+
+def deliver_batches(
+    run: Readable,
+    batch_at: int,
+    record_at: int,
+    ordinal: int,
+    channel: int,
+    handle: int,
+    delivery_id: int,
+    settled: bool,
+    max_frame_size: int,
+    max_events: int,
+    max_deliveries: int,
+    max_frames: int,
+    max_bytes: int,
+    out: bytearray,
+) -> tuple[int, int, int, int, int, int]:
+    """Write transfer frames that carry the batches of a run; see contract.py."""
+    view = memoryview(run)
+    check_call(len(view), batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+    begun, events, deliveries, frames = len(out), 0, 0, 0
+    try:
+        while batch_at < len(view) and events < max_events and deliveries < max_deliveries:
+            prefix = prefix_of(channel, handle, (delivery_id + deliveries) % 2**32, settled, STORED_FORMAT)
+            piece = max_frame_size - len(prefix)
+            room = min(piece, max_bytes - (len(out) - begun) - len(prefix))
+            if deliveries and room < piece:
+                break
+            load = _load(view, batch_at, record_at, ordinal, room, max_events - events)
+            if not load.events:  # nothing but batches that are no events
+                batch_at, record_at, ordinal = load.batch_at, load.record_at, load.ordinal
+                break
+            count = -(-len(load.payload) // piece)
+            over = len(out) - begun + len(load.payload) + count * len(prefix) > max_bytes
+            if deliveries and (frames + count > max_frames or over):
+                break
+            out += frames_of(prefix, load.payload, max_frame_size)
+            events, deliveries, frames = events + load.events, deliveries + 1, frames + count
+            batch_at, record_at, ordinal = load.batch_at, load.record_at, load.ordinal
+    except KernelRefusal:
+        del out[begun:]
+        raise
+    if batch_at >= len(view):
+        return events, deliveries, frames, len(view), 0, 0
+    return events, deliveries, frames, batch_at, record_at if ordinal else 0, ordinal
+
+
+def _load(data: memoryview, batch_at: int, record_at: int, ordinal: int, room: int, most: int) -> _Load:
+    """The events of the next delivery: what room bytes take, whole batches where these fill half of it, but one event
+    at least."""
+    payload, events = b"", 0
+    while batch_at < len(data) and events < most:
+        batch = open_batch(data, batch_at)
+        if batch.kind == KIND_EVENTS and ordinal < batch.count:
+            record_at = record_at or batch.records
+            if not batch.records <= record_at <= batch.end:
+                raise KernelRefusal(f"the run is damaged in the batch at {batch_at}")
+            left = room - len(payload) - HEADER_SIZE - batch.name_length
+            if events and 2 * len(payload) >= room and batch.end - record_at > left:
+                break  # a batch that goes whole keeps its checksum: better than a full frame
+            at, stop = _fitting(data, batch, record_at, ordinal, left, most - events)
+            if stop == ordinal and not events:
+                at, stop = _fitting(data, batch, record_at, ordinal, batch.end, 1)
+            if stop > ordinal:
+                payload += _batch(data, batch, record_at, ordinal, at, stop)
+                events += stop - ordinal
+            if stop < batch.count:
+                return _Load(payload, events, batch_at, at, stop)
+        batch_at, record_at, ordinal = batch.end, 0, 0
+    return _Load(payload, events, batch_at, record_at, ordinal)
+
+
+def _fitting(data: memoryview, batch: Batch, at: int, ordinal: int, room: int, most: int) -> tuple[int, int]:
+    """Where the records end that room bytes take, at most `most`, and the place behind them."""
+    if batch.count - ordinal <= most and batch.end - at <= room:
+        return batch.end, batch.count
+    begun, last = at, min(batch.count, ordinal + most)
+    while ordinal < last:
+        end = record_end(data, at, batch)
+        if end - begun > room:
+            break
+        at, ordinal = end, ordinal + 1
+    if ordinal == batch.count and at != batch.end:
+        raise KernelRefusal(f"the records of the batch at {batch.position} end before it")
+    return at, ordinal
+
+
+def _batch(data: memoryview, batch: Batch, record_at: int, ordinal: int, end: int, stop: int) -> bytes:
+    """The batch's events ordinal to stop - 1 under a header that tells nothing else."""
+    payload = bytes(data[batch.name : batch.name + batch.name_length]) + data[record_at:end]
+    is_whole = len(payload) == batch.end - batch.name
+    header = pack(
+        HEADER_STRUCT, MAGIC, VERSION, KIND_EVENTS, batch.flags & (FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER),
+        HEADER_SIZE + len(payload), stop - ordinal, batch.name_length, 0,
+        batch.payload_crc if is_whole else crc32c(payload, CRC_SEED), 0, 0,
+        (batch.first_index + ordinal) & MASK_64, (batch.first_offset + record_at - batch.records) & MASK_64,
+        batch.enqueued_time, 0, 0, 0,
+    )  # fmt: skip
+    return header + payload

@@ -1,0 +1,28 @@
+"""Write transfer frames in plain Python: one message over as many frames as it needs."""
+
+from __future__ import annotations
+
+from struct import pack
+
+
+def prefix_of(channel: int, handle: int, delivery_id: int, settled: bool, message_format: int) -> bytes:
+    """Return a frame's header and transfer performative, with size 0 and more=false."""
+    fields = pack(">BB", 0x52, handle) if handle <= 0xFF else pack(">BI", 0x70, handle)
+    fields += pack(">BIBBI", 0x70, delivery_id, 0xA0, 4, delivery_id)
+    fields += pack(">BI", 0x70, message_format) if message_format else b"\x43"
+    # settled, more, rcv-settle-mode and state null, then resume, aborted and batchable false.
+    fields += (b"\x41" if settled else b"\x42") + b"\x42\x40\x40\x42\x42\x42"
+    return pack(">IBBH", 0, 2, 0, channel) + b"\x00\x53\x14\xc0" + pack(">BB", len(fields) + 1, 11) + fields
+
+
+def frames_of(prefix: bytes, payload: bytes, max_frame_size: int) -> bytes:
+    """Return the transfer frames of one delivery, which all repeat the prefix."""
+    piece = max_frame_size - len(prefix)
+    parts = [payload[at : at + piece] for at in range(0, len(payload), piece)] or [b""]
+    return b"".join(_frame(prefix, part, index < len(parts) - 1) for index, part in enumerate(parts))
+
+
+def _frame(prefix: bytes, payload: bytes, more: bool) -> bytes:
+    """Return one transfer frame: the size filled in, and `more`, the sixth last field, when there is more."""
+    size = pack(">I", len(prefix) + len(payload))
+    return size + prefix[4:-6] + (b"\x41" if more else b"\x42") + prefix[-5:] + payload

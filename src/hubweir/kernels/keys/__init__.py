@@ -1,0 +1,1 @@
+"""Partition keys: found in deliveries, hashed, and deliveries grouped by partition."""

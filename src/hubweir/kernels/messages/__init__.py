@@ -1,0 +1,1 @@
+"""Sections of a message, records made of deliveries, and messages opened for a client."""

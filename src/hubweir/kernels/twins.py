@@ -1,0 +1,33 @@
+"""Every kernel, in plain Python: the oracle of the tests, what runs where nothing compiles, and the list of kernels.
+
+contract.py and columns_contract.py say what each promises. A kernel that is added is named here, once.
+"""
+
+from __future__ import annotations
+
+from hubweir.kernels.batches.batches import find_offset as find_offset
+from hubweir.kernels.batches.batches import find_record as find_record
+from hubweir.kernels.batches.batches import scan_records as scan_records
+from hubweir.kernels.batches.follow_batches import follow_batches as follow_batches
+from hubweir.kernels.batches.scan_batches import scan_batches as scan_batches
+from hubweir.kernels.buffers.crc import crc32c as crc32c
+from hubweir.kernels.capture.capture_block import capture_block as capture_block
+from hubweir.kernels.capture.read_capture import read_capture_block as read_capture_block
+from hubweir.kernels.columns.event_batches import event_batches as event_batches
+from hubweir.kernels.columns.event_batches import rows_digest as rows_digest
+from hubweir.kernels.columns.event_columns import event_columns as event_columns
+from hubweir.kernels.columns.partitions import rows_by_partition as rows_by_partition
+from hubweir.kernels.columns.stored_columns import stored_columns as stored_columns
+from hubweir.kernels.frames.deliver import deliver as deliver
+from hubweir.kernels.frames.deliver_batches import deliver_batches as deliver_batches
+from hubweir.kernels.frames.frames import collect_deliveries as collect_deliveries
+from hubweir.kernels.frames.frames import scan_frames as scan_frames
+from hubweir.kernels.keys.keys import find_keys as find_keys
+from hubweir.kernels.keys.keys import group_deliveries as group_deliveries
+from hubweir.kernels.keys.keys import hash_key as hash_key
+from hubweir.kernels.messages.ingest import count_events as count_events
+from hubweir.kernels.messages.ingest import find_key as find_key
+from hubweir.kernels.messages.ingest import ingest as ingest
+from hubweir.kernels.messages.open_events import open_events as open_events
+
+KERNELS = tuple(sorted(name for name, value in list(globals().items()) if getattr(value, "__name__", "") == name))
