@@ -38,13 +38,14 @@ class LoopWatch:
         counters: Counters,
         connections: Callable[[], int],
         *,
+        collector: GarbageCollector | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._call_later = call_later
         self._counters = counters
         self._connections = connections
         self._clock = clock
-        self._collector = GarbageCollector()
+        self._collector = collector or GarbageCollector()
         self._timer: Cancellable | None = None
         self._due_s = 0.0
         self._longest_ms = 0

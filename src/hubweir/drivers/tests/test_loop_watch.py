@@ -35,7 +35,14 @@ class HandLoop:
         self.timers: list[HandTimer] = []
         self.connections = 0
         self.counters = Counters()
-        self.watch = LoopWatch(self.call_later, self.counters, lambda: self.connections, clock=lambda: self.now_s)
+        self.collector = GarbageCollector()  # this loop's own: services of other tests beat in this process, too
+        self.watch = LoopWatch(
+            self.call_later,
+            self.counters,
+            lambda: self.connections,
+            collector=self.collector,
+            clock=lambda: self.now_s,
+        )
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> HandTimer:
         assert delay_s == BEAT_MS / 1000
@@ -76,7 +83,7 @@ def test_everything_is_collected_once_when_nobody_was_connected_for_a_minute(
     loop: HandLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collected: list[int] = []
-    monkeypatch.setattr(GarbageCollector, "collect_all", lambda _: collected.append(1))
+    monkeypatch.setattr(loop.collector, "collect_all", lambda: collected.append(1))
 
     def quiet(ms: int) -> int:
         for _ in range(ms // BEAT_MS):
@@ -98,7 +105,7 @@ def test_everything_is_collected_once_when_nobody_was_connected_for_a_minute(
 
 def test_each_beat_keeps_collections_small(loop: HandLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     beats: list[int] = []
-    monkeypatch.setattr(GarbageCollector, "beat", lambda _: beats.append(1))
+    monkeypatch.setattr(loop.collector, "beat", lambda: beats.append(1))
     for _ in range(3):
         loop.beat()
     assert len(beats) == 3
