@@ -20,7 +20,7 @@ from typing import Any
 
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.broker.broker import Broker
-from hubweir.broker.capture_places import CapturePlaces
+from hubweir.broker.capture.places import CapturePlaces
 from hubweir.broker.commands.capture import AskCaptureState
 from hubweir.broker.commands.command import Command
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from hubweir.alarms import Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
-from hubweir.broker.blob_upload import BlobContainer, StorageAccount, parse_storage
 from hubweir.broker.broker import Broker
-from hubweir.broker.capture_places import CapturePlaces, CaptureQuota
+from hubweir.broker.capture.blob_upload import BlobContainer, StorageAccount, parse_storage
+from hubweir.broker.capture.places import CapturePlaces, CaptureQuota
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.development_key import check_development_key

@@ -16,7 +16,7 @@ import obstore
 import pytest
 from obstore.store import AzureStore
 
-from hubweir.broker.blob_upload import BlobContainer, BlobFailure, StorageAccount, parse_storage
+from hubweir.broker.capture.blob_upload import BlobContainer, BlobFailure, StorageAccount, parse_storage
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.sender import Sender
@@ -242,7 +242,7 @@ def test_a_name_whose_file_is_there_is_passed_over_though_nothing_can_be_removed
     assert there == {"a/b.avro", "a/b.avro.claim"}
     with pytest.raises(OSError):
         container.release("a/b.avro")
-    [told] = [record.message for record in caplog.records if record.name == "hubweir.broker.blob_upload"]
+    [told] = [record.message for record in caplog.records if record.name == "hubweir.broker.capture.blob_upload"]
     assert told.startswith("the claim a/b.avro.claim stays in the container: removing a blob: 403")
 
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "simulation"))
 
 from log_world import LogWorld, events_run
 
-from hubweir.broker.tests.capture_world import CaptureWorld
+from hubweir.broker.capture.tests.capture_world import CaptureWorld
 from hubweir.broker.tests.numbered_world import NumberedWorld
 from hubweir.capture.capture_mark import MARK_KEY, unpack_mark
 from hubweir.messaging_store.layout import LOGS_FOLDER

@@ -38,15 +38,14 @@ AREAS = (
     ),
     Area(
         "broker",
-        (f"{PACKAGE}/broker/*.py",),
+        (f"{PACKAGE}/broker/*.py", f"{PACKAGE}/broker/capture/*.py"),
         (f"{PACKAGE}/broker", "tests/simulation/test_producer_crashes.py",
          "tests/simulation/test_capture_histories.py"),
     ),
     Area(
         "capture",
         (f"{PACKAGE}/capture/*.py",),
-        (f"{PACKAGE}/capture", f"{PACKAGE}/broker/tests/test_*capture*.py",
-         f"{PACKAGE}/broker/tests/test_window_end.py", "tests/simulation/test_capture_histories.py"),
+        (f"{PACKAGE}/capture", f"{PACKAGE}/broker/capture", "tests/simulation/test_capture_histories.py"),
     ),
     Area(
         "auth",

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from hubweir.broker import capture_intent
-from hubweir.broker.hosted_capture import HostedCapture
-from hubweir.broker.tests.capture_world import CAPTURED, CaptureWorld, Violation
+from hubweir.broker.capture import intent as capture_intent
+from hubweir.broker.capture.runner import CaptureRunner
+from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.capture import capture
 from hubweir.capture.capture_mark import CaptureMark
 from hubweir.errors import HubweirError
@@ -167,13 +167,13 @@ def test_control_a_name_that_does_not_advance_is_found(monkeypatch: pytest.Monke
 
 def test_control_an_intent_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, a file that was finished before the mark moved is made again under another name."""
-    began = HostedCapture.start
+    began = CaptureRunner.start
 
-    def forget(self: HostedCapture) -> None:
+    def forget(self: CaptureRunner) -> None:
         self._capture.mark = msgspec.structs.replace(self.mark, intent=None)
         began(self)
 
-    monkeypatch.setattr(HostedCapture, "start", forget)
+    monkeypatch.setattr(CaptureRunner, "start", forget)
     assert "twice" in find_a_violation(monkeypatch)
 
 

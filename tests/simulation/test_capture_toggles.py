@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from hubweir.broker import capture_intent
+from hubweir.broker.capture import intent as capture_intent
+from hubweir.broker.capture.runner import CaptureRunner
+from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.broker.commands.process import Done
-from hubweir.broker.hosted_capture import HostedCapture
-from hubweir.broker.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.errors import HubweirError
 from hubweir.kernels import which
 from hubweir.testing.memory_faults import Ended, Fault, Killed, Plan, PowerCut
@@ -167,11 +167,11 @@ def test_control_a_mark_that_moves_before_the_file_is_there_is_found(monkeypatch
 
 
 def test_control_an_intent_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    began = HostedCapture.start
+    began = CaptureRunner.start
 
-    def forget(self: HostedCapture) -> None:
+    def forget(self: CaptureRunner) -> None:
         self._capture.mark = msgspec.structs.replace(self.mark, intent=None)
         began(self)
 
-    monkeypatch.setattr(HostedCapture, "start", forget)
+    monkeypatch.setattr(CaptureRunner, "start", forget)
     assert "in two files" in finds_a_violation()

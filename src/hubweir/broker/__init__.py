@@ -7,8 +7,5 @@ are producers.py, one unit a partition is capping.py, retention is timers.py, an
 into refusals. The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py
 asks it from the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.
 
-Capture of all partitions is hosted_captures.py, of one hosted_capture.py. It finds the end of a window (window_end.py),
-makes an intent durable (capture_intent.py), waits for a slot (capture_slots.py), makes the file (captured_file.py) with
-pauses (capture_rest.py), and tells what fails (capture_failure.py). Files go where capture_places.py says: to folders,
-or to containers by blob_upload.py and blob_delete.py.
+Capture is a room of its own, capture/.
 """

@@ -16,7 +16,8 @@ from typing import Any
 
 from hubweir.alarms import Alarms
 from hubweir.broker.capping import Charge, charge
-from hubweir.broker.capture_places import CapturePlaces
+from hubweir.broker.capture.places import CapturePlaces
+from hubweir.broker.capture.switch import CaptureSwitch
 from hubweir.broker.commands.capture import AskCaptureState
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.partition import (
@@ -32,7 +33,6 @@ from hubweir.broker.commands.partition import (
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
 from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer
 from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReaderClosed, OpenReader, ReadEvents
-from hubweir.broker.hosted_captures import HostedCaptures
 from hubweir.broker.hosted_partitions import HostedPartitions, LogStore
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.producers import Producers
@@ -73,7 +73,7 @@ class Broker:
             env, store.clock, self._partitions.expire_next, keep_clock=store.keep_clock, sweep_ms=sweep_ms
         )
         self.alarms = Alarms(env, counters) if alarms is None else alarms
-        self._captures = HostedCaptures(env, store, counters, capture_places, self.alarms)
+        self._captures = CaptureSwitch(env, store, counters, capture_places, self.alarms)
         self._stopping = False
         # Who waits for the end of a deletion that is under way, by log id.
         self._deleting: dict[str, list[OnAnswer]] = {}

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hubweir.broker.capture.runner import CaptureRunner
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition
-from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.env import Result
 from hubweir.errors import ENTITY_MOVED, CorruptStore, ServiceError
 from hubweir.event_hub.consumer_group import ReaderTable
@@ -84,7 +84,7 @@ class HostedPartition:
     producers: ProducerSequences = field(default_factory=ProducerSequences)
     producers_saved_at: int | None = None
     cap: PartitionCap | None = None
-    capture: HostedCapture | None = None
+    capture: CaptureRunner | None = None
     losses: ToldLosses = field(default_factory=ToldLosses)
 
     @property

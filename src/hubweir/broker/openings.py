@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from hubweir.alarms import PARTITION_NOT_OPEN, Alarms
+from hubweir.broker.capture.switch import CaptureSwitch, PreparedCapture
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import CreatePartition, OpenPartition
 from hubweir.broker.commands.process import Done, Refusal
-from hubweir.broker.hosted_captures import HostedCaptures, PreparedCapture
 from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions, LogStore, name_of
 from hubweir.broker.refusals import refusal_of
 from hubweir.env import Env, Lane, Result, Timer
@@ -91,7 +91,7 @@ class Openings:
     """The partitions of one broker that are not open and are to be."""
 
     def __init__(
-        self, env: Env, store: LogStore, partitions: HostedPartitions, captures: HostedCaptures, alarms: Alarms
+        self, env: Env, store: LogStore, partitions: HostedPartitions, captures: CaptureSwitch, alarms: Alarms
     ) -> None:
         self._env = env
         self._store = store

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 # Of writes, and of reads. 8 to 16: 32 logs synced one after another took 79-134 ms a round, on 8 threads 4-7 ms.
 THREADS = 12
-# Capture makes six files at once (broker/capture_slots.py), and two threads are left for those who begin or end it. The
+# Capture makes six files at once (broker/capture/slots.py), and two threads are left for those who begin or end it. The
 # others compute, or wait for the same disk that publishers wait for: few are as fast, and take less of both.
 OTHER_THREADS = {Lane.RECOVERY: 4, Lane.CAPTURE: 8, Lane.REMOVALS: 2, Lane.MAINTENANCE: 4}
 

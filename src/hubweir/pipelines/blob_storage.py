@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-from hubweir.broker.blob_upload import BlobArchive, BlobContainer, parse_storage
+from hubweir.broker.capture.blob_upload import BlobArchive, BlobContainer, parse_storage
 from hubweir.capture.destination import Destination
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.local_attempts import LocalAttempts

@@ -18,7 +18,7 @@ import pytest
 
 from hubweir import served_namespaces
 from hubweir.broker import openings
-from hubweir.broker.blob_upload import BadStorage
+from hubweir.broker.capture.blob_upload import BadStorage
 from hubweir.cli.data_folder import DataFolder
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management

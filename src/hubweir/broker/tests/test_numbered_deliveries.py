@@ -1,10 +1,10 @@
 """Deliveries of several batches from an idempotent producer."""
 
+from hubweir.broker.capture.tests.capture_world import envelope
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AppendNumbered
-from hubweir.broker.tests.capture_world import envelope
 from hubweir.broker.tests.numbered_world import LOG_ID, NumberedWorld, transfer
 from hubweir.messaging_store.record import Producer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.broker.blob_upload import BadStorage
+from hubweir.broker.capture.blob_upload import BadStorage
 from hubweir.pipelines.blob_storage import (
     BlobPrefix,
     check_address,

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from hubweir.broker.blob_upload import BadStorage
+from hubweir.broker.capture.blob_upload import BadStorage
 from hubweir.errors import ServiceError
 from hubweir.pipelines.capture import file_names, first_label
 from hubweir.pipelines.description import describe

@@ -6,7 +6,7 @@ hands over; a file of any size costs it one short turn a piece, and between piec
 first. Reading the log here is no reader of a consumer group and no egress.
 
 Any failure (a destination that is away, a full disk) is waited out, ever longer, and the same step is done again from
-the intent on. After a crash: see capture_mark.py.
+the intent on. After a crash: see capture/capture_mark.py.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hubweir.alarms import Alarms
-from hubweir.broker.capture_failure import CaptureFailure
-from hubweir.broker.capture_intent import claim_name, note_intent, release
-from hubweir.broker.capture_places import CaptureWorld
-from hubweir.broker.capture_rest import CaptureRest
-from hubweir.broker.captured_file import CapturedFile
-from hubweir.broker.window_end import find_window_end
+from hubweir.broker.capture.captured_file import CapturedFile
+from hubweir.broker.capture.failure import CaptureFailure
+from hubweir.broker.capture.intent import claim_name, note_intent, release
+from hubweir.broker.capture.places import CaptureTools
+from hubweir.broker.capture.rest import CaptureRest
+from hubweir.broker.capture.window_end import find_window_end
 from hubweir.capture.capture import Capture
 from hubweir.capture.capture_mark import CaptureMark, note_mark
 from hubweir.env import Lane, Result, Timer
@@ -36,22 +36,22 @@ LOOK_MS = 1_000
 PIECE_BYTES = 2 * 1024 * 1024
 
 
-class HostedCapture:
+class CaptureRunner:
     """See the module's text. Used on the loop."""
 
-    def __init__(self, world: CaptureWorld, log: Log, capture: Capture, name: str, alarms: Alarms) -> None:
+    def __init__(self, tools: CaptureTools, log: Log, capture: Capture, name: str, alarms: Alarms) -> None:
         """name: for people, "capture of ...". The mark is durable already."""
-        self._world = world
-        self._env = world.env
+        self._tools = tools
+        self._env = tools.env
         self._log = log
         self._capture = capture
         self._timer: Timer | None = None
         self._busy = False
         self._waits: Callable[[], None] | None = None  # for a slot
         self._slot = capture.description.destination
-        quota_bytes = world.places.quota.size_bytes
-        self._rest = CaptureRest(world.env, world.counters, world.pace, quota_bytes)
-        self._failure = CaptureFailure(name, quota_bytes, world.counters, alarms)
+        quota_bytes = tools.places.quota.size_bytes
+        self._rest = CaptureRest(tools.env, tools.counters, tools.pace, quota_bytes)
+        self._failure = CaptureFailure(name, quota_bytes, tools.counters, alarms)
         self._is_checked = False  # whether files can be made where they are to go now
         self._stopped = False
         self._on_idle: list[Callable[[], None]] = []
@@ -82,7 +82,7 @@ class HostedCapture:
     @property
     def kept_longer_ms(self) -> int:
         """How long retention waits for it at most."""
-        return self._world.places.quota.age_ms
+        return self._tools.places.quota.age_ms
 
     @property
     def failure(self) -> str | None:
@@ -111,7 +111,7 @@ class HostedCapture:
             self._timer.cancel()
         if self._waits is not None:
             # Not until others have made their files: whoever deletes a hub, or ends capture, waits for this.
-            self._world.slots.withdraw(self._slot, self._waits)
+            self._tools.slots.withdraw(self._slot, self._waits)
             self._waits, self._busy = None, False
         if self._busy:
             self._on_idle.append(on_idle)
@@ -148,7 +148,7 @@ class HostedCapture:
 
     def _check(self) -> None:
         """Look at the destination before there is a file for it: who enables capture is told now what is wrong."""
-        its, places = self._capture.description, self._world.places
+        its, places = self._capture.description, self._tools.places
 
         def checked(_: None) -> None:
             self._is_checked = its is self._capture.description  # else it was changed meanwhile
@@ -177,18 +177,18 @@ class HostedCapture:
 
     def _intend(self, end: int, end_offset: int) -> None:
         """Make the intent durable, under a name that nobody else has."""
-        now_ms, monotonic_ms = self._world.clock.stamp_ms(), self._env.monotonic_ms()
+        now_ms, monotonic_ms = self._tools.clock.stamp_ms(), self._env.monotonic_ms()
 
         def intend(last_second: int) -> CaptureMark:
             return self._capture.intend(
                 end, end_offset, now_ms=now_ms, monotonic_ms=monotonic_ms, last_second=last_second
             )
 
-        self._offload(lambda: claim_name(self._world, intend), self._note_intent)
+        self._offload(lambda: claim_name(self._tools, intend), self._note_intent)
 
     def _note_intent(self, mark: CaptureMark) -> None:
         note_intent(
-            self._world, self._log, mark,
+            self._tools, self._log, mark,
             lambda refused: self._make(mark) if refused is None else self._fail(refused.error),
         )  # fmt: skip
 
@@ -241,7 +241,7 @@ class HostedCapture:
             making.next = run.next_index
             self._rest.end_piece(len(run.data), self.behind_bytes, lambda: self._read_on(making))
 
-        self._offload(lambda: making.add(self._world.places, run), written, making)
+        self._offload(lambda: making.add(self._tools.places, run), written, making)
 
     def _lose(self, making: CapturedFile, resume: int) -> None:
         """The log has no events before resume any more."""
@@ -251,7 +251,7 @@ class HostedCapture:
         making.next = end
 
     def _commit(self, making: CapturedFile) -> None:
-        env, places, again = self._env, self._world.places, self._again
+        env, places, again = self._env, self._tools.places, self._again
         self._again = True
 
         def commit() -> None:
@@ -271,8 +271,8 @@ class HostedCapture:
 
     def _move(self, making: CapturedFile) -> None:
         """The file is there: move the mark behind it."""
-        lost, env, places = self._lost, self._env, self._world.places
-        now_ms, monotonic_ms = self._world.clock.stamp_ms(), env.monotonic_ms()
+        lost, env, places = self._lost, self._env, self._tools.places
+        now_ms, monotonic_ms = self._tools.clock.stamp_ms(), env.monotonic_ms()
         moved = self._capture.finished(self._log.bounds, lost, now_ms=now_ms, monotonic_ms=monotonic_ms)
 
         def noted(refused: Refused | None) -> None:
@@ -287,7 +287,7 @@ class HostedCapture:
         note_mark(self._log, moved, now_ms=now_ms, on_done=noted)
 
     def _finished(self, making: CapturedFile, lost: list[tuple[int, int]]) -> None:
-        counters = self._world.counters
+        counters = self._tools.counters
         counters.add("capture.files")
         counters.add("capture.events", making.blocks.events)
         counters.add("capture.bytes", making.size)
@@ -309,12 +309,12 @@ class HostedCapture:
             step()
 
         self._waits = go
-        self._world.slots.take(self._slot, go)
+        self._tools.slots.take(self._slot, go)
 
     def _end(self, *, retry_ms: int = 0) -> None:
         self._busy = False
         self._rest.leave()
-        self._world.slots.give(self._slot)
+        self._tools.slots.give(self._slot)
         if self._stopped:
             waiting, self._on_idle = self._on_idle, []
             for callback in waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.broker.capture_places import CapturePlaces, NoDestination
+from hubweir.broker.capture.places import CapturePlaces, NoDestination
 from hubweir.capture.destination import LocalFolder
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles

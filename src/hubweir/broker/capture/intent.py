@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
+from hubweir.broker.capture.places import CapturePlaces, CaptureTools
 from hubweir.capture.capture_mark import CaptureMark, Intent, note_mark
 from hubweir.env import Lane
 from hubweir.errors import HubweirError
@@ -15,7 +15,7 @@ from hubweir.messaging_store.log import Log, Refused
 TAKEN_NAMES = 1_000
 
 
-def claim_name(world: CaptureWorld, intend: Callable[[int], CaptureMark]) -> CaptureMark:
+def claim_name(tools: CaptureTools, intend: Callable[[int], CaptureMark]) -> CaptureMark:
     """A mark whose intent names a file that nobody else has; to be made durable. Blocking; raises OSError.
 
     intend: makes the mark under a name behind the second that it is given.
@@ -26,13 +26,13 @@ def claim_name(world: CaptureWorld, intend: Callable[[int], CaptureMark]) -> Cap
         its = mark.intent
         if its is None:
             return mark
-        if world.places.destination(its.destination, its.container).claim(its.name):
+        if tools.places.destination(its.destination, its.container).claim(its.name):
             return mark
         last_second = its.second
     raise FileExistsError(f"{TAKEN_NAMES} names in a row are taken in the destination")
 
 
-def note_intent(world: CaptureWorld, log: Log, mark: CaptureMark, on_done: Callable[[Refused | None], None]) -> None:
+def note_intent(tools: CaptureTools, log: Log, mark: CaptureMark, on_done: Callable[[Refused | None], None]) -> None:
     """Make a mark durable whose name is claimed. When it is refused for certain, the claim is let go of first: a start
     may find any other one, and the name must not be anybody else's then."""
     intent = mark.intent
@@ -42,14 +42,14 @@ def note_intent(world: CaptureWorld, log: Log, mark: CaptureMark, on_done: Calla
 
     def noted(refused: Refused | None) -> None:
         if refused is None:
-            world.env.fault("capture.after_intent")
+            tools.env.fault("capture.after_intent")
         if refused is None or not refused.known:
             on_done(refused)
         else:
-            world.env.offload(Lane.CAPTURE, lambda: release(world.places, intent), lambda _: on_done(refused))
+            tools.env.offload(Lane.CAPTURE, lambda: release(tools.places, intent), lambda _: on_done(refused))
 
-    world.env.fault("capture.before_intent")
-    note_mark(log, mark, now_ms=world.clock.stamp_ms(), on_done=noted)
+    tools.env.fault("capture.before_intent")
+    note_mark(log, mark, now_ms=tools.clock.stamp_ms(), on_done=noted)
 
 
 def release(places: CapturePlaces, intent: Intent) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import fastavro
 
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
-from hubweir.broker import hosted_capture
 from hubweir.broker.broker import Broker
-from hubweir.broker.capture_places import CapturePlaces, CaptureQuota
+from hubweir.broker.capture import runner
+from hubweir.broker.capture.places import CapturePlaces, CaptureQuota
 from hubweir.broker.commands.capture import AskCaptureState, CaptureState
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.partition import AppendEvents, ChangePartition, CreatePartition, EventsAppended
@@ -85,12 +85,12 @@ class CaptureWorld:
         self.broker: Broker | None = None
 
     def __enter__(self) -> CaptureWorld:
-        self._sizes = avro.BLOCK_BYTES, hosted_capture.PIECE_BYTES
-        avro.BLOCK_BYTES, hosted_capture.PIECE_BYTES = BLOCK_BYTES, PIECE_BYTES
+        self._sizes = avro.BLOCK_BYTES, runner.PIECE_BYTES
+        avro.BLOCK_BYTES, runner.PIECE_BYTES = BLOCK_BYTES, PIECE_BYTES
         return self
 
     def __exit__(self, *_: object) -> None:
-        avro.BLOCK_BYTES, hosted_capture.PIECE_BYTES = self._sizes
+        avro.BLOCK_BYTES, runner.PIECE_BYTES = self._sizes
 
     # The service
 

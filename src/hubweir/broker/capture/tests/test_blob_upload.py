@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.broker.blob_upload import BadStorage, parse_storage
+from hubweir.broker.capture.blob_upload import BadStorage, parse_storage
 
 
 def test_the_portals_form_names_account_and_key() -> None:

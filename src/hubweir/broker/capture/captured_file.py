@@ -5,7 +5,7 @@ After a crash, or a failure: it is made again from its intent, and its bytes are
 
 from __future__ import annotations
 
-from hubweir.broker.capture_places import CapturePlaces
+from hubweir.broker.capture.places import CapturePlaces
 from hubweir.capture.avro import BlockWriter, header
 from hubweir.capture.capture_mark import Intent
 from hubweir.capture.destination import Archive

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hubweir.broker.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld, envelope
-from hubweir.broker.window_end import find_window_end
+from hubweir.broker.capture.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld, envelope
+from hubweir.broker.capture.window_end import find_window_end
 from hubweir.capture.capture import Capture
 from hubweir.capture.capture_mark import CaptureMark
 from hubweir.errors import CorruptStore, LogOffline

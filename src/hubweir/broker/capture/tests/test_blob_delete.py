@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from hubweir.broker.blob_delete import ATTEMPTS, DeleteRefused, delete_blob
+from hubweir.broker.capture.blob_delete import ATTEMPTS, DeleteRefused, delete_blob
 
 SIGNATURE = "sv=2021-08-06&sig=c2VjcmV0"
 

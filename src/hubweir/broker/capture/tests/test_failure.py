@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from hubweir.alarms import CAPTURE_FAILING, CAPTURE_OVER_QUOTA, Alarms
-from hubweir.broker import capture_failure
-from hubweir.broker.capture_failure import RETRY_LIMIT_MS, CaptureFailure
+from hubweir.broker.capture import failure
+from hubweir.broker.capture.failure import RETRY_LIMIT_MS, CaptureFailure
 from hubweir.counters import Counters
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -41,7 +41,7 @@ def test_each_attempt_waits_longer_up_to_a_minute_and_all_of_them_are_one_alarm(
 def test_a_capture_that_goes_on_says_so_when_it_had_failed_and_only_then(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger=capture_failure.__name__)
+    caplog.set_level(logging.INFO, logger=failure.__name__)
     world.failure.ended(7)
     assert caplog.messages == []
     world.failure.failed(OSError("it is away"))

@@ -8,10 +8,10 @@ import pytest
 
 from hubweir.alarms import CAPTURE_FAILING
 from hubweir.broker.broker import Broker
+from hubweir.broker.capture.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
-from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.counters import Counters
 from hubweir.env import Lane
@@ -259,10 +259,10 @@ def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_a
         monkeypatch.setattr(Account, "checks", 0)
         world.open()
         assert world.broker is not None
-        its = world.broker._captures._world
+        its = world.broker._captures._tools
         assert its is not None
         places = replace(its.places, containers=lambda container: Account(world.files, f"capture/{container}"))
-        world.broker._captures._world = replace(its, places=places)
+        world.broker._captures._tools = replace(its, places=places)
         blobs = replace(CAPTURED, destination=CaptureDestination.AZURE_BLOCK_BLOB, container="films", interval_s=900)
         assert world.change(blobs) == [Done()]
         assert world.state().failure == "the signature may not delete"

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from hubweir.broker import capture_intent, hosted_capture
-from hubweir.broker.capture_places import CaptureQuota
+from hubweir.broker.capture import intent, runner
+from hubweir.broker.capture.places import CaptureQuota
+from hubweir.broker.capture.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.broker.commands.partition import DeletePartition
 from hubweir.broker.commands.process import Done
-from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.capture_mark import CaptureMark, note_mark
 from hubweir.capture.destination import LocalFolder
 from hubweir.env import Lane
@@ -30,7 +30,7 @@ def before_moving(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> N
         else:
             note_mark(log, mark, now_ms=now_ms, on_done=on_done)
 
-    monkeypatch.setattr(hosted_capture, "note_mark", note)
+    monkeypatch.setattr(runner, "note_mark", note)
 
 
 def test_nobody_else_gets_a_files_name_before_the_mark_is_behind_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_a_claim_is_let_go_of_only_when_no_mark_can_hold_its_intent(
     with CaptureWorld() as world:
         world.open()
         world.send(5)
-        monkeypatch.setattr(capture_intent, "note_mark", note)
+        monkeypatch.setattr(intent, "note_mark", note)
         world.run_s(62)
         claims = [path for path in world._below("capture") if path.endswith(".claim")]
         assert bool(claims) == (not is_known) and not world.archives()

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.alarms import DAMAGED_FILE, Alarms
-from hubweir.broker.capture_intent import release
-from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
-from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.capture.intent import release
+from hubweir.broker.capture.places import CapturePlaces, CaptureTools
+from hubweir.broker.capture.runner import CaptureRunner
+from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.broker.commands.capture import CaptureState
-from hubweir.broker.hosted_capture import HostedCapture
 from hubweir.broker.hosted_partitions import HostedPartition, LogStore, name_of
 from hubweir.broker.turns import Turns
 from hubweir.capture.capture import Capture, first_mark
@@ -47,7 +47,7 @@ class PreparedCapture:
     is_noted: bool
 
 
-class HostedCaptures:
+class CaptureSwitch:
     """See the module's text. places None: this broker captures nothing, and refuses to."""
 
     def __init__(
@@ -57,10 +57,10 @@ class HostedCaptures:
         self._store = store
         self._counters = counters
         pace = CapturePace()
-        self._world = (
-            None if places is None else CaptureWorld(env, store.clock, counters, places, CaptureSlots(pace), pace)
+        self._tools = (
+            None if places is None else CaptureTools(env, store.clock, counters, places, CaptureSlots(pace), pace)
         )
-        self._running: dict[str, HostedCapture] = {}  # by log id
+        self._running: dict[str, CaptureRunner] = {}  # by log id
         self._alarms = alarms
         self._turns = Turns()
         self._stopped = False
@@ -75,7 +75,7 @@ class HostedCaptures:
         if description is None or not description.enabled:
             # Disabled, and ended before the mark was gone: enabled again, capture must not go on from it.
             return PreparedCapture(None, None, None, is_noted=not has_mark)
-        self._need_world()
+        self._need_tools()
         mark, damage = self._read_mark(hosted, now_ms)
         return PreparedCapture(description, mark, damage, is_noted=has_mark and damage is None)
 
@@ -93,12 +93,12 @@ class HostedCaptures:
         if prepared.damage is not None:
             self._alarms.begin(DAMAGED_FILE, _name(hosted), prepared.damage)
         if prepared.description is not None and prepared.mark is not None:
-            self._run(self._need_world(), hosted, prepared.description, prepared.mark)
+            self._run(self._need_tools(), hosted, prepared.description, prepared.mark)
 
     def change(self, hosted: HostedPartition, description: CaptureDescription | None, on_done: OnDone) -> None:
         """Do as the hub says now; on_done when that is durable. ServiceError when this broker has no capture."""
         if _is_on(description):
-            self._need_world()
+            self._need_tools()
 
         def begin(ended: Callable[[], None]) -> None:
             def done(refused: ServiceError | None) -> None:
@@ -188,10 +188,10 @@ class HostedCaptures:
 
     # Steps
 
-    def _need_world(self) -> CaptureWorld:
-        if self._world is None:
+    def _need_tools(self) -> CaptureTools:
+        if self._tools is None:
             raise ServiceError(STORE_OFFLINE, "This broker has no place for captured files: it captures nothing.")
-        return self._world
+        return self._tools
 
     def _new_mark(self, hosted: HostedPartition, now_ms: int) -> CaptureMark:
         return first_mark(self._env.random_bytes(SEED_SIZE), hosted.log.bounds, now_ms)
@@ -215,7 +215,7 @@ class HostedCaptures:
             return CaptureMark(mark.seed, bounds.first_index, bounds.first_offset, mark.window_start_ms), text
 
     def _enable(self, hosted: HostedPartition, description: CaptureDescription, on_done: OnDone) -> None:
-        world = self._need_world()
+        tools = self._need_tools()
         now_ms = self._store.clock.stamp_ms()
         mark = self._new_mark(hosted, now_ms)
 
@@ -224,7 +224,7 @@ class HostedCaptures:
                 on_done(ServiceError(STORE_OFFLINE, f"Capture cannot be enabled now: {refused.error}. Try again."))
                 return
             if not self._stopped:  # else it begins at the next start, from its mark
-                self._run(world, hosted, description, mark)
+                self._run(tools, hosted, description, mark)
             on_done(None)
 
         note_mark(hosted.log, mark, now_ms=now_ms, on_done=noted)
@@ -235,7 +235,7 @@ class HostedCaptures:
             on_done(None)
             return
         self._running.pop(hosted.log.log_id, None)
-        env, world, intent = self._env, self._need_world(), capture.mark.intent
+        env, tools, intent = self._env, self._need_tools(), capture.mark.intent
 
         def ended(refused: Refused | None) -> None:
             self._alarms.end_all(_name(hosted))
@@ -247,7 +247,7 @@ class HostedCaptures:
 
         def noted(refused: Refused | None) -> None:
             if refused is None and intent is not None:
-                env.offload(Lane.CAPTURE, lambda: release(world.places, intent), lambda _: ended(None))
+                env.offload(Lane.CAPTURE, lambda: release(tools.places, intent), lambda _: ended(None))
             else:
                 ended(refused)
 
@@ -255,7 +255,7 @@ class HostedCaptures:
 
     def _run(
         self,
-        world: CaptureWorld,
+        tools: CaptureTools,
         hosted: HostedPartition,
         description: CaptureDescription,
         mark: CaptureMark,
@@ -264,9 +264,9 @@ class HostedCaptures:
         capture = Capture(
             mark, description, hosted.log.bounds,
             namespace=hosted.namespace, hub=partition.hub, partition_id=partition.partition_id,
-            now_ms=world.clock.stamp_ms(), monotonic_ms=env.monotonic_ms(),
+            now_ms=tools.clock.stamp_ms(), monotonic_ms=env.monotonic_ms(),
         )  # fmt: skip
-        hosted.capture = HostedCapture(world, hosted.log, capture, _name(hosted), self._alarms)
+        hosted.capture = CaptureRunner(tools, hosted.log, capture, _name(hosted), self._alarms)
         self._running[hosted.log.log_id] = hosted.capture
         hosted.capture.start()
 

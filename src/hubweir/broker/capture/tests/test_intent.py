@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.broker.capture_intent import TAKEN_NAMES, claim_name, release
-from hubweir.broker.capture_places import CapturePlaces, CaptureWorld
-from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.capture.intent import TAKEN_NAMES, claim_name, release
+from hubweir.broker.capture.places import CapturePlaces, CaptureTools
+from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.capture.capture_mark import CaptureMark, Intent
 from hubweir.capture.destination import LocalFolder
 from hubweir.capture.pace import CapturePace
@@ -20,12 +20,12 @@ LOCAL = CaptureDestination.LOCAL_FOLDER
 
 
 @pytest.fixture
-def world() -> CaptureWorld:
+def tools() -> CaptureTools:
     files = MemoryFiles("intent")
     places = CapturePlaces(files, "captured")
     pace = CapturePace()
     env = SimulatedEnv(0, files=files)
-    return CaptureWorld(env, TrustedClock(env), Counters(), places, CaptureSlots(pace), pace)
+    return CaptureTools(env, TrustedClock(env), Counters(), places, CaptureSlots(pace), pace)
 
 
 def intend(last_second: int) -> CaptureMark:
@@ -34,32 +34,32 @@ def intend(last_second: int) -> CaptureMark:
     return CaptureMark(b"s" * 16, 0, 0, 0, intent=intent)
 
 
-def test_names_of_finished_files_and_of_files_under_way_are_passed_over(world: CaptureWorld) -> None:
-    place = LocalFolder(world.places.files, "captured")
+def test_names_of_finished_files_and_of_files_under_way_are_passed_over(tools: CaptureTools) -> None:
+    place = LocalFolder(tools.places.files, "captured")
     place.begin("1.avro").commit()
     assert place.claim("2.avro")
-    mark = claim_name(world, intend)
+    mark = claim_name(tools, intend)
     assert mark.intent is not None and mark.intent.name == "3.avro"
     assert not place.claim("3.avro")
-    assert world.places.files.list("captured") == ["1.avro", "2.avro.claim", "3.avro.claim"]
+    assert tools.places.files.list("captured") == ["1.avro", "2.avro.claim", "3.avro.claim"]
 
 
-def test_a_name_is_free_again_when_it_is_let_go_of(world: CaptureWorld) -> None:
-    mark = claim_name(world, intend)
+def test_a_name_is_free_again_when_it_is_let_go_of(tools: CaptureTools) -> None:
+    mark = claim_name(tools, intend)
     assert mark.intent is not None
-    release(world.places, mark.intent)
-    assert not world.places.files.list("captured")
-    release(world.places, mark.intent)  # twice does nothing
+    release(tools.places, mark.intent)
+    assert not tools.places.files.list("captured")
+    release(tools.places, mark.intent)  # twice does nothing
 
 
-def test_letting_go_in_a_destination_that_is_away_raises_nothing(world: CaptureWorld) -> None:
+def test_letting_go_in_a_destination_that_is_away_raises_nothing(tools: CaptureTools) -> None:
     blob = Intent(0, 1, 10, 1, "1.avro", CaptureDestination.AZURE_BLOCK_BLOB, "films")
-    release(world.places, blob)
+    release(tools.places, blob)
 
 
-def test_a_destination_where_every_name_is_taken_is_a_fault(world: CaptureWorld) -> None:
-    place = LocalFolder(world.places.files, "captured")
+def test_a_destination_where_every_name_is_taken_is_a_fault(tools: CaptureTools) -> None:
+    place = LocalFolder(tools.places.files, "captured")
     for second in range(1, TAKEN_NAMES + 1):
         assert place.claim(f"{second}.avro")
     with pytest.raises(FileExistsError, match="names in a row"):
-        claim_name(world, intend)
+        claim_name(tools, intend)

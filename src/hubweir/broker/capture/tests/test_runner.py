@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from hubweir.broker.capture_places import CaptureQuota
-from hubweir.broker.capture_slots import LOCAL_SLOTS
+from hubweir.broker.capture.places import CaptureQuota
+from hubweir.broker.capture.slots import LOCAL_SLOTS
+from hubweir.broker.capture.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition
 from hubweir.broker.commands.process import Done
-from hubweir.broker.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDestination
@@ -306,7 +306,7 @@ def test_a_stop_does_not_wait_for_files_of_others() -> None:
         world.open()
         world.send(2)
         assert world.broker is not None
-        its = world.broker._captures._world
+        its = world.broker._captures._tools
         assert its is not None
         for _ in range(LOCAL_SLOTS):
             its.slots.take(CaptureDestination.LOCAL_FOLDER, lambda: None)  # they never end

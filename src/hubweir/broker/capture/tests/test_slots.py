@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.capture.pace import CapturePace
 from hubweir.namespace.capture_description import CaptureDestination
 

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from hubweir.broker.blob_delete import DeleteRefused, delete_blob
+from hubweir.broker.capture.blob_delete import DeleteRefused, delete_blob
 from hubweir.capture.destination import CLAIM_SUFFIX
 from hubweir.env import Buffer
 from hubweir.errors import HubweirError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hubweir.broker.capture_slots import CaptureSlots
+from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.capture.destination import DurableFolders, LocalFolder, SharedDestination
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
@@ -56,7 +56,7 @@ class CapturePlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureWorld:
+class CaptureTools:
     """What all captures of a broker share. clock: which names files by the second."""
 
     env: Env

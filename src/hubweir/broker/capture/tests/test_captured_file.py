@@ -9,9 +9,9 @@ from dataclasses import replace
 import fastavro
 import pytest
 
-from hubweir.broker.capture_places import CapturePlaces
-from hubweir.broker.captured_file import CapturedFile
-from hubweir.broker.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld, envelope
+from hubweir.broker.capture.captured_file import CapturedFile
+from hubweir.broker.capture.places import CapturePlaces
+from hubweir.broker.capture.tests.capture_world import CAPTURED, LOG_ID, CaptureWorld, envelope
 from hubweir.capture.capture_mark import CaptureMark, Intent, note_mark
 from hubweir.capture.destination import LocalArchive
 from hubweir.errors import LogOffline
@@ -99,7 +99,7 @@ def test_what_a_file_lacks_is_counted_though_its_answer_or_its_mark_was_lost(
         if fails == "commit":
             monkeypatch.setattr(LocalArchive, "commit", answer_lost)
         else:
-            monkeypatch.setattr("hubweir.broker.hosted_capture.note_mark", mark_lost)
+            monkeypatch.setattr("hubweir.broker.capture.runner.note_mark", mark_lost)
         world.run_s(960)
         assert left == 0 and len(world.archives()) == 1
         numbers = [record["SequenceNumber"] for file in world.records() for record in file]
