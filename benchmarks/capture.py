@@ -29,11 +29,11 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels import which
 from hubweir.kernels.contract import BATCH_FORMAT
-from hubweir.launcher import SWITCH_INTERVAL_S
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.service.service import SWITCH_INTERVAL_S
 
 WINDOW_BYTES = 32 * 1024 * 1024
 BATCH_EVENTS, IN_FLIGHT = 1_000, 4

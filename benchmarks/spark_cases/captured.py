@@ -7,7 +7,7 @@ import sys
 import time
 
 from capture import Round, parser, play
-from hubweir.launcher import SWITCH_INTERVAL_S
+from hubweir.service.service import SWITCH_INTERVAL_S
 from hubweir.spark.event_columns import COLUMN_NAMES
 from spark_cases.events import BODY_BYTES, PARTITIONS
 from spark_cases.figures import Figure, ratios

@@ -13,7 +13,7 @@ from azure.eventhub.aio import EventHubProducerClient as AsyncProducerClient
 from azure.eventhub.exceptions import ConnectError
 
 from hubweir.cli.serve import greeting
-from hubweir.launcher import Service
+from hubweir.service.service import Service
 from hubweir.testing.running_namespace import running_namespace
 
 pytestmark = [pytest.mark.conformance]

@@ -118,8 +118,7 @@ def test_a_busy_service_is_waited_for_until_all_is_stored_once(spark: SparkSessi
 
 def refusals(namespace: RunningNamespace) -> int:
     """How many requests were answered server-busy."""
-    process = namespace.service._process
-    assert process is not None
+    process = namespace.service.process
 
     async def hours() -> list[HourUsage]:
         return [HourUsage(*row) for gateway in process.gateways for row in gateway.units.hours()]

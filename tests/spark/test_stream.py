@@ -100,8 +100,7 @@ def test_events_that_retention_took_stop_the_query_or_are_left_out(
 
 def expire(hub: Hub, partition_id: str) -> None:
     """Retention takes everything there is, as it would in a year."""
-    broker = hub.namespace.service._broker
-    assert broker is not None
+    broker = hub.namespace.service.broker
     in_a_year_ms = int((time.time() + 366 * 86_400) * 1000)
 
     async def sweep() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import click
 
 from hubweir.config.settings import Settings
-from hubweir.data_folder import CATALOG_FOLDER, STORE_PREFIX, check_data_format, store_folder
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.inspection import look, newest_state, operations
@@ -27,6 +26,7 @@ from hubweir.namespace.catalog_operation import decode_operation
 from hubweir.namespace.entity import EntityStatus, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.resource_path import fold
+from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, check_data_format, store_folder
 
 takes_data = click.option(
     "--data",

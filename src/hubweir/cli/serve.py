@@ -16,8 +16,8 @@ from hubweir import kernels
 from hubweir.cli.given_settings import configured, takes_settings
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
-from hubweir.launcher import Service
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service.service import Service
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def greeting(service: Service) -> list[str]:
 def _beside_it(service: Service) -> list[str]:
     """What a client has to be told beside the connection string for TLS: for all, and in the words of Python's."""
     lines, arguments = [], []
-    ca = service.certificate.ca if service.certificate is not None else None
+    ca = service.certificate.ca
     if ca is not None:
         lines.append(f"  development certificate; let clients trust {ca.absolute()}")
         arguments.append(f'connection_verify="{ca.absolute()}"')

@@ -23,13 +23,13 @@ import click
 
 from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
 from hubweir.cli.store_verify import ProgressReport, wrong_with
-from hubweir.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.layout import CLOCK_NAME, EPOCH_NAME, FORMAT_NAME, LOGS_FOLDER, join
 from hubweir.messaging_store.log_copy import LogChanged, LogCopy
 from hubweir.messaging_store.notes import note_files
 from hubweir.messaging_store.whole_file import read_whole, write_whole
+from hubweir.service.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER
 
 # A log that falls idle is vouched for within a second; what is not vouched for by then waits for no running service.
 VOUCHED_WITHIN_S = 5.0

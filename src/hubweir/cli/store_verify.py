@@ -13,11 +13,11 @@ import click
 from hubweir.cli.capture_mark import mark_finding
 from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
 from hubweir.cli.options import as_json
-from hubweir.data_folder import CATALOG_FOLDER
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.inspection import Finding, findings, torn_tail
 from hubweir.messaging_store.read_only_files import read_again
 from hubweir.messaging_store.recovery import Recovered
+from hubweir.service.data_folder import CATALOG_FOLDER
 
 # Between two looks at a log, to tell what is torn or missing from what is being written.
 SECOND_LOOK_S = 0.3

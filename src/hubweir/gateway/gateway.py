@@ -1,6 +1,6 @@
 """Serves one namespace: catalog, authorization, throughput units and quotas, for the connections opened to it.
 
-The launcher builds one for each namespace, on one process (gateway_process.py), which has what they share and says
+A start builds one for each namespace, on one process (gateway_process.py), which has what they share and says
 which of them a peer means. Nodes and handlers of requests know their gateway alone, so nothing of one namespace reaches
 another.
 """

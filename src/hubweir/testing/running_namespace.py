@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 
 from hubweir.config.settings import Settings
 from hubweir.errors import ServiceError
-from hubweir.launcher import Service
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS, EventHubDescription
+from hubweir.service.service import Service
 from hubweir.testing.event_loops import LOOPS
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class RunningNamespace:
     @property
     def ca_file(self) -> Path | None:
         """What a client has to trust for TLS; None when the certificate is not ours."""
-        return self.service.certificate.ca if self.service.certificate is not None else None
+        return self.service.certificate.ca
 
     def connection_string(self, *, plain: bool = True) -> str:
         """For a client: without TLS by the emulators' flag, or over TLS."""

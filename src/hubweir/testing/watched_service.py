@@ -25,9 +25,9 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from hubweir.config.settings import Settings
-from hubweir.launcher import Service
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.service.service import Service
 from hubweir.testing.event_loops import LOOPS
 
 BEAT_S = 0.01

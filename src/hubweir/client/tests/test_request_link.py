@@ -92,8 +92,7 @@ def test_pair_that_the_server_detached_is_made_anew() -> None:
     """Whatever a server detaches them for: management and authorization work again on the same connection."""
 
     async def detach_all(namespace: RunningNamespace) -> None:
-        assert namespace.service._amqp is not None
-        for host in namespace.service._amqp._hosts.values():
+        for host in namespace.service.gateway._connections.values():
             for node in host.nodes:
                 host.detach(node, ServiceError(TIMED_OUT, "the test detaches every link"))
 

@@ -13,8 +13,8 @@ from hubweir.client.management import Management
 from hubweir.config.settings import Settings
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.tls import CertificateFiles, client_context
-from hubweir.launcher import Service
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service.service import Service
 from hubweir.testing.event_loops import LOOPS, run_on
 
 
@@ -81,5 +81,5 @@ def test_a_certificate_that_is_read_again_holds_for_new_connections_and_a_bad_on
         await service.stop()
         service.read_certificate()  # too late: nothing happens
 
-    with caplog.at_level("INFO", "hubweir.launcher"):
+    with caplog.at_level("INFO", "hubweir.service"):
         run_on(loop_name, scenario())

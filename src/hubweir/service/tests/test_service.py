@@ -1,4 +1,4 @@
-"""A service from settings: what starts, what refuses to, what a stop leaves.
+"""service.py: what starts, what refuses to, what a stop leaves.
 
 Long because each case begins and ends a whole service, by the same few helpers.
 """
@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from hubweir import served_namespaces
 from hubweir.broker import openings
 from hubweir.broker.capture.blob_upload import BadStorage
 from hubweir.cli.data_folder import DataFolder
@@ -25,14 +24,14 @@ from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.config.namespace_settings import said_namespaces
-from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, NewerFormat, OldFormat, ServiceError, StoreLocked
-from hubweir.launcher import DataFolderUnusable, Service
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service import gateway_start
+from hubweir.service.service import DataFolderUnusable, Service
 from hubweir.testing.event_loops import LOOPS, run_on
 
 
@@ -236,6 +235,23 @@ def test_a_taken_port_is_named_and_nothing_stays_open(tmp_path: Path) -> None:
     run_on("asyncio", scenario())
 
 
+def test_a_part_that_fails_to_end_does_not_keep_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(_: object) -> None:
+        raise RuntimeError("planted")
+
+    async def scenario() -> None:
+        with monkeypatch.context() as planted:
+            planted.setattr("hubweir.service.service.stop_gateways", failing)
+            service = await Service.start(settings(tmp_path))
+            with pytest.raises(RuntimeError, match="planted"):
+                await service.stop()
+        await (await Service.start(settings(tmp_path))).stop()
+
+    run_on("asyncio", scenario())
+
+
 def test_a_newer_data_folder_is_left_untouched(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
@@ -301,18 +317,6 @@ def test_a_key_of_ones_own_replaces_the_old_one(tmp_path: Path) -> None:
     run_on("asyncio", second())
 
 
-def test_connection_strings_name_the_port_only_where_clients_would_guess_wrong(tmp_path: Path) -> None:
-    service = Service.__new__(Service)
-    service.settings = settings(tmp_path)
-    service.namespaces = namespaces_at_start(said_namespaces(service.settings)).namespaces
-    service.addresses = [("127.0.0.1", 5671), ("127.0.0.1", 5672)]
-    assert target(service).port is None and target(service, plain=False).port is None
-    service.addresses = [("127.0.0.1", 7000), ("127.0.0.2", 5672)]
-    assert target(service).port == 7000 and target(service, plain=False).port == 7000
-    service.addresses = [("0.0.0.0", 5671)]
-    assert target(service).host == "localhost"
-
-
 def test_a_data_folder_that_cannot_be_is_named_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
 
@@ -365,7 +369,7 @@ def test_the_others_are_served_while_a_partition_is_being_opened(
 ) -> None:
     """One of two partitions takes long to open: the service listens, says that it is not ready, and heals by itself."""
     go_on, recover = threading.Event(), MessagingStore.recover_log
-    monkeypatch.setattr(served_namespaces, "OPENING_WAIT_S", 0.1)
+    monkeypatch.setattr(gateway_start, "OPENING_WAIT_S", 0.1)
     monkeypatch.setattr(openings, "TOLD_AFTER_MS", 50)
 
     def slow(store: MessagingStore, opening: Any) -> Any:

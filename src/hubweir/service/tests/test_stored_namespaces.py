@@ -12,8 +12,7 @@ from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
 from hubweir.errors import CatalogLost
 from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.namespace.host_names import HostNames
-from hubweir.served_namespaces import StoredNamespaces, gateway_settings
+from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -99,16 +98,6 @@ def test_a_crash_before_the_names_are_written_loses_no_catalog() -> None:
         folder.start("one", "two")
         assert folder.catalogs == 2
         assert folder.start() == [("one", "one"), ("two", "two")]
-
-
-def test_each_gateway_has_the_quotas_and_the_host_of_its_namespace() -> None:
-    settings = Settings(hostname=("plain.example",), further_namespace=("large=large.example",), profile="basic")
-    default, large = namespaces_at_start(said_namespaces(settings)).namespaces
-    hosts = HostNames(frozenset())
-    values = gateway_settings(settings, default, hosts, None)
-    assert (values.namespace, values.host_name, values.max_message_size_bytes) == ("hubweir", "plain.example", 262_144)
-    values = gateway_settings(settings, large, hosts, None)
-    assert (values.namespace, values.host_name, values.connections_max) == ("large", "large.example", 100)
 
 
 def test_a_catalog_that_is_lost_ends_the_start() -> None:

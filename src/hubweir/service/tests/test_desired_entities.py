@@ -13,9 +13,9 @@ from hubweir.config.namespace_settings import Said, SaidNamespaces
 from hubweir.config.problems import EmulatorFileError
 from hubweir.config.settings import ROOT_RULE, BadSetting, Settings
 from hubweir.gateway.gateway import Gateway
-from hubweir.launcher import Service
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.service.service import Service
 from hubweir.testing.event_loops import run_on
 
 

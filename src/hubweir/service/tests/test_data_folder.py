@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.data_folder import (
+from hubweir.errors import CatalogLost, NewerFormat, OldFormat
+from hubweir.service.data_folder import (
     FORMAT_NAME,
     FORMAT_TEXT,
     check_catalogs,
     own_data_folder,
     store_folder,
 )
-from hubweir.errors import CatalogLost, NewerFormat, OldFormat
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from hubweir.data_folder import check_data_format
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.messaging_store.files import SystemFiles
 from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.recovery import UsedNumbers
 from hubweir.messaging_store.renewed_log import renew_log
+from hubweir.service.data_folder import check_data_format
 
 
 def renew(data: str, store_folder: str, log_id: str, used: UsedNumbers) -> UsedNumbers:

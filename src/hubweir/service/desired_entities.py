@@ -7,11 +7,8 @@ told together, and the service does not start. After a crash in between: the nex
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,6 +17,7 @@ from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig,
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.http.exchange import answer_of
 from hubweir.namespace.entity import parse_availability
 from hubweir.namespace.event_hub_changes import add_group, set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -58,7 +56,7 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
         longest_ms = gateway.namespace.profile.retention_ms or description.retention_ms
         retention_ms = hub.retention_ms or min(description.retention_ms, longest_ms)
         wanted = _with(replace(description, retention_ms=retention_ms), hub)
-        await _asked(lambda done: gateway.keeper.create(wanted, done))
+        await answer_of(partial(gateway.keeper.create, wanted))
         return
     known = there.description
     if known.partition_count != hub.partition_count:
@@ -69,11 +67,11 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
     changed = _with(replace(known, retention_ms=hub.retention_ms or known.retention_ms), hub)
     if changed != known:
         change = partial(set_settings, wanted=changed)
-        await _asked(lambda done: gateway.keeper.change(hub.name, EventHubDescription, change, done))
+        await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
     for group in hub.consumer_groups:
         if known.find_group(group) is None:
             more = partial(add_group, name=group)
-            await _asked(partial(gateway.keeper.change, hub.name, EventHubDescription, more))
+            await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, more))
 
 
 def _with(known: EventHubDescription, hub: HubConfig) -> EventHubDescription:
@@ -99,7 +97,7 @@ async def _make_rule(gateway: Gateway, hub: str | None, rule: AuthorizationRuleC
     secondary = key(rule.secondary, None if known is None else known.secondary)
     wanted = AuthorizationRuleDescription(rule.name, rule.rights, primary, secondary)
     if known is None or not _is_same(known, wanted):
-        await _asked(lambda done: gateway.keeper.change_rules(hub, lambda level: level.set(wanted), done))
+        await answer_of(partial(gateway.keeper.change_rules, hub, lambda level: level.set(wanted)))
 
 
 def _is_same(known: AuthorizationRuleDescription, wanted: AuthorizationRuleDescription) -> bool:
@@ -107,13 +105,3 @@ def _is_same(known: AuthorizationRuleDescription, wanted: AuthorizationRuleDescr
         return False
     pairs = ((known.primary, wanted.primary), (known.secondary, wanted.secondary))
     return all(hmac.compare_digest(old.reveal().encode(), new.reveal().encode()) for old, new in pairs)
-
-
-async def _asked(start: Callable[[Callable[[Any], None]], None]) -> Any:
-    """The answer of a change; ServiceError is raised."""
-    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    start(lambda answer: None if answered.done() else answered.set_result(answer))
-    answer = await answered
-    if isinstance(answer, ServiceError):
-        raise answer
-    return answer

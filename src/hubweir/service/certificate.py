@@ -1,0 +1,45 @@
+"""The certificate that a service shows: the operator's, or one for development, made for the names that lead here."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from collections.abc import Iterable
+from pathlib import Path
+
+from hubweir.config.namespaces_at_start import NamespaceSettings
+from hubweir.config.settings import Settings
+from hubweir.drivers.development_certificate import development_certificate
+from hubweir.drivers.tls import CertificateFiles, server_context
+from hubweir.service.data_folder import TLS_FOLDER
+
+
+class ServiceCertificate:
+    """See the module's text. files: where it lies. tls: with what was read first."""
+
+    def __init__(self, settings: Settings, namespaces: Iterable[NamespaceSettings]) -> None:
+        """Reads it, as `read` does."""
+        self._settings = settings
+        self._names = list(_names(settings, namespaces))
+        self.files, self.tls = self.read()
+
+    def read(self) -> tuple[CertificateFiles, ssl.SSLContext]:
+        """Where the files lie, and TLS with what is in them now. Blocks. Raises BadCertificate, OSError.
+
+        A development certificate is made, or remade, when it has to be (drivers/development_certificate.py).
+        """
+        settings = self._settings
+        if settings.tls_cert:
+            files = CertificateFiles(Path(settings.tls_cert), Path(settings.tls_key))
+        else:
+            now = datetime.datetime.now(datetime.UTC)
+            files = development_certificate(Path(settings.data) / TLS_FOLDER, self._names, now)
+        return files, server_context(files, Path(settings.tls_client_ca) if settings.tls_client_ca else None)
+
+
+def _names(settings: Settings, namespaces: Iterable[NamespaceSettings]) -> dict[str, None]:
+    """The names and addresses that a development certificate is for, each once."""
+    names = dict.fromkeys(("localhost", "127.0.0.1", *settings.host))
+    for each in namespaces:
+        names.update(dict.fromkeys(each.hostnames if each.is_default else (each.host_name, *each.hostnames)))
+    return names

@@ -1,0 +1,93 @@
+"""What peers of a service connect to: its ports, each of which speaks AMQP and HTTP, with TLS and without."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+
+from hubweir.config.settings import Settings
+from hubweir.drivers.amqp_driver import AmqpDriver
+from hubweir.drivers.http_driver import HttpDriver
+from hubweir.drivers.open_connections import OpenConnections
+from hubweir.drivers.port_switch import PortSwitch
+from hubweir.drivers.tls import BadCertificate, CertificateFiles
+from hubweir.env import Lane, Result
+from hubweir.gateway.amqp.connections import Connections
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.http.application import Application
+from hubweir.service.certificate import ServiceCertificate
+
+logger = logging.getLogger(__name__)
+
+CLOSE_MS = 2_000  # for peers to answer our close; then their connections are dropped
+
+
+class Listeners:
+    """Of one service. Made and used on its loop. Brokers push to its connections from the moment that it is made."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        process: GatewayProcess,
+        certificate: ServiceCertificate,
+        *,
+        is_ready: Callable[[], bool],
+    ) -> None:
+        """Listens to nothing yet. is_ready: what /ready answers."""
+        connections, drivers = Connections(process), OpenConnections(asyncio.get_running_loop())
+
+        def new_connection(peer: str, host: str = "") -> AmqpDriver:
+            return drivers.new_driver(*connections.new(peer, host))
+
+        self.certificate = certificate
+        self._settings = settings
+        self._process = process
+        self._connections = connections
+        self._drivers = drivers
+        self._http = HttpDriver(Application(process, is_ready), amqp=new_connection, head_time_ms=settings.http_head_ms)
+        self._switch = PortSwitch(
+            amqp=new_connection,
+            http=self._http.new_protocol,
+            tls=certificate.tls,
+            first_bytes_ms=settings.first_bytes_ms,
+            undecided_limit=settings.undecided_connections,
+        )
+
+    @property
+    def connection_count(self) -> int:
+        """How many AMQP connections there are."""
+        return self._connections.count
+
+    def open(self) -> list[tuple[str, int]]:
+        """Listen on every host and port of the settings; returns what was bound. AddressTaken names what cannot be."""
+        return [self._switch.listen(host, port) for host in self._settings.host for port in self._settings.port]
+
+    def read_certificate(self) -> None:
+        """Read it again, away from the loop: it holds for connections that come from then on.
+
+        What cannot be used changes nothing; the log says either.
+        """
+
+        def taken(read: Result[tuple[CertificateFiles, ssl.SSLContext]]) -> None:
+            try:
+                files, self._switch.tls = read.value()
+            except (BadCertificate, OSError) as error:
+                logger.error("the certificate stays as it was: %s", error)
+            else:
+                logger.info("the certificate was read again: %s", files.certificate)
+
+        self._process.env.offload(Lane.MAINTENANCE, self.certificate.read, taken)
+
+    async def close(self, *, grace_ms: int) -> None:
+        """Take no more peers and end those that are there. grace_ms: for what they sent to be settled."""
+        self._switch.stop_listening()
+        await self._drivers.end(
+            is_settled=lambda: self._process.budget.used == 0,
+            say_goodbye=lambda: self._connections.close_all(lambda: None),
+            grace_ms=grace_ms,
+            close_ms=CLOSE_MS,
+        )
+        await self._http.close(grace_ms=min(grace_ms, CLOSE_MS))
+        await self._switch.close()

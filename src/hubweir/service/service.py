@@ -1,0 +1,255 @@
+"""One running service: settings in, what clients reach out. The only module that knows gateways and brokers both.
+
+A start goes from the disk up: the data folder with its lock and format → catalogs → certificate → broker with its
+store → a gateway for each namespace, which has every partition of its catalog opened (gateway_start.py) → listeners.
+So nobody can connect before everything is there but partitions that take long to open. A stop goes the opposite way:
+no new connections and /ready says so → what was received is settled → connections are closed with a condition that
+makes clients connect again → idle marks → locks are released. A start that fails stops what it had started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from hubweir.alarms import Alarms
+from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.broker.broker import Broker
+from hubweir.broker.server import BrokerServer
+from hubweir.broker.socket_broker import SocketBroker
+from hubweir.config.development_key import check_development_key
+from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
+from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
+from hubweir.config.settings import Settings
+from hubweir.config.token_issuer import token_issuer
+from hubweir.counters import Counters
+from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.descriptor_limit import raise_descriptor_limit
+from hubweir.drivers.loop_watch import LoopWatch
+from hubweir.drivers.system_env import SystemEnv
+from hubweir.drivers.tls import CertificateFiles
+from hubweir.errors import HubweirError
+from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.messaging_store.files import SystemFiles
+from hubweir.messaging_store.log_state import LogSettings
+from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.namespace.host_names import HostNames
+from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.client_string import client_string
+from hubweir.service.data_folder import CATALOG_FOLDER, own_data_folder, store_folder, stored_logs
+from hubweir.service.gateway_start import start_gateway, stop_gateways
+from hubweir.service.listeners import Listeners
+from hubweir.service.part_settings import capture_account, capture_places, gateway_settings, log_settings
+from hubweir.service.stored_namespaces import StoredNamespaces
+
+# A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
+SWITCH_INTERVAL_S = 0.0005
+CATALOG_LOG = LogSettings(uses_reserve=True)
+
+
+class DataFolderUnusable(HubweirError):
+    """The disk refused something that a start needs: no folder can be there, no right to it, no space left."""
+
+
+class Service:
+    """One running service. Made by `start`, on a running loop; used on that loop.
+
+    ready: listeners accept, and it does not stop. alarms: what the operator must know now, all of it.
+    namespaces: as they are served, the default one first. notes: what people are told of the start.
+    addresses: host and port of each socket that it listens on, in the order of the settings. process: the gateways, one
+    a namespace. watch: of the loop.
+    """
+
+    broker: Broker
+    process: GatewayProcess
+    watch: LoopWatch
+    _listeners: Listeners
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.namespaces: tuple[NamespaceSettings, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.counters = Counters()
+        self.ready = False
+        self._files = SystemFiles(settings.data)
+        self._env = SystemEnv(self._files, threads=settings.offload_threads)
+        self.alarms = Alarms(self._env, self.counters)
+        self.addresses: list[tuple[str, int]] = []
+        # What ends each part that was started. The last one started ends first.
+        self._ends = AsyncExitStack()
+
+    @classmethod
+    async def start(cls, settings: Settings, said: SaidNamespaces | None = None) -> Service:
+        """Start everything; HubweirError says what is in the way, and nothing stays open then.
+
+        said: of namespaces, with what a Config.json wants to be there before the first client comes; None: what the
+        settings say.
+        """
+        said = said_namespaces(settings) if said is None else said
+        try:
+            service = cls(settings)
+            try:
+                await service._start(said)
+            except BaseException:
+                await service.stop()
+                raise
+        except OSError as error:
+            # Taken ports and bad certificates have errors of their own: what is left is the disk.
+            place = error.filename or Path(settings.data).absolute()
+            text = f"the service cannot start on the data folder {settings.data}: {place}: {error.strerror or error}"
+            raise DataFolderUnusable(text) from error
+        return service
+
+    async def stop(self) -> None:
+        """Settle, say good-bye, write what is pending, give everything free. The second call does nothing."""
+        self.ready = False
+        self.alarms.close()
+        await self._ends.aclose()
+
+    def read_certificate(self) -> None:
+        """Read certificate, key and the CAs of clients again: they hold for connections that come from then on.
+
+        What cannot be used changes nothing; the log says either. Does nothing when the service does not run.
+        """
+        if self.ready:
+            self._listeners.read_certificate()
+
+    def connection_string(self, namespace: str = "", *, plain: bool = True) -> str:
+        """What a client pastes. namespace: its name, "" for the default one. plain: without TLS, as of an emulator."""
+        return client_string(self.namespaces, self.addresses, namespace, plain=plain)
+
+    @property
+    def certificate(self) -> CertificateFiles:
+        """Where the files of its certificate lie."""
+        return self._listeners.certificate.files
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway of the default namespace."""
+        return self.process.default
+
+    # The steps of a start
+
+    async def _start(self, said: SaidNamespaces) -> None:
+        """Each step starts one part, and says how the part ends."""
+        issuer = token_issuer(self.settings)
+        self._own_data_folder()
+        stored = self._open_catalogs()
+        hosts = self._choose_namespaces(said, stored)
+        certificate = ServiceCertificate(self.settings, self.namespaces)
+        self.broker = self._start_broker()
+        self.process = self._new_process(await self._reach(self.broker))
+        self._listeners = self._new_listeners(certificate)
+        await self._start_gateways(stored, hosts, issuer)
+        self.addresses = self._listeners.open()
+        self._watch_loop()
+        if issuer is not None:
+            self._follow(issuer)
+        self.ready = True
+
+    def _own_data_folder(self) -> None:
+        lock = own_data_folder(self._files, self.settings.data)
+        self._ends.callback(lock.release)
+        self._ends.callback(self._env.close)
+
+    def _open_catalogs(self) -> StoredNamespaces:
+        catalogs = MessagingStore.open(
+            self._env,
+            CATALOG_FOLDER,
+            counters=self.counters,
+            settings=CATALOG_LOG,
+            alarms=self.alarms,
+            has_retention=False,
+        )
+        self._ends.push_async_callback(done, catalogs.close)
+        return StoredNamespaces(self._env, catalogs, stored_logs(self._files))
+
+    def _choose_namespaces(self, said: SaidNamespaces, stored: StoredNamespaces) -> Mapping[str, HostNames]:
+        """What is served, by the start and the folder; returns the hosts that lead to each, by its name."""
+        served = namespaces_at_start(said, stored.descriptions)
+        self.namespaces, self.notes = served.namespaces, served.notes
+        check_development_key(self.settings, [each.key for each in self.namespaces])
+        return hosts_of(self.settings, self.namespaces)
+
+    def _start_broker(self) -> Broker:
+        settings = self.settings
+        places = capture_places(settings, self._files)
+        store = MessagingStore.open(
+            self._env, store_folder(0), counters=self.counters, settings=log_settings(settings), alarms=self.alarms
+        )
+        broker = Broker(
+            self._env,
+            store,
+            self.counters,
+            sweep_ms=settings.retention_sweep_ms,
+            capture_places=places,
+            alarms=self.alarms,
+        )
+        self._ends.push_async_callback(done, broker.stop)
+        broker.start()
+        return broker
+
+    async def _reach(self, broker: Broker) -> BrokerClient:
+        """The gateways' way to their broker: a call, or all through bytes on a socket pair, to prove that both do."""
+        if self.settings.broker_seam == "call":
+            return InProcessBroker(broker)
+        far, near = BrokerServer(broker), SocketBroker()
+        self._ends.callback(far.close)
+        self._ends.callback(near.close)
+        broker.on_push = far.push
+        for end, driver in zip(socket.socketpair(), (far.driver, near.driver), strict=True):
+            end.setblocking(False)
+            await connect(end, driver)
+        return near
+
+    def _new_process(self, broker: BrokerClient) -> GatewayProcess:
+        process = GatewayProcess(
+            self._env,
+            Brokers([broker]),
+            budget_bytes=self.settings.process_budget_bytes,
+            counters=self.counters,
+            alarms=self.alarms,
+        )
+        self._ends.push_async_callback(stop_gateways, process)
+        return process
+
+    def _new_listeners(self, certificate: ServiceCertificate) -> Listeners:
+        """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""
+        listeners = Listeners(self.settings, self.process, certificate, is_ready=lambda: self.ready)
+        self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)
+        return listeners
+
+    async def _start_gateways(
+        self, stored: StoredNamespaces, hosts: Mapping[str, HostNames], issuer: IssuerKeys | None
+    ) -> None:
+        settings = self.settings
+        for wanted in self.namespaces:
+            account = capture_account(settings)
+            writer = stored.open(wanted, partitions_max=settings.partitions_max, capture_account=account)
+            values = gateway_settings(settings, wanted, hosts[wanted.name], issuer)
+            await start_gateway(self.process, writer, wanted, values)
+
+    def _watch_loop(self) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        raise_descriptor_limit()
+        listeners = self._listeners
+        self.watch = LoopWatch(self._env.loop.call_later, self.counters, lambda: listeners.connection_count)
+        self._ends.callback(self.watch.stop)
+        self.watch.start()
+
+    def _follow(self, issuer: IssuerKeys) -> None:
+        self._ends.callback(issuer.stop)
+        issuer.follow(self._env, self.settings.jwt_keys_check_ms, self.alarms)
+
+
+async def done(start: Callable[[Callable[[], None]], None]) -> None:
+    """Wait for a completion that says nothing but that it is over."""
+    ended = asyncio.Event()
+    start(ended.set)
+    await ended.wait()
