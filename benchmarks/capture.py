@@ -29,9 +29,9 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels import which
 from hubweir.kernels.contract import BATCH_FORMAT
-from hubweir.messaging_store.files import SystemFiles
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.service.service import SWITCH_INTERVAL_S
 

@@ -19,13 +19,13 @@ from collections.abc import Callable
 
 from hubweir.kernels import crc32c, ingest, which
 from hubweir.kernels.stored_batch import CRC_SEED
-from hubweir.messaging_store.batch_scan import PIECE_BYTES
 from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.files import SystemFiles
+from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.disk.recovery import recover
+from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, SegmentHeader
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import begin_batch, seal_batch
-from hubweir.messaging_store.recovery import recover
-from hubweir.messaging_store.segment import SEGMENT_HEADER_SIZE, SegmentHeader
 
 LOG_ID, FOLDER, NONCE = "ab" * 16, "log", 7
 ROUNDS = 15

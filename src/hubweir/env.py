@@ -150,6 +150,11 @@ class Files(Protocol):
         """Space left on the file system of the root."""
 
 
+def join_path(*parts: str) -> str:
+    """A path of the Files interface; empty parts (the root) are left out."""
+    return "/".join(part for part in parts if part)
+
+
 class Env(Clock, Protocol):
     """What a broker takes from outside. One object per process, or per simulated process."""
 

@@ -10,10 +10,10 @@ import asyncio
 import sys
 
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.messaging_store.files import SystemFile, SystemFiles
+from hubweir.messaging_store.disk.files import SystemFile, SystemFiles
 from hubweir.messaging_store.log import Appended, Refused
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.operations import pack_operations
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 
 LOG_ID = "0" * 31 + "1"
 IN_FLIGHT = 4

@@ -18,12 +18,12 @@ import pytest
 from hubweir.alarms import DISK_FULL, RESERVE_USED
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.errors import DiskFull, LogOffline
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.full_disk import LAST_LOOK_MS
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.log import Appended, Refused
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.operations import operations_of, pack_operations
-from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.full_disk import LAST_LOOK_MS
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from tests.crash.loop_disk import MIB, make_image, mounted, mounted_tmpfs, skip_without_disks
 
 LOG_IDS = ["0" * 31 + "1", "0" * 31 + "2"]

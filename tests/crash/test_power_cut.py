@@ -24,9 +24,9 @@ from pathlib import Path
 import pytest
 
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.operations import operations_of
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from tests.crash.loop_disk import MIB, make_image, mounted, skip_without_disks
 
 WRITER = Path(__file__).with_name("power_cut_writer.py")

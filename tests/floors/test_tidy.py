@@ -20,8 +20,8 @@ WORLD = {
     "socket", "ssl", "subprocess", "tempfile", "threading", "time", "uuid", "uvloop",
 }  # fmt: skip
 MAY_TOUCH = {
-    ("hubweir/messaging_store/files.py", "os"),  # the one module that calls the system for files
-    ("hubweir/messaging_store/files.py", "threading"),  # offloaded calls share its descriptors: a lock, no thread
+    ("hubweir/messaging_store/disk/files.py", "os"),  # the one module that calls the system for files
+    ("hubweir/messaging_store/disk/files.py", "threading"),  # offloaded calls share its descriptors: a lock, no thread
     ("hubweir/kernels/__init__.py", "os"),  # reads which twin the environment asks for
 }
 # UUID is a type of AMQP; only making one up needs the world.
@@ -253,11 +253,13 @@ def test_a_front_page_that_imports_is_caught(tmp_path: Path) -> None:
 
 
 def test_the_rules_let_good_code_pass(tmp_path: Path) -> None:
-    folder = tmp_path / "hubweir/messaging_store"
+    folder = tmp_path / "hubweir/messaging_store/disk"
     folder.mkdir(parents=True)
     (folder / "files.py").write_text('"""Files."""\nimport os\nfrom uuid import UUID\nfrom hubweir.cli import main\n')
     (tmp_path / "hubweir/cli").mkdir()
-    long = '"""The commands.\n\nLong because it is a table.\n"""\nimport time\nimport hubweir.messaging_store.files\n'
+    long = (
+        '"""The commands.\n\nLong because it is a table.\n"""\nimport time\nimport hubweir.messaging_store.disk.files\n'
+    )
     owned = "async def f():\n    async with asyncio.TaskGroup() as parts:\n        parts.create_task(g())\n"
     (tmp_path / "hubweir/cli/main.py").write_text(long + owned + "X = 1\n" * LONGEST)
     for rule, _ in RULES.values():

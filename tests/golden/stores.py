@@ -25,10 +25,10 @@ from log_world import LogWorld, events_run
 from hubweir.broker.capture.tests.capture_world import CaptureWorld
 from hubweir.broker.tests.numbered_world import NumberedWorld
 from hubweir.capture.capture_mark import MARK_KEY, unpack_mark
-from hubweir.messaging_store.layout import LOGS_FOLDER
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import headers_of, producer_of
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_changes import add_group
 from hubweir.namespace.rights import Rights

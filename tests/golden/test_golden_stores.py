@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from stores import contents, load
 
 from hubweir.errors import HubweirError
-from hubweir.messaging_store import segment, whole_file
+from hubweir.messaging_store.disk import segment, whole_file
 from hubweir.testing.memory_files import MemoryFiles
 
 AGAIN = "was a format changed? see the first lines of tests/golden/stores.py"

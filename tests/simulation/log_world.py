@@ -23,10 +23,10 @@ from log_model import LEAST_JUMP, Model, Record, Sent, Violation, check_last
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels.stored_batch import KIND_EVENTS, RECORD_HEADER_SIZE, RECORD_STRUCT
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
-from hubweir.messaging_store.log_state import LogSettings
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
-from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.memory_faults import Fault, Killed, Plan, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv

@@ -26,13 +26,13 @@ from hubweir.kernels.contract import (
     W_NUMBER,
     W_OFFSET,
 )
-from hubweir.messaging_store import batch_scan, segment
 from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.layout import parse_segment_name
+from hubweir.messaging_store.disk import batch_scan, segment
+from hubweir.messaging_store.disk.layout import parse_segment_name
 from hubweir.messaging_store.log import Refused, Run
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import BatchHeader, read_header
-from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 

@@ -19,22 +19,15 @@ from hubweir.env import SyncFailed
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
 from hubweir.kernels.contract import W_CHAIN_POSITION
-from hubweir.messaging_store import (
-    batch_scan,
-    failed_sync,
-    log_notes,
-    notes,
-    open_log,
-    recovery,
-    segment_log,
-)
-from hubweir.messaging_store.failed_sync import Repair
-from hubweir.messaging_store.group_commit import GroupCommit
+from hubweir.messaging_store.disk import batch_scan, notes, recovery
+from hubweir.messaging_store.disk.segment import ActiveSegment
+from hubweir.messaging_store.disk.whole_file import write_whole
 from hubweir.messaging_store.log import Run
-from hubweir.messaging_store.log_notes import LogNotes
-from hubweir.messaging_store.segment import ActiveSegment
-from hubweir.messaging_store.segment_log import SegmentLog
-from hubweir.messaging_store.whole_file import write_whole
+from hubweir.messaging_store.segment_engine import failed_sync, log_notes, open_log, segment_log
+from hubweir.messaging_store.segment_engine.failed_sync import Repair
+from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
+from hubweir.messaging_store.segment_engine.log_notes import LogNotes
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.memory_faults import Plan
 from hubweir.testing.memory_files import MemoryFile, MemoryFiles
 

@@ -16,12 +16,12 @@ from log_world import LOG_ID, SETTINGS, STORE, LogWorld, records_of
 
 from hubweir.errors import CorruptStore, LogLost
 from hubweir.kernels import which
-from hubweir.messaging_store import messaging_store
-from hubweir.messaging_store.layout import NEWEST_FOLDER, SEGMENT_SUFFIX
+from hubweir.messaging_store.disk.layout import NEWEST_FOLDER, SEGMENT_SUFFIX
 from hubweir.messaging_store.log import Durability, Refused, Run
-from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.open_log import EpochBehind
-from hubweir.messaging_store.writer_epochs import WriterEpochs
+from hubweir.messaging_store.segment_engine import messaging_store
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.open_log import EpochBehind
+from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 
 FOLDER = f"{STORE}/logs/{LOG_ID}"
 CONTROL_SEEDS = 60
@@ -155,7 +155,7 @@ def believe_the_epoch(patch: pytest.MonkeyPatch) -> None:
 
 def make_lost_logs_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(messaging_store, "load_newest", lambda files, folder, log_id: None)
-    patch.setattr("hubweir.messaging_store.open_log.load_newest", lambda files, folder, log_id: None)
+    patch.setattr("hubweir.messaging_store.segment_engine.open_log.load_newest", lambda files, folder, log_id: None)
 
 
 @pytest.mark.parametrize("defect", [believe_the_epoch, make_lost_logs_anew])

@@ -16,16 +16,16 @@ from log_world import SETTINGS, STORE, events_run, records_of
 
 from hubweir.counters import Counters
 from hubweir.errors import LogOffline, StoreError
-from hubweir.messaging_store import closing, failed_sync, group_commit, log_snapshots, retention
-from hubweir.messaging_store.group_commit import GroupCommit
-from hubweir.messaging_store.idle_mark import IdleMark
 from hubweir.messaging_store.log import Appended, Durability, Refused, Run
-from hubweir.messaging_store.log_snapshots import LogSnapshots
-from hubweir.messaging_store.log_state import LogState
-from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.segment_log import SegmentLog
-from hubweir.messaging_store.steps import Steps
-from hubweir.messaging_store.sync_waiters import SyncWaiters
+from hubweir.messaging_store.segment_engine import closing, failed_sync, group_commit, log_snapshots, retention
+from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
+from hubweir.messaging_store.segment_engine.idle_mark import IdleMark
+from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
+from hubweir.messaging_store.segment_engine.log_state import LogState
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.steps import Steps
+from hubweir.messaging_store.segment_engine.sync_waiters import SyncWaiters
 from hubweir.messaging_store.tail import Tail
 from hubweir.testing.simulated_env import SimulatedEnv
 

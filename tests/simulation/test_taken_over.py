@@ -17,9 +17,9 @@ from log_world import INTERLEAVED, LogWorld, Violation
 from hubweir.errors import StoreError
 from hubweir.kernels import which
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.segment_log import SegmentLog
-from hubweir.messaging_store.writer_epochs import WriterEpochs
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 from hubweir.testing.simulated_env import SimulatedEnv
 
 CONTROL_SEEDS = 60

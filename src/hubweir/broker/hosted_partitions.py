@@ -23,7 +23,7 @@ from hubweir.event_hub.producer_log import producer_notes, replay, restore_snaps
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.told_losses import ToldLosses
 from hubweir.messaging_store.log import Durability, Log
-from hubweir.messaging_store.open_log import LogOpening, OpenedLog
+from hubweir.messaging_store.segment_engine.open_log import LogOpening, OpenedLog
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.throughput_unit.partition_cap import PartitionCap
 

@@ -39,8 +39,8 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.messaging_store.log import Refused
-from hubweir.messaging_store.messaging_store import about_log
-from hubweir.messaging_store.open_log import EpochBehind, LogOpening, OpenedLog
+from hubweir.messaging_store.segment_engine.messaging_store import about_log
+from hubweir.messaging_store.segment_engine.open_log import EpochBehind, LogOpening, OpenedLog
 
 logger = logging.getLogger(__name__)
 

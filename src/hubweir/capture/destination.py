@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from hubweir.env import Buffer, File, Files
-from hubweir.messaging_store.layout import join
+from hubweir.env import Buffer, File, Files, join_path
 
 TMP_SUFFIX, CLAIM_SUFFIX = ".tmp", ".claim"
 # Synced in pieces: one sync of hundreds of megabytes would hold up the syncs of logs on the same disk.
@@ -147,14 +146,14 @@ class LocalFolder:
 
     def exists(self, name: str) -> bool:
         """See Destination.exists."""
-        return self._files.exists(join(self._folder, name))
+        return self._files.exists(join_path(self._folder, name))
 
     def check(self) -> None:
         """See SharedDestination.check: a folder is made when it is needed."""
 
     def claim(self, name: str) -> bool:
         """See SharedDestination.claim."""
-        path = join(self._folder, name + CLAIM_SUFFIX)
+        path = join_path(self._folder, name + CLAIM_SUFFIX)
         folder, _, _ = path.rpartition("/")
         self._folders.make(folder)
         try:
@@ -171,8 +170,8 @@ class LocalFolder:
     def release(self, name: str) -> None:
         """See SharedDestination.release."""
         with suppress(FileNotFoundError):
-            self._files.remove(join(self._folder, name + CLAIM_SUFFIX))
+            self._files.remove(join_path(self._folder, name + CLAIM_SUFFIX))
 
     def begin(self, name: str) -> LocalArchive:
         """See Destination.begin."""
-        return LocalArchive(self._files, join(self._folder, name), folders=self._folders)
+        return LocalArchive(self._files, join_path(self._folder, name), folders=self._folders)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, unpack_mark
-from hubweir.env import Files
+from hubweir.env import Files, join_path
 from hubweir.errors import CorruptStore, NewerFormat
-from hubweir.messaging_store.inspection import Finding
-from hubweir.messaging_store.layout import join
-from hubweir.messaging_store.notes import load_notes, note_files
+from hubweir.messaging_store.disk.inspection import Finding
+from hubweir.messaging_store.disk.notes import load_notes, note_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def mark_finding(files: Files, folder: str, *, is_captured: bool) -> Finding | N
 
     is_captured: the catalog says that capture is on, so there has to be one.
     """
-    found, path = shown_mark(files, folder, 0), join(folder, *note_files(files, folder)[-1:])
+    found, path = shown_mark(files, folder, 0), join_path(folder, *note_files(files, folder)[-1:])
     if found is None:
         text = (
             "the hub is captured and its mark is not there: a start captures what comes from then on, and what is in "

@@ -13,14 +13,15 @@ from pathlib import Path
 import click
 
 from hubweir.config.settings import Settings
+from hubweir.env import join_path
 from hubweir.errors import HubweirError
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.inspection import look, newest_state, operations
-from hubweir.messaging_store.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER, join
-from hubweir.messaging_store.newest_segment import is_lost, log_ids_in
-from hubweir.messaging_store.read_only_files import ReadOnlyFiles, read_again
-from hubweir.messaging_store.recovery import Recovered
-from hubweir.messaging_store.whole_file import read_whole
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.disk.inspection import look, newest_state, operations
+from hubweir.messaging_store.disk.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER
+from hubweir.messaging_store.disk.newest_segment import is_lost, log_ids_in
+from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles, read_again
+from hubweir.messaging_store.disk.recovery import Recovered
+from hubweir.messaging_store.disk.whole_file import read_whole
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import decode_operation
 from hubweir.namespace.entity import EntityStatus, of_kind
@@ -67,7 +68,7 @@ class OwnedLog:
 
     @property
     def folder(self) -> str:
-        return join(self.store, LOGS_FOLDER, self.log_id)
+        return join_path(self.store, LOGS_FOLDER, self.log_id)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ class DataFolder:
 
     def size_bytes(self, log: OwnedLog) -> int:
         """Of all files of the log, with what is set aside."""
-        return sum(self._size(join(log.folder, name)) for name in self.files.list(log.folder))
+        return sum(self._size(join_path(log.folder, name)) for name in self.files.list(log.folder))
 
     def _size(self, path: str) -> int:
         try:
@@ -149,7 +150,7 @@ class DataFolder:
     def _is_store(self, name: str) -> bool:
         if not name.startswith((CATALOG_FOLDER, STORE_PREFIX)):
             return False
-        text = read_whole(self.files, join(name, FORMAT_NAME))
+        text = read_whole(self.files, join_path(name, FORMAT_NAME))
         return text is not None and text.startswith(FORMAT_TEXT.encode())
 
     def _log_ids(self, store: str) -> list[str]:
@@ -180,7 +181,7 @@ class DataFolder:
                 )
 
     def _catalog(self, store: str, log_id: str) -> Catalog:
-        folder = join(store, LOGS_FOLDER, log_id)
+        folder = join_path(store, LOGS_FOLDER, log_id)
         found = look(self.files, store, log_id)
         saved = newest_state(self.files, folder)
         start, catalog = (0, Catalog()) if saved is None else (saved[0], Catalog.restore(saved[1]))

@@ -15,13 +15,14 @@ from hubweir.cli.store_backup import backup
 from hubweir.cli.store_records import records
 from hubweir.cli.store_renew import renew
 from hubweir.cli.store_verify import verify
+from hubweir.env import join_path
 from hubweir.errors import CorruptStore, NewerFormat
-from hubweir.messaging_store.inspection import StoredBatch, batches, other_files
-from hubweir.messaging_store.layout import PREVIOUS_SNAPSHOT_NAME, SNAPSHOT_NAME, join
-from hubweir.messaging_store.read_only_files import read_again
-from hubweir.messaging_store.recovery import Recovered
-from hubweir.messaging_store.segment_files import Segment, read_saved_indexes
-from hubweir.messaging_store.snapshot import load_one
+from hubweir.messaging_store.disk.inspection import StoredBatch, batches, other_files
+from hubweir.messaging_store.disk.layout import PREVIOUS_SNAPSHOT_NAME, SNAPSHOT_NAME
+from hubweir.messaging_store.disk.read_only_files import read_again
+from hubweir.messaging_store.disk.recovery import Recovered
+from hubweir.messaging_store.disk.segment_files import Segment, read_saved_indexes
+from hubweir.messaging_store.disk.snapshot import load_one
 
 
 class ReadsFiles(click.Group):
@@ -82,7 +83,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
     segments = [_segment(folder, segment) for segment in found.segments]
     snapshots = [_snapshot(folder, owned, name) for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME)]
     names = other_files(folder.files, owned.folder)
-    others = {name: _size(folder, join(owned.folder, name)) for name in names}
+    others = {name: _size(folder, join_path(owned.folder, name)) for name in names}
     mark = read_again(lambda: shown_mark(folder.files, owned.folder, found.end.index))
     if as_json:
         document = {
@@ -196,7 +197,7 @@ def _segment(folder: DataFolder, segment: Segment) -> dict[str, object]:
 
 
 def _snapshot(folder: DataFolder, log: OwnedLog, name: str) -> dict[str, object] | None:
-    path = join(log.folder, name)
+    path = join_path(log.folder, name)
     if not folder.files.exists(path):
         return None
     snapshot = load_one(folder.files, path)

@@ -1,8 +1,8 @@
 """hubweir store backup: a copy of a data folder that a start can use, made while a service runs on it or not.
 
 Every log is looked at first, the catalogs before all others, and copied afterwards as it was at that look
-(messaging_store/log_copy.py). Captured files in the data folder are listed between: a file is in the copy exactly when
-the copied mark of its partition covers it, or names it as the file that is being made. When an entity is made or
+(messaging_store/disk/log_copy.py). Captured files in the data folder are listed between: a file is in the copy exactly
+when the copied mark of its partition covers it, or names it as the file that is being made. When an entity is made or
 deleted meanwhile, the looks begin again.
 
 After a crash: the copy lies under DESTINATION.partial, which no start is meant for; it gets its name when all of it is
@@ -23,12 +23,13 @@ import click
 
 from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
 from hubweir.cli.store_verify import ProgressReport, wrong_with
+from hubweir.env import join_path
 from hubweir.errors import HubweirError
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.layout import CLOCK_NAME, EPOCH_NAME, FORMAT_NAME, LOGS_FOLDER, join
-from hubweir.messaging_store.log_copy import LogChanged, LogCopy
-from hubweir.messaging_store.notes import note_files
-from hubweir.messaging_store.whole_file import read_whole, write_whole
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.disk.layout import CLOCK_NAME, EPOCH_NAME, FORMAT_NAME, LOGS_FOLDER
+from hubweir.messaging_store.disk.log_copy import LogChanged, LogCopy
+from hubweir.messaging_store.disk.notes import note_files
+from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
 from hubweir.service.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER
 
 # A log that falls idle is vouched for within a second; what is not vouched for by then waits for no running service.
@@ -133,7 +134,9 @@ def _captured(folder: DataFolder, logs: list[OwnedLog], copies: dict[str, LogCop
 
 def _notes(folder: DataFolder, log: OwnedLog) -> dict[str, bytes | None]:
     """The files of a log that hold its notes, marks of capture among them."""
-    return {name: read_whole(folder.files, join(log.folder, name)) for name in note_files(folder.files, log.folder)}
+    return {
+        name: read_whole(folder.files, join_path(log.folder, name)) for name in note_files(folder.files, log.folder)
+    }
 
 
 def _captured_files(data: Path) -> Iterator[Path]:
@@ -157,7 +160,7 @@ def _write(folder: DataFolder, moment: _Moment, partial: Path) -> None:
     target = SystemFiles(partial)
     progress = ProgressReport(sum(copy.size_bytes for copy in moment.copies), "copied")
     for store in folder.stores:
-        target.make_folder(join(store, LOGS_FOLDER))
+        target.make_folder(join_path(store, LOGS_FOLDER))
         _copy_small(folder, target, store, FORMAT_NAME)
     for copy in moment.copies:
         copy.copy_to(target, progress.add)
@@ -165,7 +168,7 @@ def _write(folder: DataFolder, moment: _Moment, partial: Path) -> None:
         # Behind the logs: neither is older than what the copy holds. By CLOCK a restored service knows that it was off.
         for name in (EPOCH_NAME, CLOCK_NAME):
             _copy_small(folder, target, store, name)
-        target.sync_folder(join(store, LOGS_FOLDER))
+        target.sync_folder(join_path(store, LOGS_FOLDER))
     for path in (*moment.captured, *_files_below(folder.path, TLS_FOLDER)):
         _copy_file(folder.path / path, partial / path)
     _copy_small(folder, target, "", FORMAT_NAME)
@@ -174,7 +177,7 @@ def _write(folder: DataFolder, moment: _Moment, partial: Path) -> None:
 
 
 def _copy_small(folder: DataFolder, target: SystemFiles, parent: str, name: str) -> None:
-    data = read_whole(folder.files, join(parent, name))
+    data = read_whole(folder.files, join_path(parent, name))
     if data is not None:
         write_whole(target, parent, name, data)
 

@@ -11,7 +11,7 @@ from hubweir.cli.data_folder import DataFolder, takes_data
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.stored_records import Item, batch_documents, batch_rows, record_documents, record_rows
-from hubweir.messaging_store.inspection import StoredBatch, batches, torn_tail
+from hubweir.messaging_store.disk.inspection import StoredBatch, batches, torn_tail
 
 
 @click.command()

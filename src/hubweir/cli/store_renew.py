@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.data_folder import DataFolder, NoSuchLog, takes_data
-from hubweir.messaging_store.recovery import UsedNumbers
+from hubweir.messaging_store.disk.recovery import UsedNumbers
 from hubweir.service.log_renewal import renew as renew_log
 
 

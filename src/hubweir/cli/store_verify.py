@@ -14,9 +14,9 @@ from hubweir.cli.capture_mark import mark_finding
 from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
 from hubweir.cli.options import as_json
 from hubweir.errors import CorruptStore, NewerFormat
-from hubweir.messaging_store.inspection import Finding, findings, torn_tail
-from hubweir.messaging_store.read_only_files import read_again
-from hubweir.messaging_store.recovery import Recovered
+from hubweir.messaging_store.disk.inspection import Finding, findings, torn_tail
+from hubweir.messaging_store.disk.read_only_files import read_again
+from hubweir.messaging_store.disk.recovery import Recovered
 from hubweir.service.data_folder import CATALOG_FOLDER
 
 # Between two looks at a log, to tell what is torn or missing from what is being written.

@@ -20,10 +20,10 @@ from hubweir.kernels.stored_batch import (
     OPERATION_HEADER_SIZE,
     RECORD_HEADER_SIZE,
 )
-from hubweir.messaging_store.batch_scan import Damage
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, CONTROL_SKIPPED, control_of
-from hubweir.messaging_store.inspection import StoredBatch
-from hubweir.messaging_store.segment_files import Segment
+from hubweir.messaging_store.disk.batch_scan import Damage
+from hubweir.messaging_store.disk.inspection import StoredBatch
+from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.namespace.catalog_operation import decode_operation
 
 Item = StoredBatch | tuple[Segment, Damage]

@@ -114,7 +114,8 @@ class Completions:
             try:
                 job.on_done(result)
             except Exception:
-                # The last resort: who may leave something waiting contains its own faults (messaging_store/steps.py).
+                # The last resort: who may leave something waiting contains its own faults, as steps.py of the store's
+                # segment engine does.
                 logger.exception("a completion failed; its owner is in an unknown state")
         if self._done:
             self._drain_later(self._loop.call_soon)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
-from hubweir.messaging_store.log import Bounds, Log, Pending, Refused
-from hubweir.messaging_store.steps import call_all
+from hubweir.messaging_store.log import Bounds, Log, Pending, Refused, call_all
 
 
 @dataclass(frozen=True, slots=True)

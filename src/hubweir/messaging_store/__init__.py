@@ -1,10 +1,12 @@
-"""Messaging stores: folders of logs, kept through power cuts. Floor: storage.
+"""Messaging stores: logs, kept through power cuts. Floor: storage.
 
-Start with log.py, the interface every partition and catalog is written against; then record.py, what lies in a log (the
-table of bytes is kernels/stored_batch.py): completion.py, operations.py and control_batch.py go on from there.
-segment_log.py is the engine, of group_commit.py, which appends, reads.py, retention.py, log_snapshots.py and
-log_notes.py.
-recovery.py and segment_headers.py say what a start makes of what it finds, failed_sync.py and steps.py what a fault
-does, files.py alone calls the operating system, and messaging_store.py opens one store folder under an epoch of
-writer_epochs.py; inspection.py looks at one from outside. The page for operators is docs/on_disk.md.
+This folder is what a log's owner sees, and what each engine must do. Start with log.py, the interface that every
+partition and catalog is written against; then record.py, what lies in a log (the table of bytes is
+kernels/stored_batch.py): operations.py and control_batch.py are two kinds of it, completion.py fills in what a log says
+of a batch. tail.py keeps the newest runs in memory, trusted_clock.py tells the time by which events are stamped and
+grow old.
+
+Two rooms are the engine that keeps logs in segment files. disk/ is what lies on a disk, and how it is found there
+again: functions that block, in any thread. segment_engine/ is a store with its logs at work, on its owner's loop. The
+page for operators is docs/on_disk.md, the one for another engine docs/extending.md.
 """

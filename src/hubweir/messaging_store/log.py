@@ -17,7 +17,7 @@ Visible means below the log's watermark: synced in DURABLE mode, written in RELA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -106,6 +106,18 @@ class Note:
 
 OnAppended = Callable[[Appended | Refused], None]
 OnNoted = Callable[[Note | Refused], None]
+
+
+def call_all(calls: Iterable[Callable[[], None]]) -> None:
+    """Call each, in order, whatever becomes of one. Raises the first exception of one, when all were called."""
+    fault: Exception | None = None
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            fault = fault or error
+    if fault is not None:
+        raise fault
 
 
 class Pending(Protocol):

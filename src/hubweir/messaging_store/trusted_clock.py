@@ -27,12 +27,9 @@ When it is absent or damaged, the wall clock is believed as it is.
 from __future__ import annotations
 
 import logging
-import struct
 from dataclasses import dataclass
 
-from hubweir.env import Clock, Files
-from hubweir.messaging_store.layout import CLOCK_NAME, join
-from hubweir.messaging_store.whole_file import read_sealed, seal, write_whole
+from hubweir.env import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +40,6 @@ STAND_LIMIT_MS = 6 * HOUR_MS  # for an operator who reads alarms, or a time serv
 STAND_SHARE = 4  # a machine that is off for the night and on for the day is believed within the day
 STAMP_STAND_MS = 10 * 60_000
 ALARM_MS = 24 * HOUR_MS  # a service that was off for less is nothing to tell
-_STATE = struct.Struct(">qq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +164,3 @@ _BEHIND = (
     "the clock is {hours} h behind the time that the store saw pass: new events have the time of the newest one "
     "before, and retention counts the time in which the service runs. Set the clock right"
 )
-
-
-def load_state(files: Files, folder: str) -> ClockState | None:
-    """The state that the process before left in a store's folder; None when there is no sound one. Raises OSError."""
-    body = read_sealed(files, join(folder, CLOCK_NAME))
-    return None if body is None or len(body) != _STATE.size else ClockState(*_STATE.unpack(body))
-
-
-def save_state(files: Files, folder: str, state: ClockState) -> None:
-    """Make the state durable. Blocking; raises OSError, then the old one or the new one is there."""
-    write_whole(files, folder, CLOCK_NAME, seal(_STATE.pack(state.passed_ms, state.offset_ms)))

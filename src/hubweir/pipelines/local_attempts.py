@@ -13,8 +13,8 @@ from contextlib import suppress
 from uuid import uuid4
 
 from hubweir.capture.destination import TMP_SUFFIX, LocalArchive, LocalFolder
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.layout import join
+from hubweir.env import join_path
+from hubweir.messaging_store.disk.files import SystemFiles
 
 
 class LocalAttempts(LocalFolder):
@@ -31,5 +31,5 @@ class LocalAttempts(LocalFolder):
         for left in self._files.list(folder):
             if left.startswith(front):
                 with suppress(FileNotFoundError):
-                    self._files.remove(join(folder, left))
-        return LocalArchive(self._files, name, join(folder, f"{front}{uuid4().hex}{TMP_SUFFIX}"))
+                    self._files.remove(join_path(folder, left))
+        return LocalArchive(self._files, name, join_path(folder, f"{front}{uuid4().hex}{TMP_SUFFIX}"))

@@ -2,7 +2,7 @@
 
     LOCK                held (flock) while a service runs on the folder
     FORMAT              "hubweir data 2": a start refuses any other, with nothing touched
-    catalog/            the messaging store of the catalogs, a log for each namespace (messaging_store/layout.py)
+    catalog/            the messaging store of the catalogs, a log for each namespace (messaging_store/disk/layout.py)
     store-N/            the messaging stores of the partitions; N is what a Placement says
     tls/                the development certificates
     capture/            captured files, when no setting names another folder
@@ -16,8 +16,8 @@ import re
 
 from hubweir.env import Files, FolderLock
 from hubweir.errors import CatalogLost, NewerFormat, OldFormat
-from hubweir.messaging_store.newest_segment import log_ids_in
-from hubweir.messaging_store.whole_file import read_whole, write_whole
+from hubweir.messaging_store.disk.newest_segment import log_ids_in
+from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
 
 # 1 had catalogs of event hubs alone, and logs that knew producers.
 FORMAT_NAME, FORMAT_VERSION = "FORMAT", 2

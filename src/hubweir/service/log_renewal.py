@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.recovery import UsedNumbers
-from hubweir.messaging_store.renewed_log import renew_log
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.disk.recovery import UsedNumbers
+from hubweir.messaging_store.disk.renewed_log import renew_log
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.data_folder import check_data_format
 
 

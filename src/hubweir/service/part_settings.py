@@ -11,8 +11,8 @@ from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import ROOT_RULE, Settings
 from hubweir.env import Files
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.log_state import LogSettings
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.tiers import OFFICIAL_EMULATOR, PROFILES
 from hubweir.service.data_folder import CAPTURE_FOLDER

@@ -36,9 +36,9 @@ from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
-from hubweir.messaging_store.files import SystemFiles
-from hubweir.messaging_store.log_state import LogSettings
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.host_names import HostNames
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.client_string import client_string

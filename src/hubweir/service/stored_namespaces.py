@@ -16,7 +16,7 @@ from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.env import Env
 from hubweir.errors import CatalogLost, LogLost
 from hubweir.messaging_store.log import Log
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_log import CatalogLog
 from hubweir.namespace.catalog_writer import CatalogWriter

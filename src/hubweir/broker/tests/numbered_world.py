@@ -26,9 +26,9 @@ from hubweir.errors import StoreError
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels.contract import BATCH_FORMAT
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.log_state import LogSettings
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import Producer, headers_of, producer_of
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 

@@ -10,7 +10,7 @@ import pytest
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import AttachedProducer
 from hubweir.messaging_store.log import Note
-from hubweir.messaging_store.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 
 
 def no_fences(patch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,8 @@ from hubweir.counters import Counters
 from hubweir.errors import CorruptStore, DiskFull, LogFenced, LogOffline
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability, Refused
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import Producer
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.simulated_env import SimulatedEnv
 
 ME = Owner(1, 7)

@@ -22,8 +22,8 @@ from hubweir.broker.tests.test_broker import append, reader
 from hubweir.counters import Counters
 from hubweir.errors import StoreError
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import Producer
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.simulated_env import SimulatedEnv
 
 ME = Owner(1, 7)

@@ -4,8 +4,8 @@ from hubweir.broker.commands.partition import ChangePartition, CreatePartition
 from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions
 from hubweir.errors import ENTITY_MOVED, LogOffline, ServiceError
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.operations import pack_operations
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.simulated_env import SimulatedEnv
 
 HOUR_MS = 3_600_000

@@ -27,9 +27,9 @@ from hubweir.broker.openings import LAST_RETRY_MS, OPENINGS_AT_ONCE
 from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.open_log import EpochBehind
 from hubweir.messaging_store.operations import pack_operations
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.open_log import EpochBehind
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 

@@ -19,10 +19,10 @@ from hubweir.broker.tests.producer_defects import fences_answered_before_they_ar
 from hubweir.env import Lane
 from hubweir.event_hub.producer_log import note_key, replay
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.messaging_store import open_log
+from hubweir.messaging_store.disk.notes import FoundNotes
 from hubweir.messaging_store.log import Durability, Note
-from hubweir.messaging_store.notes import FoundNotes
 from hubweir.messaging_store.record import Producer
+from hubweir.messaging_store.segment_engine import open_log
 from hubweir.testing.memory_faults import Fault
 
 SEEDS = range(40)

@@ -8,8 +8,8 @@ from hubweir.broker.commands.partition import AppendEvents, CreatePartition, Eve
 from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.operations import pack_operations
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.garbage import come_and_stay
 from hubweir.testing.simulated_env import SimulatedEnv
 

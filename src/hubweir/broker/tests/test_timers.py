@@ -7,9 +7,9 @@ from hubweir.broker.commands.partition import AppendEvents, CreatePartition, Eve
 from hubweir.broker.timers import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Bounds, Durability
-from hubweir.messaging_store.log_state import LogSettings
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.operations import pack_operations
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.simulated_env import SimulatedEnv
 
 HOUR_MS = 3_600_000

@@ -8,7 +8,7 @@ import pytest
 from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, Intent, note_mark, pack_mark, unpack_mark
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Refused
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.simulated_env import SimulatedEnv
 

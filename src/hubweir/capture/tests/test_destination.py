@@ -9,7 +9,7 @@ import pytest
 
 from hubweir.capture.archive_name import SUFFIX
 from hubweir.capture.destination import CLAIM_SUFFIX, SYNC_BYTES, TMP_SUFFIX, LocalFolder
-from hubweir.messaging_store.files import SystemFiles
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.namespace.capture_description import FILE_NAME_LIMIT
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles

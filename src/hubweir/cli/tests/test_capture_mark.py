@@ -9,8 +9,8 @@ import pytest
 
 from hubweir.capture.capture_mark import FORMAT_VERSION, MARK_KEY, CaptureMark, Intent, pack_mark
 from hubweir.cli.capture_mark import ShownMark, shown_mark
+from hubweir.messaging_store.disk.notes import notes_name, save_notes
 from hubweir.messaging_store.log import Note
-from hubweir.messaging_store.notes import notes_name, save_notes
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles
 

@@ -15,9 +15,9 @@ from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, pack_mark
 from hubweir.cli.data_folder import DataFolder, NoSuchLog, Unreadable
 from hubweir.cli.main import hubweir
 from hubweir.errors import StoreError
+from hubweir.messaging_store.disk.notes import notes_name, pack_notes
+from hubweir.messaging_store.disk.whole_file import seal
 from hubweir.messaging_store.log import Note
-from hubweir.messaging_store.notes import notes_name, pack_notes
-from hubweir.messaging_store.whole_file import seal
 from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
 

@@ -16,10 +16,10 @@ from hubweir.cli import store_backup
 from hubweir.cli.data_folder import DataFolder
 from hubweir.cli.main import hubweir
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.messaging_store.disk.log_copy import LogChanged
+from hubweir.messaging_store.disk.notes import pack_notes
+from hubweir.messaging_store.disk.whole_file import seal
 from hubweir.messaging_store.log import Note
-from hubweir.messaging_store.log_copy import LogChanged
-from hubweir.messaging_store.notes import pack_notes
-from hubweir.messaging_store.whole_file import seal
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from hubweir.cli import store_verify
 from hubweir.cli.data_folder import DataFolder
 from hubweir.cli.main import hubweir
-from hubweir.messaging_store.notes import notes_name
+from hubweir.messaging_store.disk.notes import notes_name
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.running_namespace import running_namespace
 

@@ -12,8 +12,8 @@ from hubweir.event_hub.partition import Partition, PartitionProperties
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
 from hubweir.messaging_store.log import Durability, Refused, Run
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.simulated_env import START_MS, SimulatedEnv
 
 HOUR_MS = 3_600_000

@@ -11,12 +11,12 @@ import pytest
 from hubweir.counters import Counters
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
 from hubweir.messaging_store.control_batch import pack_control
+from hubweir.messaging_store.disk.whole_file import seal
 from hubweir.messaging_store.log import Appended, Durability, Note, Refused, Run
-from hubweir.messaging_store.log_state import LogSettings
-from hubweir.messaging_store.messaging_store import MessagingStore
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
-from hubweir.messaging_store.segment_log import SegmentLog
-from hubweir.messaging_store.whole_file import seal
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID = "ab" * 16

@@ -12,7 +12,7 @@ import pytest
 
 from hubweir.errors import KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import LOG_ID, SMALL, events, messages_of
 from hubweir.testing.replicated_log import DELAY_MS, ReplicatedLog
 from hubweir.testing.shared_log import SharedLog

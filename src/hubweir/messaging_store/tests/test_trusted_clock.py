@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from hubweir.messaging_store.layout import CLOCK_NAME
-from hubweir.messaging_store.messaging_store import CLOCK_SAVE_MS, MessagingStore
+from hubweir.messaging_store.disk.clock_file import load_clock
+from hubweir.messaging_store.disk.layout import CLOCK_NAME
+from hubweir.messaging_store.segment_engine.messaging_store import CLOCK_SAVE_MS, MessagingStore
 from hubweir.messaging_store.trusted_clock import (
     ALARM_MS,
     HOUR_MS,
@@ -16,7 +17,6 @@ from hubweir.messaging_store.trusted_clock import (
     STAND_LIMIT_MS,
     YEAR_MS,
     TrustedClock,
-    load_state,
 )
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -234,7 +234,7 @@ def test_the_clock_is_saved_when_a_store_is_made_and_then_once_a_minute(bench: A
     files = bench.env.files
 
     def saved() -> int:
-        state = load_state(files, "store-0")
+        state = load_clock(files, "store-0")
         assert state is not None
         return state.passed_ms
 
@@ -268,7 +268,7 @@ def test_a_clock_that_cannot_be_saved_is_tried_again(bench: Any, caplog: Any) ->
     bench.env.run_for(CLOCK_SAVE_MS)
     bench.store.keep_clock()
     bench.env.run_for(100)
-    state = load_state(bench.env.files, "store-0")
+    state = load_clock(bench.env.files, "store-0")
     assert state is not None and state.passed_ms == bench.env.now_ms() - 100
 
 

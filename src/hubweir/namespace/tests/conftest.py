@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from hubweir.errors import ServiceError
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange

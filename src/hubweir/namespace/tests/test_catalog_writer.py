@@ -21,7 +21,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 from hubweir.namespace.catalog_log import WAITING_LIMIT
 from hubweir.namespace.catalog_writer import CatalogWriter

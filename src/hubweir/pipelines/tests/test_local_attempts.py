@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.capture.destination import LocalFolder
-from hubweir.messaging_store.files import SystemFiles
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.pipelines.local_attempts import LocalAttempts
 
 NAME = "ns/orders/0/00.avro"

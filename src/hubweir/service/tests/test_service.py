@@ -28,7 +28,7 @@ from hubweir.config.settings import Settings
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, NewerFormat, OldFormat, ServiceError, StoreLocked
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.service import gateway_start
 from hubweir.service.service import DataFolderUnusable, Service

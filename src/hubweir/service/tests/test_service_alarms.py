@@ -22,7 +22,7 @@ from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.retry import RetryPolicy
 from hubweir.env import SyncFailed
 from hubweir.errors import ServiceError
-from hubweir.messaging_store import files
+from hubweir.messaging_store.disk import files
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 

@@ -11,7 +11,7 @@ from hubweir.config.namespace_settings import said_namespaces
 from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
 from hubweir.errors import CatalogLost
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.testing.simulated_env import SimulatedEnv
 

@@ -6,7 +6,7 @@ import pytest
 
 from hubweir.env import SyncFailed
 from hubweir.errors import StoreLocked
-from hubweir.messaging_store.whole_file import write_whole
+from hubweir.messaging_store.disk.whole_file import write_whole
 from hubweir.testing.memory_faults import Fault, Killed, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 

@@ -26,10 +26,10 @@ from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, unpack_mark
 from hubweir.counters import Counters
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels.contract import BATCH_FORMAT
+from hubweir.messaging_store.disk.notes import load_notes
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.log_state import LogSettings
-from hubweir.messaging_store.messaging_store import MessagingStore
-from hubweir.messaging_store.notes import load_notes
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv

@@ -16,7 +16,7 @@ from hubweir.capture.destination import LocalFolder
 from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_faults import Fault
 

@@ -31,7 +31,7 @@ from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.messaging_store.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights

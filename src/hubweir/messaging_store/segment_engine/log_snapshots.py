@@ -1,0 +1,81 @@
+"""The snapshots of one log: when its owner's state is saved, and how far the log may be trimmed for it.
+
+A snapshot covers what was visible when it was asked for, and is written only when all of that is synced.
+
+After a crash: see snapshot.py; a snapshot that was being saved is there whole, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hubweir.alarms import RECORDS_LOST
+from hubweir.env import Lane, Result
+from hubweir.errors import LogFenced, LogOffline
+from hubweir.messaging_store.disk.snapshot import Snapshot, load, save
+from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.segment_engine.log_state import LogState
+
+
+class LogSnapshots:
+    """when_synced: as of GroupCommit. found: the snapshots that the start found, newest first."""
+
+    def __init__(
+        self, state: LogState, when_synced: Callable[[Callable[[bool], None]], None], found: Sequence[Snapshot]
+    ) -> None:
+        self._state = state
+        self._when_synced = when_synced
+        self._covered = [snapshot.index for snapshot in found]
+        self._saving = False
+
+    def trim_limit(self) -> int | None:
+        """How far trimming may go: to the older of two snapshots; nowhere with only one; None: anywhere, with none."""
+        if not self._covered:
+            return None
+        return min(self._covered) if len(self._covered) > 1 else 0
+
+    def take(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
+        """See Log.save_snapshot."""
+        log = self._state
+        snapshot = Snapshot(log.visible.index, log.visible.offset, state)
+        if self._saving or log.closing:
+            log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
+            return
+        self._saving = True
+
+        def saved(result: Result[None]) -> None:
+            self._saving = False
+            try:
+                result.value()
+            except LogFenced as error:
+                log.fence(error)
+                on_done(Refused(error))
+            except OSError as error:
+                on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
+            else:
+                self._covered = [snapshot.index, *self._covered][:2]
+                on_done(None)
+
+        def write() -> None:
+            log.check_epoch()  # another owner's snapshots are his
+            save(log.env.files, log.folder, snapshot)
+
+        def synced(durable: bool) -> None:
+            if durable:
+                log.steps.away(Lane.MAINTENANCE, write, saved)
+            else:
+                self._saving = False
+                on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))
+
+        self._when_synced(synced)
+
+    def newest(self) -> tuple[int, bytes] | None:
+        """See Log.load_snapshot."""
+        for snapshot in load(self._state.env.files, self._state.folder):
+            if snapshot.index <= self._state.visible.index:
+                return snapshot.index, snapshot.state
+            state = self._state
+            last = state.visible.index - 1
+            text = f"a snapshot covers records up to {snapshot.index - 1}, and the log ends at {last}"
+            state.alarms.begin(RECORDS_LOST, state.about, text)
+        return None

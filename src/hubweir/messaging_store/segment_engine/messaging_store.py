@@ -1,0 +1,404 @@
+"""One store: a folder that one process owns, with its logs. (Layout: layout.py)
+
+Opening takes the folder's lock, refuses another format, and makes a new writer epoch durable; every log is then opened
+under that epoch, so its first append starts a new segment, and nothing is ever written into a file of before.
+
+A process whose folder another one took over (writer_epochs.py) writes nothing any more: every log of the store is
+offline for good, with an alarm and a line in the service's log. Whoever is to own the folder is started again.
+
+After a crash: the lock is free; a log that was being created is there, empty, or not at all; one that was being
+deleted may be there still, with fewer segments: delete it again.
+
+Long because whoever opens, makes and deletes logs, and learns that the folder is another's, holds the same few tables.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from hubweir.alarms import CLOCK_AWAY, DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
+from hubweir.counters import Counters
+from hubweir.env import Env, FolderLock, Lane, Result, join_path
+from hubweir.errors import CorruptStore, LogFenced, NewerFormat, OldFormat, StoreError
+from hubweir.messaging_store.disk.clock_file import load_clock, save_clock
+from hubweir.messaging_store.disk.layout import (
+    CLOCK_NAME,
+    FORMAT_NAME,
+    FORMAT_TEXT,
+    FORMAT_VERSION,
+    LOGS_FOLDER,
+    NEWEST_FOLDER,
+    is_log_id,
+)
+from hubweir.messaging_store.disk.newest_segment import (
+    NEVER_WRITTEN,
+    forget_newest,
+    has_segments,
+    load_newest,
+    log_ids_in,
+    save_newest,
+)
+from hubweir.messaging_store.disk.recovery import remove_unfinished
+from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
+from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.segment_engine.due_marks import DueMarks
+from hubweir.messaging_store.segment_engine.full_disk import FullDisk
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.open_log import EpochBehind, LogOpening, Now, OpenedLog, open_log
+from hubweir.messaging_store.segment_engine.reserve import Reserve
+from hubweir.messaging_store.segment_engine.retention import remove_log
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.writer_epochs import NEWEST_POSSIBLE, WriterEpochs, newest_epoch_in
+from hubweir.messaging_store.trusted_clock import TrustedClock
+
+logger = logging.getLogger(__name__)
+
+# What a killed process knew of the time is this old at most; the rest is found out anew.
+CLOCK_SAVE_MS = 60_000
+
+
+class MessagingStore:
+    """Opens, names and closes the logs of one folder. Used on the owner's loop; open and create block.
+
+    epochs: the writer epochs of the folder, for the logs that are opened here. clock: what its logs go by.
+    """
+
+    def __init__(
+        self, env: Env, folder: str, lock: FolderLock, counters: Counters, settings: LogSettings, alarms: Alarms
+    ) -> None:
+        self._env = env
+        self._folder = folder
+        self._lock = lock
+        self._counters = counters
+        self._settings = settings
+        self._logs: dict[str, SegmentLog] = {}
+        self._taken_over: LogFenced | None = None  # another process owns the folder: nothing is written any more
+        self._cleaned: set[str] = set()  # logs whose unfinished files were removed: once in a process
+        self._abouts: dict[str, str] = {}  # what alarms call the logs that were opened
+        self._deleting: set[str] = set()
+        self._on_closed: list[Callable[[], None]] = []
+        self.alarms = alarms
+        about = f"store {folder}"
+        self._reserve = Reserve(env, folder, counters, alarms, about)
+        self._disk = FullDisk(env, alarms, about)
+        self._marks = DueMarks(env, settings.idle_mark_ms)
+        self.clock = TrustedClock(env)
+        self._clock_saved_ms = 0  # on the boot clock
+        self.epochs = WriterEpochs(env, folder, self._reserve)
+
+    @classmethod
+    def open(
+        cls,
+        env: Env,
+        folder: str,
+        *,
+        counters: Counters | None = None,
+        settings: LogSettings | None = None,
+        alarms: Alarms | None = None,
+        has_retention: bool = True,
+    ) -> MessagingStore:
+        """Take over a store folder, or make it. Blocking. alarms: of the process; None: the store's own.
+
+        has_retention: its logs lose events by their age, so that it must know how time passes; whoever expires them
+        calls keep_clock. Without, it believes the wall clock.
+        Raises StoreLocked, NewerFormat or OldFormat (nothing was changed then), CorruptStore, OSError.
+        """
+        files = env.files
+        files.make_folder(folder)
+        lock = files.lock_folder(folder)
+        counters = counters or Counters()
+        store = cls(env, folder, lock, counters, settings or LogSettings(), alarms or Alarms(env, counters))
+        try:
+            store._check_format()
+            for name in (LOGS_FOLDER, NEWEST_FOLDER):
+                files.make_folder(join_path(folder, name))
+                files.sync_folder(join_path(folder, name))  # what is seen there now is relied on
+            files.sync_folder(folder)
+            parent = folder.rpartition("/")[0]
+            files.sync_folder(parent)
+            store._tell_of_epochs(store.epochs.open())
+            if has_retention:
+                store._load_clock()
+            store._reserve.make()
+            store._reserve.watch()
+        except BaseException:
+            lock.release()
+            raise
+        return store
+
+    @property
+    def writer_epoch(self) -> int:
+        """The epoch of this open, or of its newest failed sync."""
+        return self.epochs.current
+
+    def _tell_of_epochs(self, found: str | None) -> None:
+        if found is not None:
+            self.alarms.begin(DAMAGED_FILE, f"store {self._folder}", found)
+
+    # -- logs
+
+    def log_ids(self) -> list[str]:
+        """Ids of all logs that are in the store, or were and are lost, sorted."""
+        return [log_id for log_id in log_ids_in(self._env.files, self._folder) if log_id not in self._deleting]
+
+    def create_log(self, log_id: str, *, durability: Durability = Durability.DURABLE, name: str = "") -> SegmentLog:
+        """Make a log durable, or find it there (idempotent), and open it. Blocking. name: as of open_log.
+
+        For a log whose making was decided, and may have been interrupted: what is lost of one that had records is
+        never made anew. Raises as open_log.
+        """
+        if not is_log_id(log_id):
+            raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
+        if log_id in self._deleting:
+            raise StoreError(f"log {log_id} is being deleted; use another id, or wait for the end of it")
+        self._check_owner()
+        self._make(log_id)
+        return self.open_log(log_id, durability=durability, name=name)
+
+    def _make(self, log_id: str) -> None:
+        """Make the folder of a log that never had a segment, and remember it, durably; it may be there. Blocking."""
+        files, parent = self._env.files, join_path(self._folder, LOGS_FOLDER)
+        newest = load_newest(files, self._folder, log_id)
+        if newest is not None and newest.had_segments:
+            return  # whatever is there now, it is not being made: opening it says what is the matter
+        files.make_folder(join_path(parent, log_id))
+        files.sync_folder(parent)
+        if newest is None and not has_segments(files, self._folder, log_id):
+            save_newest(files, self._folder, log_id, NEVER_WRITTEN)
+
+    def open_log(self, log_id: str, *, durability: Durability | None = None, name: str = "") -> SegmentLog:
+        """The open log, or recover and open one that was made before. Blocking.
+
+        durability None: as its newest segment says. name: what people call it ("partition 3 of orders"), for alarms.
+
+        Raises LogLost when it is not there, DiskFull, LogOffline, CorruptStore, NewerFormat, OSError: see open_log.py.
+        """
+        if log_id in self._logs:
+            return self._logs[log_id]
+        self._check_owner()
+        opening = LogOpening(log_id, durability, name, Now.of(self.clock), self.epochs.current)
+        try:
+            opened = self.recover_log(opening)
+        except EpochBehind as behind:
+            self._tell_of_epochs(self.epochs.rise_above(behind.newest))
+            opened = self.recover_log(replace(opening, writer_epoch=self.epochs.current))
+        return self.add_log(opened)
+
+    # -- the same away from the loop: begin_opening, then recover_log in a thread, then add_log
+
+    def begin_opening(self, log_id: str, *, durability: Durability, name: str, makes: bool) -> LogOpening:
+        """What recover_log needs from the loop. makes: as create_log does. Raises StoreError as create_log."""
+        self._check_owner()
+        if log_id in self._deleting:
+            raise StoreError(f"log {log_id} is being deleted; use another id, or wait for the end of it")
+        return LogOpening(log_id, durability, name, Now.of(self.clock), self.epochs.current, makes)
+
+    def recover_log(self, opening: LogOpening) -> OpenedLog:
+        """As open_log or create_log, for add_log. Blocking, in any thread; one for a log at a time.
+
+        Raises EpochBehind, too: `take_epoch_above`, then open again.
+        """
+        log_id, folder = opening.log_id, join_path(self._folder, LOGS_FOLDER, opening.log_id)
+        if not is_log_id(log_id):
+            raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
+        if opening.makes:
+            self._make(log_id)
+        # A log's folder may be newer than the store's start: put back while it runs, or named by no catalog until now.
+        newest = newest_epoch_in(self._env.files, folder)
+        if newest >= NEWEST_POSSIBLE:
+            raise CorruptStore(f"log {log_id}: a segment is named with epoch {newest}, and none comes behind it")
+        if newest >= opening.writer_epoch:
+            raise EpochBehind(newest)
+        if log_id not in self._cleaned:
+            remove_unfinished(self._env.files, folder)
+            self._cleaned.add(log_id)
+        return open_log(
+            self._env,
+            self._folder,
+            log_id,
+            writer_epoch=opening.writer_epoch,
+            epochs=self.epochs,
+            check_epoch=self.epochs.check,
+            reserve=self._reserve,
+            disk=self._disk,
+            alarms=self.alarms,
+            about=about_log(log_id, opening.name),
+            clock=self.clock,
+            marks=self._marks,
+            durability=opening.durability,
+            counters=self._counters,
+            settings=self._settings,
+            now=opening.now,
+        )
+
+    def add_log(self, opened: OpenedLog) -> SegmentLog:
+        """The log is the store's from now on, and what was found in it is told."""
+        log = opened.log
+        self._reserve.watch()
+        self._logs[log.log_id] = log
+        self._abouts[log.log_id] = opened.about
+        log.on_fenced = self._fence_all
+        opened.tell()
+        return log
+
+    def take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
+        """Make a writer epoch durable that is above one found in a log, away from the loop."""
+        text = self.epochs.take_epoch_above(newest, on_done)
+        self._tell_of_epochs(text)
+
+    def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
+        """Close one log, as Log.close; it can be opened again afterwards."""
+        log = self._logs.get(log_id)
+        if log is None:
+            self._env.call_soon(on_done)
+            return
+
+        def closed() -> None:
+            if self._logs.get(log_id) is log:
+                del self._logs[log_id]
+            on_done()
+
+        log.close(closed)
+
+    def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:
+        """Remove a closed log and its files, away from the loop, durably; when it is not there, see that it stays so.
+
+        The result raises OSError; the log is then there in part, and is to be deleted again. StoreError, at once, when
+        the log is open or being deleted. The store keeps its folder until this is over.
+        """
+        if log_id in self._logs:
+            raise StoreError(f"log {log_id} is open; close it before it is deleted")
+        if log_id in self._deleting:
+            raise StoreError(f"log {log_id} is being deleted; wait for the end of it")
+        if not is_log_id(log_id):
+            raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
+        files, parent = self._env.files, join_path(self._folder, LOGS_FOLDER)
+        self._deleting.add(log_id)
+        self.alarms.end_all(self._abouts.pop(log_id, ""))
+
+        def remove() -> None:
+            self.epochs.check()
+            if files.exists(join_path(parent, log_id)):
+                remove_log(files, join_path(parent, log_id))
+            files.sync_folder(parent)  # also when it is gone: an earlier try may have failed behind the removal
+            forget_newest(files, self._folder, log_id)
+
+        def removed(result: Result[None]) -> None:
+            self._deleting.discard(log_id)
+            try:
+                on_done(result)
+            finally:
+                self._release_if_over()
+
+        self._env.offload(Lane.REMOVALS, remove, removed)
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """Close all logs, wait for the end of what is being deleted, then give up the folder."""
+        self._on_closed.append(on_done)
+        self._reserve.stop()
+        self._disk.stop()
+        self._env.call_soon(self._release_if_over)
+        for log_id in sorted(self._logs):
+            self.close_log(log_id, self._release_if_over)
+
+    def _release_if_over(self) -> None:
+        """Give up the folder when the store closes and nothing of it is open or being deleted."""
+        if not self._on_closed or self._logs or self._deleting:
+            return
+        self._lock.release()
+        waiting, self._on_closed = self._on_closed, []
+        for callback in waiting:
+            callback()
+
+    # -- clock
+
+    def keep_clock(self) -> None:
+        """Tell what is wrong with the clock, and make what it knows durable, away from the loop, when that is a while
+        ago. Cheap; to be called every few seconds."""
+        text, about = self.clock.trouble, f"store {self._folder}"
+        if text is None:
+            self.alarms.end(CLOCK_AWAY, about)
+        else:
+            self.alarms.begin(CLOCK_AWAY, about, text)
+        now_ms = self._env.boottime_ms()
+        if now_ms - self._clock_saved_ms < CLOCK_SAVE_MS or self._taken_over is not None:
+            return
+        self._clock_saved_ms = now_ms
+        files, folder, state = self._env.files, self._folder, self.clock.state
+
+        def saved(result: Result[None]) -> None:
+            try:
+                result.value()
+            except OSError as error:
+                logger.warning("%s cannot be written, it is tried again in a minute: %s", CLOCK_NAME, error)
+
+        self._env.offload(Lane.MAINTENANCE, lambda: save_clock(files, folder, state), saved)
+
+    def _load_clock(self) -> None:
+        """Go on with the clock of the process before; begin one where there is none. Blocking; raises OSError."""
+        state = load_clock(self._env.files, self._folder)
+        if state is None:
+            if self._env.files.exists(join_path(self._folder, CLOCK_NAME)):
+                text = f"{self._folder}/{CLOCK_NAME} is damaged; the clock is believed as it is"
+                self.alarms.begin(DAMAGED_FILE, f"store {self._folder}", text)
+            state = self.clock.state
+            self._reserve.use_for(lambda: save_clock(self._env.files, self._folder, state))
+        self.clock = TrustedClock(self._env, state)
+        # A process that is killed soon is not to be forgotten: the first time comes with the first sweep.
+        self._clock_saved_ms = self._env.boottime_ms() - CLOCK_SAVE_MS
+
+    # -- another owner
+
+    def look_for_owner(self) -> None:
+        """See, away from the loop, whether another process took the folder over: logs that are idle do not notice."""
+
+        def seen(result: Result[None]) -> None:
+            try:
+                result.value()
+            except LogFenced as error:
+                self._fence_all(error)
+            except OSError:
+                return  # a round that writes will say what the matter is
+
+        self._env.offload(Lane.MAINTENANCE, self.epochs.check, seen)
+
+    def _fence_all(self, error: LogFenced) -> None:
+        """Loudly and once: every log of the folder is offline for good."""
+        if self._taken_over is not None:
+            return
+        self._taken_over = error
+        about = f"store {self._folder}"
+        self.alarms.begin(STORE_TAKEN_OVER, about, str(error).removeprefix(about + " "))
+        self._reserve.stop()
+        for log in list(self._logs.values()):
+            log.fence(error)
+
+    def _check_owner(self) -> None:
+        if self._taken_over is not None:
+            raise self._taken_over
+
+    # -- format
+
+    def _check_format(self) -> None:
+        files = self._env.files
+        data = read_whole(files, join_path(self._folder, FORMAT_NAME))
+        if data is None:
+            write_whole(files, self._folder, FORMAT_NAME, f"{FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
+            return
+        text = data.decode("ascii", "replace")
+        number = text.removeprefix(FORMAT_TEXT).strip()
+        if not text.startswith(FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
+            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {FORMAT_TEXT}{FORMAT_VERSION}")
+        if int(number) != FORMAT_VERSION:
+            other = NewerFormat if int(number) > FORMAT_VERSION else OldFormat
+            raise other(
+                f"{self._folder} has store format {number}; this version reads {FORMAT_VERSION}. "
+                "Nothing was changed: use the version that wrote it"
+            )
+
+
+def about_log(log_id: str, name: str) -> str:
+    """What alarms call a log. name: "" when nobody knows its name."""
+    return f"{name} (log {log_id})" if name else f"log {log_id}"

@@ -1,0 +1,135 @@
+"""Space set aside for what must still work on a full disk: a file that is given up when it is needed. (Rule R13)
+
+A full disk must not keep a store from being opened and read, an idle log from being vouched for, or a delete, which is
+what makes space again, from being written to the catalog. So each store keeps RESERVE, a file of nothing. A call that
+may use it, and finds no space, gives it up and runs once more. It is made again when twice its size is free, looked
+for after 1 s and then ever later, up to every 30 s.
+
+Size: a new epoch, a mark in a new segment, or a catalog's operation takes up to 8 KiB of a file system with 4 KiB
+blocks, folder included; 4 MiB are five hundred of them, or what a crash left unvouched in the newest segments.
+
+After a crash: it is there, there in part (then it is filled up), or not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hubweir.alarms import RESERVE_USED, Alarms
+from hubweir.counters import Counters
+from hubweir.env import Env, Lane, Result, SyncFailed, Timer, join_path
+from hubweir.errors import DiskFull
+from hubweir.messaging_store.disk.layout import RESERVE_NAME
+from hubweir.messaging_store.disk.segment import NO_SPACE
+
+T = TypeVar("T")
+RESERVE_BYTES = 4 * 1024 * 1024
+FIRST_LOOK_MS, LAST_LOOK_MS = 1000, 30_000
+USED_UP = (
+    f"the disk is nearly full, and the {RESERVE_BYTES // 2**20} MiB kept for deletes, marks and the next start are "
+    f"used up; they are set aside again when {2 * RESERVE_BYTES // 2**20} MiB are free: delete a hub, shorten "
+    "retention or add space"
+)
+
+
+class Reserve:
+    """The reserve of one store folder. is_there: it can be given up."""
+
+    def __init__(self, env: Env, folder: str, counters: Counters, alarms: Alarms, about: str) -> None:
+        """about: the store, as its alarms name it."""
+        self._env = env
+        self._folder = folder
+        self._counters = counters
+        self._alarms = alarms
+        self._about = about
+        self._path = join_path(folder, RESERVE_NAME)
+        self.is_there = env.files.exists(self._path)
+        self._timer: Timer | None = None
+        self._looking = False
+        self._is_told = False  # an alarm stands
+        self._stopped = False
+        self._delay_ms = FIRST_LOOK_MS
+
+    def use_for(self, call: Callable[[], T]) -> T:
+        """What call returns; run again with the reserve given up when there was no space. Blocking, in any thread.
+
+        call leaves nothing behind when it raises for want of space, or begins anew.
+        """
+        try:
+            return call()
+        except SyncFailed:
+            raise  # whatever it failed for: it is never tried again (rule R9)
+        except (DiskFull, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in NO_SPACE or not self._give_up():
+                raise
+        return call()
+
+    def _give_up(self) -> bool:
+        """Free the space; False when there is none to free."""
+        if not self.is_there:
+            return False
+        files = self._env.files
+        try:
+            files.remove(self._path)
+            files.sync_folder(self._folder)  # some file systems use freed blocks again only behind this
+        except FileNotFoundError:
+            pass  # another thread was faster
+        except OSError:
+            return False
+        self.is_there = False
+        self._counters.add("store.reserve_used")
+        return True
+
+    def make(self) -> None:
+        """Set the space aside if there is enough; blocking. That it failed shows in is_there."""
+        files = self._env.files
+        try:
+            there = files.exists(self._path)
+            if self._stopped or not there and files.free_bytes() < 2 * RESERVE_BYTES:
+                return
+            file = files.open(self._path, create=not there)
+            try:
+                if file.size() < RESERVE_BYTES:
+                    file.reserve(RESERVE_BYTES)
+                    file.sync()
+                    files.sync_folder(self._folder)
+            finally:
+                file.close()
+            self.is_there = True
+        except OSError:
+            self.is_there = files.exists(self._path)
+
+    def watch(self) -> None:
+        """On the loop: see to it that a reserve that is gone comes back, and an alarm stands until it does."""
+        if self.is_there:
+            if self._is_told:
+                self._alarms.end(RESERVE_USED, self._about)
+                self._is_told = False
+        elif not self._stopped:
+            self._alarms.begin(RESERVE_USED, self._about, USED_UP)
+            self._is_told = True
+        if self.is_there or self._timer is not None or self._looking or self._stopped:
+            return
+        self._timer = self._env.call_later(self._delay_ms, self._look)
+        self._delay_ms = min(2 * self._delay_ms, LAST_LOOK_MS)
+
+    def _look(self) -> None:
+        self._timer = None
+        self._looking = True
+
+        def looked(result: Result[None]) -> None:
+            self._looking = False
+            result.value()
+            if self.is_there:
+                self._delay_ms = FIRST_LOOK_MS
+            self.watch()
+
+        self._env.offload(Lane.MAINTENANCE, self.make, looked)
+
+    def stop(self) -> None:
+        """The store closes."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,234 @@
+"""SegmentLog: a log in segment files. The engine behind the Log interface (log.py).
+
+Appends go to group_commit.py, which moves the watermark; reads are reads.py; old segments go by retention.py, no
+further than log_snapshots.py allows; notes are log_notes.py; a start is recovery.py; a failed sync is failed_sync.py.
+This file keeps the interface's promises with them, on the owner's loop; what blocks is offloaded, but for a start's
+`replay` and `load_snapshot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from hubweir.errors import CorruptStore, DiskFull, KernelRefusal, LogFenced, LogOffline
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.disk.notes import FoundNotes
+from hubweir.messaging_store.disk.snapshot import Snapshot
+from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Note, OnNoted, Pending, Refused, Run
+from hubweir.messaging_store.segment_engine.failed_sync import EpochSource, Repair
+from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
+from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
+from hubweir.messaging_store.segment_engine.log_notes import LogNotes
+from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
+from hubweir.messaging_store.segment_engine.log_state import Entry, LogEnd, LogState
+from hubweir.messaging_store.segment_engine.reads import Reads
+from hubweir.messaging_store.segment_engine.retention import Held, Retention
+from hubweir.messaging_store.tail import Tail
+
+
+class SegmentLog:
+    """See Log. Made by open_log.py."""
+
+    def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot], notes: FoundNotes) -> None:
+        self._state = state
+        self._visible_callback: Callable[[], None] | None = None
+        self._closed = False
+        self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
+        self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
+        self._repair = Repair(state, self._commit, epochs)
+        state.steps.on_fault = self._repair.faulted
+        state.on_fenced = self._fenced
+        self.on_fenced: Callable[[LogFenced], None] | None = None  # whoever opened the log sets it
+        self._reads = Reads(state)
+        self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
+        self._notes = LogNotes(state, self._append, self._commit.when_synced, notes)
+        self._retention = Retention(state, self._commit.roll)
+
+    # -- what it is
+
+    @property
+    def log_id(self) -> str:
+        return self._state.log_id
+
+    @property
+    def lease(self) -> Lease:
+        return Lease(self._state.writer_epoch)
+
+    @property
+    def durability(self) -> Durability:
+        return self._state.durability
+
+    @property
+    def bounds(self) -> Bounds:
+        state, end = self._state, self._state.visible
+        return Bounds(
+            state.first_index, end.index, state.first_offset, end.offset, end.last_offset,
+            None if end.last_time_ms < 0 else end.last_time_ms, end.last_index,
+        )  # fmt: skip
+
+    # -- append
+
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
+        """See Log.append."""
+        if not run:
+            raise KernelRefusal("an empty run cannot be appended")
+        return self._append(run, now_ms, on_done)
+
+    def _append(self, run: bytearray, now_ms: int, on_done: Callable[[Appended | Refused], None] | None) -> Appended:
+        state = self._state
+        if state.offline is not None or state.closing or state.full:
+            self._check_writable(len(run))
+        before = state.appended
+        time_ms = max(now_ms, before.last_time_ms)
+        ended = complete_run(
+            run, nonce=state.nonce, first_index=before.index, first_offset=before.offset, enqueued_time_ms=time_ms,
+            first_number=before.number, durable_upto=state.synced.number, writer_epoch=state.writer_epoch,
+        )  # fmt: skip
+        if ended.last_record_offset is None:
+            end = LogEnd(
+                ended.next_index,
+                ended.next_offset,
+                before.last_offset,
+                before.last_time_ms,
+                before.last_index,
+                ended.next_number,
+            )
+        else:
+            end = LogEnd(
+                ended.next_index,
+                ended.next_offset,
+                ended.last_record_offset,
+                time_ms,
+                ended.next_index - 1,
+                ended.next_number,
+            )
+        appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
+        self._commit.submit(Entry(run, before, end, appended, on_done))
+        return appended
+
+    def _check_writable(self, size: int) -> None:
+        state = self._state
+        if state.fenced is not None:
+            raise LogFenced(f"log {state.log_id}: {state.fenced}")
+        if state.closing:
+            raise LogOffline(f"log {state.log_id} is closed")
+        if state.offline is not None:
+            raise LogOffline(state.offline)
+        if state.full and not state.settings.uses_reserve:
+            free = self._state.env.files.free_bytes()
+            if free < size + RESUME_BYTES:
+                state.disk.refused(size + RESUME_BYTES)
+                raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")
+            state.full = False
+
+    def fence(self, error: LogFenced) -> None:
+        """Another writer has the lease: from now on appends raise LogFenced, and reads are refused with it."""
+        self._state.fence(error)
+
+    def _fenced(self, error: LogFenced) -> None:
+        self._repair.stop()
+        try:
+            self._commit.fence(error)
+        finally:
+            if self.on_fenced is not None:
+                self.on_fenced(error)
+
+    def stop(self, fault: Exception) -> None:
+        """See Log.stop."""
+        self._state.steps.report(fault)
+        self._repair.faulted(fault)
+
+    def set_durability(self, durability: Durability) -> None:
+        """See Log.set_durability."""
+        self._state.durability = durability
+
+    def set_roll_age(self, roll_age_ms: int | None) -> None:
+        """See Log.set_roll_age."""
+        self._commit.roll_age_ms = roll_age_ms
+
+    # -- read
+
+    def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
+        """See Log.read."""
+        return self._reads.read(index, max_bytes=max_bytes, on_done=on_done)
+
+    def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
+        """See Log.find_offset."""
+        return self._reads.find_offset(offset, on_done)
+
+    def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
+        """See Log.find_time."""
+        return self._reads.find_time(time_ms, on_done)
+
+    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
+        """See Log.replay."""
+        return self._reads.replay(index, on_damage=on_damage)
+
+    def on_visible(self, callback: Callable[[], None]) -> None:
+        """See Log.on_visible."""
+        self._visible_callback = callback
+
+    # -- notes
+
+    @property
+    def notes(self) -> Mapping[bytes, Note]:
+        return self._notes.notes
+
+    @property
+    def notes_damage(self) -> str | None:
+        return self._notes.damage
+
+    def note(self, key: bytes, body: bytes | None, *, now_ms: int, on_done: OnNoted) -> None:
+        """See Log.note."""
+        self._check_writable(len(body or b""))
+        self._notes.add(key, body, now_ms, on_done)
+
+    # -- retention and snapshots
+
+    def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
+        """See Log.expire."""
+        oldest_ms = now_ms - retention_ms
+        held = None if keep_from is None else Held(keep_from, oldest_ms - kept_longer_ms)
+        return self._retention.expire(
+            oldest_kept_ms=oldest_ms,
+            trim_limit=self._snapshots.trim_limit(),
+            held=held,
+            roll_age_ms=self._commit.roll_age_ms,
+        )
+
+    def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
+        """See Log.save_snapshot."""
+        self._snapshots.take(state, on_done)
+
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        """See Log.load_snapshot."""
+        return self._snapshots.newest()
+
+    # -- end
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """See Log.close. Whoever asks while it closes is called when it is closed, too."""
+        if self._closed and not self._on_closed:
+            self._state.env.call_soon(on_done)
+            return
+        self._on_closed.append(on_done)
+        if not self._closed:
+            self._closed = True
+            self._repair.stop()
+            self._commit.close(lambda: self._notes.when_idle(self._has_closed))
+
+    def _has_closed(self) -> None:
+        """Give the memory back, and forget who knows this log, so that all of it is freed when its owner forgets it."""
+        state = self._state
+        state.tail = Tail(0, state.visible.index)
+        state.steps.let_go()
+        self._commit.let_go()
+        self._notes.let_go()
+        self._visible_callback = self.on_fenced = state.on_fenced = None
+        waiting, self._on_closed = self._on_closed, []
+        for callback in waiting:
+            callback()
+
+    def _moved(self) -> None:
+        if self._visible_callback is not None:
+            self._visible_callback()

@@ -1,0 +1,118 @@
+"""A full disk is an alarm of its store, from the first refusal until there is space, whoever sends meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.alarms import DISK_FULL, Alarms
+from hubweir.counters import Counters
+from hubweir.errors import DiskFull
+from hubweir.messaging_store.log import Appended, Durability, Refused
+from hubweir.messaging_store.segment_engine.full_disk import FIRST_LOOK_MS, LAST_LOOK_MS, RESUME_BYTES, FullDisk
+from hubweir.testing.simulated_env import SimulatedEnv
+
+OTHER = "cd" * 16
+SIZE = 2 << 20  # more than a segment has set aside
+
+
+def stands(alarms: Alarms) -> bool:
+    return any(alarm.kind is DISK_FULL for alarm in alarms.current())
+
+
+def fill(bench, left: int = 0) -> None:
+    files = bench.env.files
+    files.capacity_bytes -= files.free_bytes() - left
+
+
+def refused(bench) -> bool:
+    try:
+        bench.append(bytes(SIZE), wait_ms=100)
+    except DiskFull:
+        return True
+    return isinstance(bench.outcomes[-1], Refused)
+
+
+@pytest.mark.parametrize("durability", Durability)
+def test_it_stands_from_the_first_refusal_until_there_is_space_though_nobody_sends(make_bench, durability) -> None:
+    bench = make_bench(durability=durability)
+    bench.append(b"a")
+    assert not stands(bench.store.alarms)
+    fill(bench)
+    assert refused(bench) and stands(bench.store.alarms) and bench.store.alarms.blocks
+    bench.env.run_for(60_000)
+    assert stands(bench.store.alarms)
+    bench.env.files.capacity_bytes += SIZE // 2  # not as much as it lacked: the log would refuse the same again
+    bench.env.run_for(2 * LAST_LOOK_MS)
+    assert stands(bench.store.alarms) and refused(bench)
+    bench.env.files.capacity_bytes += SIZE + 2 * RESUME_BYTES
+    bench.env.run_for(2 * LAST_LOOK_MS)
+    assert not stands(bench.store.alarms)
+    assert not refused(bench) and isinstance(bench.outcomes[-1], Appended)
+
+
+def test_all_logs_of_a_store_are_one_alarm(bench) -> None:
+    bench.append(b"a")
+    other = bench.store.create_log(OTHER)
+    fill(bench)
+    assert refused(bench)
+    bench.log, first = other, bench.log
+    assert refused(bench)
+    bench.log = first
+    assert [alarm.about for alarm in bench.store.alarms.current() if alarm.kind is DISK_FULL] == ["store store-0"]
+
+
+def test_a_quota_that_refuses_though_bytes_are_free_stands_while_it_refuses() -> None:
+    env = SimulatedEnv(1)
+    alarms = Alarms(env, Counters())
+    disk = FullDisk(env, alarms, "store")
+    assert env.files.free_bytes() > 1_000
+    for _ in range(100):
+        disk.refused(1_000)
+        env.run_for(FIRST_LOOK_MS // 4)
+        assert stands(alarms)
+    env.run_for(3 * LAST_LOOK_MS)
+    assert not stands(alarms)
+    disk.refused(1_000)
+    assert stands(alarms)
+    env.run_for(3 * FIRST_LOOK_MS + 100)
+    assert not stands(alarms)  # the next time is looked after soon, too
+
+
+def test_what_the_largest_refused_append_lacked_is_what_counts() -> None:
+    env = SimulatedEnv(1)
+    env.files.capacity_bytes = 5_000
+    alarms = Alarms(env, Counters())
+    disk = FullDisk(env, alarms, "store")
+    disk.refused(9_000)
+    disk.refused(4_000)
+    env.run_for(3 * LAST_LOOK_MS)
+    assert stands(alarms)
+    env.files.capacity_bytes = 9_000
+    env.run_for(3 * LAST_LOOK_MS)
+    assert not stands(alarms)
+    env.files.capacity_bytes = 5_000
+    disk.refused(4_000)  # the one before is forgotten
+    env.run_for(3 * LAST_LOOK_MS)
+    assert not stands(alarms)
+
+
+def test_a_log_that_refuses_before_it_tries_is_told_too(bench) -> None:
+    """The alarm is over, there is space for what was refused; the log has not tried again, and more than that comes."""
+    bench.append(b"a")
+    fill(bench)
+    assert refused(bench)
+    bench.env.files.capacity_bytes += SIZE + 2 * RESUME_BYTES
+    bench.env.run_for(2 * LAST_LOOK_MS)
+    assert not stands(bench.store.alarms)
+    with pytest.raises(DiskFull):
+        bench.append(bytes(3 * SIZE))
+    assert stands(bench.store.alarms)
+
+
+def test_a_closed_store_looks_no_more(bench) -> None:
+    bench.append(b"a")
+    fill(bench)
+    assert refused(bench)
+    bench.store.close(lambda: None)
+    bench.env.run()
+    assert bench.env.monotonic_ms() < 1_000_000

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from hubweir.kernels.stored_batch import KIND_CONTROL
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, control_of
+from hubweir.messaging_store.disk.recovery import recover
+from hubweir.messaging_store.record import headers_of
+
+
+def marks(bench) -> list[bytes]:
+    return [
+        control_of(run.data, header)[1]
+        for run in bench.log.replay()
+        for header in headers_of(run.data)
+        if header.kind == KIND_CONTROL and control_of(run.data, header)[0] == CONTROL_IDLE_MARK
+    ]
+
+
+def test_an_idle_log_is_vouched_for_within_a_second(bench) -> None:
+    bench.append(b"a")
+    assert marks(bench) == []
+    bench.env.run_for(1000)
+    assert marks(bench) == [IDLE]
+    *_, last = (header for run in bench.log.replay() for header in headers_of(run.data))
+    assert last.durable_upto == 1
+
+
+def test_one_mark_is_enough_until_something_comes(bench) -> None:
+    bench.append(b"a")
+    bench.env.run_for(10_000)
+    assert len(marks(bench)) == 1
+    bench.append(b"b")
+    bench.env.run_for(10_000)
+    assert len(marks(bench)) == 2
+
+
+def test_a_busy_log_writes_no_mark(bench) -> None:
+    for _ in range(30):
+        bench.append(b"a", wait_ms=200)
+    assert marks(bench) == []
+
+
+def test_a_relaxed_log_is_marked_after_its_sync(relaxed) -> None:
+    relaxed.append(b"a")
+    relaxed.append(b"b")
+    relaxed.env.run_for(2000)
+    *_, last = (header for run in relaxed.log.replay() for header in headers_of(run.data))
+    assert (last.kind, last.durable_upto) == (KIND_CONTROL, 2)
+
+
+def test_a_clean_stop_leaves_its_own_mark(bench) -> None:
+    bench.append(b"a")
+    bench.store.close(lambda: None)
+    bench.env.run()
+    folder = bench.folder
+    assert recover(bench.env.files, folder, bench.log.log_id).clean

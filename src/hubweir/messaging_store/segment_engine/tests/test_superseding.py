@@ -1,0 +1,78 @@
+"""superseding.py: which segment a new one takes the place of, and what it says of the numbers that it leaves out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.record import read_header
+from hubweir.messaging_store.segment_engine import failed_sync, open_log, write_round
+from hubweir.messaging_store.segment_engine.superseding import begins_with, superseded_whole
+from hubweir.testing.memory_faults import Fault, Killed
+
+
+def test_a_segment_is_superseded_whole_by_one_that_begins_where_it_begins(bench: Any) -> None:
+    bench.append(b"a")
+    segments = bench.log._state.segments
+    assert superseded_whole(segments, 0) is segments[-1]
+    assert superseded_whole(segments, 1) is superseded_whole([], 0) is None
+
+
+@pytest.mark.parametrize("last_time_ms", [-1, 7])
+def test_it_begins_with_a_mark_right_below_the_number_that_it_goes_on_with(bench: Any, last_time_ms: int) -> None:
+    bench.append(b"a")
+    header = bench.log._state.segments[-1].header
+    assert begins_with(header, number=header.first_number, last_time_ms=last_time_ms) == []
+    (mark,) = begins_with(header, number=9, last_time_ms=last_time_ms)
+    found = read_header(mark)
+    assert (found.number, found.durable_upto, found.count) == (8, 8, 0)
+    assert (found.first_index, found.first_offset) == (header.first_index, header.first_offset)
+    assert (found.writer_epoch, found.nonce) == (header.writer_epoch, header.nonce)
+    assert found.enqueued_time_ms == max(0, last_time_ms)
+
+
+def test_a_log_that_is_opened_again_and_again_without_a_record_does_not_grow(bench: Any) -> None:
+    sizes = []
+    for _ in range(10):
+        bench.control()
+        sizes.append(sum(segment.end_position for segment in bench.log._state.segments))
+        bench.reopen()
+    assert len(set(sizes[2:])) == 1, sizes
+
+
+def damage_behind_a_torn_write(bench: Any, *, closed: bool) -> int:
+    """A log without a record whose next segment's first write is torn; how much of it is told as damage."""
+    bench.control()
+    bench.env.run_for(5_000)  # an idle mark is the last batch, or one of a clean close
+    if closed:
+        bench.reopen(close=True)
+    bench.log.set_durability(Durability.RELAXED)
+    # The new segment, what the store remembers of it, the round; and before, when it is open, the old segment.
+    syncs = bench.env.files.plan(Fault.KILL, 4 - closed, call="sync")
+    for message in (b"a" * 600, b"b"):
+        bench.append(message, wait_ms=0)
+    with pytest.raises(Killed):
+        bench.env.run_for(50)
+    assert syncs.fired and not bench.outcomes
+    (path,) = [path for path in bench.env.files.paths() if b"a" * 600 in bench.env.files.bytes_of(path)]
+    data = bench.env.files.bytes_of(path)
+    at = data.index(b"a" * 600)
+    data[at : at + 512] = bytes(512)  # of two batches that no sync covers, a power cut took a part of the first
+    bench.reopen()
+    assert bench.log.bounds.next_index > 2, "readers may have seen numbers that are used again"
+    return int(bench.counters.get("log.corrupt_records"))
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_torn_write_behind_missing_numbers_is_no_damage(bench: Any, closed: bool) -> None:
+    assert not damage_behind_a_torn_write(bench, closed=closed)
+    assert bench.everything() == {}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_control_without_the_mark_it_would_be(bench: Any, closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (open_log, failed_sync, write_round):
+        monkeypatch.setattr(module, "begins_with", lambda *args, **kwargs: [])
+    assert damage_behind_a_torn_write(bench, closed=closed)
