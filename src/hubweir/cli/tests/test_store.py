@@ -16,7 +16,7 @@ from hubweir.cli.data_folder import DataFolder, NoSuchLog, Unreadable
 from hubweir.cli.main import hubweir
 from hubweir.errors import StoreError
 from hubweir.messaging_store.disk.notes import notes_name, pack_notes
-from hubweir.messaging_store.disk.whole_file import seal
+from hubweir.messaging_store.disk.whole_file import seal_twice
 from hubweir.messaging_store.log import Note
 from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
@@ -96,7 +96,7 @@ def test_the_mark_of_capture_is_shown_and_is_no_other_file(copy: Path) -> None:
     assert document("show", "Seen/1", data=copy)["capture"] is None
     mark = CaptureMark(b"s" * 16, 5, 0, 0, last_file="a/b.avro", files=2)
     path = newest_segment(copy, "Seen/1").parent / notes_name(1)
-    path.write_bytes(seal(pack_notes([Note(MARK_KEY, pack_mark(mark), 5, 0, 0)])))
+    path.write_bytes(seal_twice(pack_notes([Note(MARK_KEY, pack_mark(mark), 5, 0, 0)])))
     shown = document("show", "Seen/1", data=copy)
     assert (shown["capture"]["next_sequence_number"], shown["capture"]["last_file"]) == (5, "a/b.avro")
     assert shown["capture"]["behind_events"] == shown["next_index"] - 5 and path.name not in shown["other_files"]

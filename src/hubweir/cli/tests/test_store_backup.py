@@ -18,7 +18,7 @@ from hubweir.cli.main import hubweir
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.messaging_store.disk.log_copy import LogChanged
 from hubweir.messaging_store.disk.notes import pack_notes
-from hubweir.messaging_store.disk.whole_file import seal
+from hubweir.messaging_store.disk.whole_file import seal_twice
 from hubweir.messaging_store.log import Note
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
@@ -128,7 +128,7 @@ def test_a_mark_that_moves_while_files_are_listed_has_its_log_looked_at_again(
     folder = DataFolder(tmp_path / "data")
     [mark] = (tmp_path / "data" / folder.find("orders/0").folder).glob("notes-*")
     listed = store_backup._captured_files
-    moves = [seal(pack_notes([Note(MARK_KEY, b"a later mark", 0, 0, 0)]))]
+    moves = [seal_twice(pack_notes([Note(MARK_KEY, b"a later mark", 0, 0, 0)]))]
     later = moves[0]
 
     def mark_moves(data: Path) -> Iterator[Path]:

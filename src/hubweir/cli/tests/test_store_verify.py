@@ -93,6 +93,10 @@ def test_a_damaged_mark_is_a_finding_with_what_a_start_makes_of_it(captured: Pat
     data[-1] ^= 1
     mark.write_bytes(data)
     result = verify(captured)
+    assert result.exit_code == 1 and "one of its two copies" in result.output and "two files" not in result.output
+    data[0] ^= 1
+    mark.write_bytes(data)
+    result = verify(captured)
     assert result.exit_code == 1
     for part in ("capture mark", str(mark.relative_to(captured)), "damaged", "events may be in two files", "hub hub"):
         assert part in result.output
@@ -122,4 +126,4 @@ def test_a_hub_that_is_not_captured_needs_no_mark_and_damaged_notes_are_told(fol
     path.write_bytes(b"anything")
     result = verify(folder)
     assert result.exit_code == 1 and "capture mark" not in result.output
-    assert "notes" in result.output and "checksum does not fit" in result.output
+    assert "notes" in result.output and "checksums do not fit" in result.output

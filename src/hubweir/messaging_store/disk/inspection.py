@@ -14,7 +14,7 @@ Kinds of finding:
 | header      | a segment's header is damaged; recovery makes it again where that is safe |
 | newest      | what the store remembers of the log's newest segment is damaged or not there |
 | snapshot    | a snapshot is damaged; the one before it, or a longer replay, takes its place |
-| notes       | the owner's notes are damaged: those of the file before, if it is there, take their place |
+| notes       | one copy of the owner's notes is damaged, or both: the file before, if there, takes their place |
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hubweir.messaging_store.disk.recovery import Recovered, numbers_used, recov
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, unpack_header
 from hubweir.messaging_store.disk.segment_files import Segment, load_indexes
 from hubweir.messaging_store.disk.snapshot import load, load_one
-from hubweir.messaging_store.disk.whole_file import read_sealed
+from hubweir.messaging_store.disk.whole_file import read_whole, unseal_twice
 from hubweir.messaging_store.operations import operations_of
 from hubweir.messaging_store.record import BatchHeader, Producer, name_of, producer_of, read_header
 
@@ -169,8 +169,13 @@ def findings(
             yield Finding("snapshot", path, 0, "its checksum does not fit")
     for name in note_files(files, folder):
         path = join_path(folder, name)
-        if files.exists(path) and read_sealed(files, path) is None:
-            yield Finding("notes", path, 0, "its checksum does not fit")
+        data = read_whole(files, path)
+        if data is None:
+            continue
+        body, is_whole = unseal_twice(data)
+        if not is_whole:
+            told = "its checksums do not fit" if body is None else "one of its two copies is damaged; the other counts"
+            yield Finding("notes", path, 0, told)
     for segment in found.segments:
         if segment.is_lost:
             last = "the end" if segment.end_index is None else str(segment.end_index - 1)

@@ -1,7 +1,7 @@
 """The notes of a log's owner on disk: under each key, the newest.
 
-`notes-<writer epoch, 8 hex>` is a sealed file (whole_file.py), replaced as a whole, whose body is one byte of version,
-then the notes, back to back, big-endian:
+`notes-<writer epoch, 8 hex>` is replaced as a whole. It holds two sealed copies (whole_file.py) of one body: a flipped
+bit loses no note. The body is one byte of version, then the notes, back to back, big-endian:
 
 | size | name        | meaning |
 |-----:|-------------|---------|
@@ -15,8 +15,9 @@ then the notes, back to back, big-endian:
 The file of the newest epoch counts, and those of older ones are removed behind it. So a process that lost the store
 writes into a file that nobody reads any more (writer_epochs.py).
 
-After a crash: the notes before or the ones after, whole; never a note whose records are not durable. A damaged file is
-passed over for the one of the epoch before, if that is still there; otherwise all notes are lost. The owner is told.
+After a crash: the notes before or the ones after, whole; never a note whose records are not durable. A file whose two
+copies are damaged is passed over for the one of the epoch before, if that is still there; otherwise all notes are lost,
+and the owner is told.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dataclasses import dataclass, field
 from hubweir.env import Files, join_path
 from hubweir.errors import NewerFormat
 from hubweir.messaging_store.disk.layout import NOTES_PREFIX
-from hubweir.messaging_store.disk.whole_file import read_sealed, seal, write_whole
+from hubweir.messaging_store.disk.whole_file import read_whole, seal_twice, unseal_twice, write_whole
 from hubweir.messaging_store.log import Note
 
 VERSION = 1
@@ -41,10 +42,14 @@ _NAME = re.compile(re.escape(NOTES_PREFIX) + "([0-9a-f]{8})")
 
 @dataclass(frozen=True, slots=True)
 class FoundNotes:
-    """What a start finds. damage: which files could not be read, for people; None: every note is there."""
+    """What a start finds. damage: which files could not be read, for people; None: every note is there.
+
+    half_damage: which file was read from the one copy of two that is whole; no note is lost.
+    """
 
     notes: dict[bytes, Note] = field(default_factory=dict)
     damage: str | None = None
+    half_damage: str | None = None
 
 
 def pack_notes(notes: Iterable[Note]) -> bytes:
@@ -73,7 +78,7 @@ def unpack_notes(body: bytes) -> dict[bytes, Note]:
 
 def save_notes(files: Files, folder: str, writer_epoch: int, notes: Mapping[bytes, Note]) -> None:
     """Make the notes durable. Blocking; raises OSError, and then the ones before, or these, are there."""
-    write_whole(files, folder, notes_name(writer_epoch), seal(pack_notes(notes.values())))
+    write_whole(files, folder, notes_name(writer_epoch), seal_twice(pack_notes(notes.values())))
 
 
 def remove_older(files: Files, folder: str, writer_epoch: int) -> None:
@@ -89,9 +94,10 @@ def load_notes(files: Files, folder: str) -> FoundNotes:
     damaged: list[str] = []
     for name in reversed(note_files(files, folder)):
         path = join_path(folder, name)
-        body = read_sealed(files, path)
+        body, is_whole = unseal_twice(read_whole(files, path) or b"")
         if body is not None:
-            return FoundNotes(unpack_notes(body), _damage(damaged))
+            half = None if is_whole else f"{path}: one of its two copies is damaged, and the other was read"
+            return FoundNotes(unpack_notes(body), _damage(damaged), half)
         damaged.append(path)
     return FoundNotes({}, _damage(damaged))
 
@@ -107,4 +113,4 @@ def notes_name(writer_epoch: int) -> str:
 
 
 def _damage(paths: list[str]) -> str | None:
-    return f"{', '.join(paths)}: the checksum does not fit" if paths else None
+    return f"{', '.join(paths)}: the checksums do not fit" if paths else None

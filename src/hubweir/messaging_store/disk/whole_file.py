@@ -37,6 +37,18 @@ def unseal(data: bytes) -> bytes | None:
     return covered[_LENGTH.size :]
 
 
+def seal_twice(body: bytes) -> bytes:
+    """The bytes of a file that holds two sealed copies of body, one behind the other: damage of one loses nothing."""
+    return seal(body) * 2
+
+
+def unseal_twice(data: bytes) -> tuple[bytes | None, bool]:
+    """The body of the first copy that is whole, None when neither is; and whether both are whole."""
+    half = len(data) // 2
+    first, second = unseal(data[:half]), unseal(data[half:])
+    return second if first is None else first, first is not None and second is not None
+
+
 def write_whole(files: Files, folder: str, name: str, data: bytes, *, durable: bool = True) -> None:
     """Replace folder/name by a file that holds data. durable=False: no sync, for what can be rebuilt.
 

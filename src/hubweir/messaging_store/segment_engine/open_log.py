@@ -22,7 +22,7 @@ from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control, pack_skipped
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, load_newest
-from hubweir.messaging_store.disk.notes import load_notes
+from hubweir.messaging_store.disk.notes import FoundNotes, load_notes
 from hubweir.messaging_store.disk.recovery import (
     SKIPPED_NUMBERS,
     Recovered,
@@ -88,11 +88,12 @@ class OpenedLog:
     about: str
     _state: LogState
     _found: Recovered
+    _notes: FoundNotes
 
     def tell(self) -> None:
         """Begin the alarms of what was found. On the loop."""
         state, found = self._state, self._found
-        damaged = found.damaged_headers + ([self.log.notes_damage] if self.log.notes_damage else [])
+        damaged = [*found.damaged_headers, *filter(None, (self._notes.damage, self._notes.half_damage))]
         if damaged:
             state.alarms.begin(DAMAGED_FILE, state.about, "; ".join(damaged))
         for segment in found.segments:
@@ -174,7 +175,7 @@ def open_log(
     if scanned is not None:
         with suppress(OSError):  # it is only space, and the next start tries again while the segment is the newest
             give_back_space(env.files, scanned.path, found.end.position)
-    return OpenedLog(SegmentLog(state, epochs, snapshots, notes), about, state, found)
+    return OpenedLog(SegmentLog(state, epochs, snapshots, notes), about, state, found, notes)
 
 
 def _with_indexes(file_name: str) -> list[str]:

@@ -28,6 +28,12 @@ def by_key(*notes: Note) -> dict[bytes, Note]:
     return {note.key: note for note in notes}
 
 
+def spoil_both(files: MemoryFiles, path: str) -> None:
+    """Flip a byte of each of the two copies."""
+    for at in (5, -5):
+        files.bytes_of(path)[at] ^= 1
+
+
 @pytest.fixture
 def files() -> MemoryFiles:
     files = MemoryFiles("notes")
@@ -41,14 +47,24 @@ def test_notes_come_back_as_they_were(files: MemoryFiles) -> None:
     assert unpack_notes(pack_notes([])) == {}
 
 
-def test_every_byte_of_the_file_is_vouched_for(files: MemoryFiles) -> None:
+def test_every_byte_of_the_file_is_vouched_for_and_no_flipped_one_loses_a_note(files: MemoryFiles) -> None:
     save_notes(files, "log", 3, by_key(NOTES[2]))
     path = f"log/{notes_name(3)}"
+    assert load_notes(files, "log").half_damage is None
     for at in range(len(files.bytes_of(path))):
         files.bytes_of(path)[at] ^= 1
         found = load_notes(files, "log")
-        assert found.notes == {} and found.damage is not None and path in found.damage
+        assert found.notes == by_key(NOTES[2]) and found.damage is None
+        assert found.half_damage is not None and path in found.half_damage
         files.bytes_of(path)[at] ^= 1
+
+
+def test_damage_of_both_copies_loses_the_notes_and_is_told(files: MemoryFiles) -> None:
+    save_notes(files, "log", 3, by_key(NOTES[2]))
+    path = f"log/{notes_name(3)}"
+    spoil_both(files, path)
+    found = load_notes(files, "log")
+    assert found.notes == {} and found.damage is not None and path in found.damage and found.half_damage is None
 
 
 def test_another_format_is_refused(files: MemoryFiles) -> None:
@@ -64,9 +80,9 @@ def test_the_newest_epoch_counts_and_the_one_before_it_takes_the_place_of_a_dama
         save_notes(files, "log", epoch, by_key(Note(b"epoch", b"%d" % epoch, 0, 0, 0)))
     assert note_files(files, "log") == ["notes-00000009", "notes-0000000a", "notes-00000100"]
     assert load_notes(files, "log").notes[b"epoch"].body == b"256"
-    files.bytes_of("log/notes-00000100")[-1] ^= 1
+    spoil_both(files, "log/notes-00000100")
     found = load_notes(files, "log")
-    assert found.notes[b"epoch"].body == b"10" and found.damage == "log/notes-00000100: the checksum does not fit"
+    assert found.notes[b"epoch"].body == b"10" and found.damage == "log/notes-00000100: the checksums do not fit"
     remove_older(files, "log", 10)
     assert note_files(files, "log") == ["notes-0000000a", "notes-00000100"]
 

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.messaging_store.disk.whole_file import read_sealed, read_whole, seal, unseal, write_whole
+from hubweir.messaging_store.disk.whole_file import (
+    read_sealed,
+    read_whole,
+    seal,
+    seal_twice,
+    unseal,
+    unseal_twice,
+    write_whole,
+)
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 
@@ -19,6 +27,18 @@ def test_no_cut_and_no_flipped_bit_goes_unnoticed() -> None:
         damaged[bit // 8] ^= 1 << bit % 8
         assert unseal(bytes(damaged)) is None
     assert unseal(data + b"\0") is None
+
+
+def test_of_two_copies_one_that_is_whole_is_enough() -> None:
+    data = bytearray(seal_twice(b"some body"))
+    assert unseal_twice(bytes(data)) == (b"some body", True)
+    for spoilt, expected in (([0], b"some body"), ([-1], b"some body"), ([0, -1], None)):
+        for at in spoilt:
+            data[at] ^= 1
+        assert unseal_twice(bytes(data)) == (expected, False)
+        for at in spoilt:
+            data[at] ^= 1
+    assert unseal_twice(b"") == (None, False)
 
 
 def test_an_absent_file_is_told_from_an_empty_one() -> None:

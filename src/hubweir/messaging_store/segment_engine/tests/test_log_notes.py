@@ -210,11 +210,23 @@ def test_a_log_that_ends_before_a_note_goes_on_behind_it(bench) -> None:
 def test_damaged_notes_are_told_to_the_owner_and_by_an_alarm(bench) -> None:
     bench.note(b"x", b"1")
     bench.env.crash()
-    bench.env.files.bytes_of(f"{FOLDER}/{notes_name(1)}")[-1] ^= 1
+    for at in (30, -1):  # one byte of each copy
+        bench.env.files.bytes_of(f"{FOLDER}/{notes_name(1)}")[at] ^= 1
     bench.env = bench.env.restart()
     bench.open()
-    assert bench.noted() == {} and "checksum does not fit" in (bench.log.notes_damage or "")
+    assert bench.noted() == {} and "checksums do not fit" in (bench.log.notes_damage or "")
     assert [alarm.kind for alarm in bench.store.alarms.current()] == [DAMAGED_FILE]
+
+
+def test_one_damaged_copy_of_the_notes_loses_none_and_has_its_alarm(bench) -> None:
+    bench.note(b"x", b"1")
+    bench.env.crash()
+    bench.env.files.bytes_of(f"{FOLDER}/{notes_name(1)}")[30] ^= 1
+    bench.env = bench.env.restart()
+    bench.open()
+    assert bench.noted() == {b"x": b"1"} and bench.log.notes_damage is None
+    (alarm,) = bench.store.alarms.current()
+    assert alarm.kind is DAMAGED_FILE and "one of its two copies is damaged" in alarm.text
 
 
 def test_a_close_waits_for_the_notes_under_way_and_takes_no_more(bench) -> None:
