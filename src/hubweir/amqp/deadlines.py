@@ -2,7 +2,7 @@
 
 A server gives up a peer that is slower, or that has no link for too long; a client only waits for the end of a close.
 Times are milliseconds of a clock that is passed in; idle time-outs are transport/idle_clock.py. (The numbers and whose
-they are: transport/settings.py)
+they are: transport/settings.py, limits.py)
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Deadlines:
         if self._opened_ms is None:
             return self._started_ms + settings.sasl_deadline_ms
         if not self._had_link:
-            return self._opened_ms + settings.first_link_deadline_ms
+            return self._opened_ms + settings.limits.unauthorized_connection_ms
         if self._linkless_since_ms is not None:
             return self._linkless_since_ms + settings.linkless_timeout_ms
         return None

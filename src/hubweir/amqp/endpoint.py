@@ -14,7 +14,7 @@ from hubweir.amqp.opening import Opening
 from hubweir.amqp.transport.connection import Connection
 from hubweir.amqp.transport.connection_states import CLOSE_WRITTEN, ConnectionState
 from hubweir.amqp.transport.events import Event, Opened
-from hubweir.amqp.transport.faults import ConnectionFault
+from hubweir.amqp.transport.faults import ConnectionFault, DescribeError, as_it_is
 from hubweir.amqp.transport.frame import EMPTY_FRAME
 from hubweir.amqp.transport.frame_reader import FrameReader
 from hubweir.amqp.transport.idle_clock import IdleClock
@@ -30,14 +30,16 @@ class Endpoint:
     """One end of one byte stream. context: the host's own object, untouched here. now_ms: the time of the last call
     that brought one."""
 
-    def __init__(self, role: Role, settings: EndpointSettings, *, now_ms: int) -> None:
+    def __init__(
+        self, role: Role, settings: EndpointSettings, *, now_ms: int, describe_error: DescribeError = as_it_is
+    ) -> None:
         self.role = role
         self.settings = settings
         self.context: object = None
-        self._connection = Connection(role, settings)
+        self._connection = Connection(role, settings, describe_error)
         self._opening = Opening(role, settings, self._connection)
         self._reader = FrameReader(self._connection)
-        self._idle = IdleClock(settings.idle_timeout_ms, now_ms)
+        self._idle = IdleClock(settings.limits.idle_timeout_ms, now_ms)
         self._deadlines = Deadlines(role, settings, now_ms)
         self.now_ms = now_ms
         self._started = False
@@ -161,7 +163,7 @@ class Endpoint:
             self._open_with(memoryview(b""))
         deadline = self._deadline_ms()
         if self._connection.state not in CLOSE_WRITTEN and self._idle.peer_is_lost(now_ms):
-            self._force(f"nothing came for {self.settings.idle_timeout_ms * 2} ms, twice the idle time-out")
+            self._force(f"nothing came for {self.settings.limits.idle_timeout_ms * 2} ms, twice the idle time-out")
         elif deadline is not None and now_ms >= deadline:
             self._pass_deadline()
         elif self._idle.heartbeat_due(now_ms) and self._connection.is_open:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,7 +15,7 @@ from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.emulator_limits import file_limits
 from hubweir.config.emulator_variables import companions_in
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
-from hubweir.config.settings import Settings
+from hubweir.config.settings import LINES, Settings
 from hubweir.config.sources import TYPES, load_given
 
 
@@ -24,7 +24,7 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     It gets `config`, the path or None, and a keyword a setting, None for those that are not given.
     """
-    for line in reversed(fields(Settings)):
+    for line in reversed(LINES):
         flag, kind = f"--{line.name.replace('_', '-')}", TYPES[line.name]
         meaning = f"{line.metadata['meaning']}  [default: {_shown(line.name, line.default)}]"
         if kind is bool:

@@ -35,6 +35,7 @@ from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, UNAUTHORIZED, ServiceError
+from hubweir.limits import ConnectionLimits
 
 if TYPE_CHECKING:
     from hubweir.amqp.transport.link import Link
@@ -73,7 +74,7 @@ class Connection:
             EndpointSettings(
                 container_id=uuid.uuid4().hex,
                 hostname=target.host,
-                idle_timeout_ms=_IDLE_TIMEOUT_MS,
+                limits=ConnectionLimits(idle_timeout_ms=_IDLE_TIMEOUT_MS),
                 incoming_window=_INCOMING_WINDOW,
             ),
             now_ms=monotonic_ms(),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hubweir.config.iso_duration import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNLIMITED_MS
+from hubweir.limits import UNITS_LIMIT
 from hubweir.namespace.event_hub_description import GROUPS_PER_HUB_LIMIT, PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
 from hubweir.namespace.tiers import OFFICIAL_EMULATOR as EMULATOR_PROFILE
 
@@ -25,7 +26,7 @@ class FileLimits:
     hubs_max: int = 10_000
     partitions_max: int = PARTITIONS_LIMIT
     consumer_groups_max: int = GROUPS_PER_HUB_LIMIT - 1  # $Default is one, and not counted here
-    throughput_units_max: int = 40  # Event Hubs quotas, standard tier
+    throughput_units_max: int = UNITS_LIMIT
     premium_messaging_partitions_max: int = 16
     entities_max: int = 10_000  # queues and topics together
     subscriptions_min: int = 0

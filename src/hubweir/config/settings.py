@@ -1,45 +1,44 @@
 """Every setting of a service: name, unit, default, range, meaning. One line of the table is one field.
 
+What floors below keep too stands in limits.py, and is a part of these settings: they are handed down as they are.
+
 A setting has the same name everywhere: `max_message_size_bytes` here and in a TOML file,
 `HUBWEIR_MAX_MESSAGE_SIZE_BYTES` in the environment; flags of `hubweir serve` set the common ones. sources.py says who
-wins. Units end the names. The safety limits are always on; each default has its reason beside it.
+wins. Units end the names.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hubweir.errors import HubweirError
+from hubweir.limits import (
+    GIB,
+    KIB,
+    MIB,
+    RAISED_UNITS_LIMIT,
+    TIME_LIMIT_MS,
+    GatewayLimits,
+    PortLimits,
+    UnitsLimits,
+    setting,
+)
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
 from hubweir.namespace.tiers import PROFILES
 
 # Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
 DEVELOPMENT_KEY = "SAS_KEY_VALUE"
 ROOT_RULE = "RootManageSharedAccessKey"
-KIB, MIB, GIB = 1024, 1024 * 1024, 1024 * 1024 * 1024
-# Of a connection, an idle link and the like: a day, so that a typing error does not become a year.
-TIME_LIMIT_MS = 86_400_000
 
 
 class BadSetting(HubweirError):
     """A setting that cannot be: which, from where, what it may be."""
 
 
-def setting(
-    default: Any, meaning: str, *, least: int | None = None, most: int | None = None, secret: bool = False
-) -> Any:
-    """One line of the table. least and most bound numbers, each number of a list as well."""
-    return field(
-        default=default,
-        repr=not secret,
-        metadata={"meaning": meaning, "least": least, "most": most, "secret": secret},
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(GatewayLimits, PortLimits, UnitsLimits):
     """Values of one service, checked when made: BadSetting names the one that cannot be."""
 
     # What it serves, and where
@@ -104,13 +103,11 @@ class Settings:
     # Throughput units
     throughput_units: int = setting(
         0, "throughput units of the default namespace; 0: off. Changed while it runs: hubweir namespace update",
-        least=0, most=100,
+        least=0, most=RAISED_UNITS_LIMIT,
     )  # fmt: skip
     maximum_throughput_units: int = setting(
-        0, "auto-inflate adds throughput units up to this many; 0: it adds none", least=0, most=100
+        0, "auto-inflate adds throughput units up to this many; 0: it adds none", least=0, most=RAISED_UNITS_LIMIT
     )
-    max_throughput_units: int = setting(40, "the most throughput units that a namespace may hold", least=1, most=100)
-    partition_cap: bool = setting(True, "while throughput units are on, a partition carries at most one of them")
 
     # How it stores
     log_segment_bytes: int = setting(
@@ -144,34 +141,6 @@ class Settings:
     )
     capture_backlog_ms: int = setting(
         7 * TIME_LIMIT_MS, "time that retention keeps events longer for capture", least=0, most=365 * TIME_LIMIT_MS
-    )
-
-    # What a peer may do
-    first_bytes_ms: int = setting(
-        10_000, "from accept to the first bytes, TLS handshake included", least=100, most=TIME_LIMIT_MS
-    )
-    undecided_connections: int = setting(
-        2_048, "connections that said nothing yet; one more drops the oldest", least=16, most=65_536
-    )
-    idle_timeout_ms: int = setting(
-        240_000, "advertised in open; a peer is dropped after twice as long", least=1_000, most=TIME_LIMIT_MS
-    )
-    unauthorized_connection_ms: int = setting(
-        60_000, "a connection without an authorised link ends after this", least=1_000, most=TIME_LIMIT_MS
-    )
-    idle_link_ms: int = setting(
-        600_000, "a link for events that carried nothing for this long is detached", least=1_000, most=TIME_LIMIT_MS
-    )
-    max_frame_size_bytes: int = setting(64 * KIB, "largest AMQP frame that is taken", least=4 * KIB, most=MIB)
-    max_message_size_bytes: int = setting(MIB, "largest event or batch that is taken", least=KIB, most=8 * MIB)
-    connection_budget_bytes: int = setting(
-        16 * MIB, "bytes of a connection that wait to be stored; above it its socket is not read", least=MIB, most=GIB
-    )
-    process_budget_bytes: int = setting(
-        256 * MIB, "the same for all connections together", least=16 * MIB, most=64 * GIB
-    )
-    http_head_ms: int = setting(
-        10_000, "an HTTP request's head must be complete in this time", least=100, most=TIME_LIMIT_MS
     )
 
     def __post_init__(self) -> None:
@@ -215,6 +184,10 @@ class Settings:
     def partitions_max(self) -> int:
         """Of an event hub that is made from now on."""
         return RAISED_PARTITIONS_LIMIT if self.allow_more_partitions else PARTITIONS_LIMIT
+
+
+# In the order of the page and of the flags: what a service is, then what floors below keep.
+LINES = tuple(sorted(dataclasses.fields(Settings), key=lambda line: line.name not in Settings.__annotations__))
 
 
 def _check_range(name: str, value: int, least: int | None, most: int | None) -> None:

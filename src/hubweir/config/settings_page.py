@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from hubweir.config.settings import Settings
+from hubweir.config.settings import LINES
 from hubweir.config.sources import PREFIX, TYPES
 
 # What the catalogs of the data folder keep; the others are this start's alone.
@@ -27,7 +27,7 @@ service ran, is told in a `note:` when it starts, with the flag, variable or fil
 that a `Config.json` gives a namespace wins over `key`, which is for all of them; where both differ a note names both.
 More in [namespace.md](namespace.md).
 
-This page is made from `src/hubweir/config/settings.py`.
+This page is made from `src/hubweir/config/settings.py` and `src/hubweir/limits.py`.
 
 | setting | type | default | range | meaning |
 |---|---|---|---|---|
@@ -36,7 +36,7 @@ This page is made from `src/hubweir/config/settings.py`.
 
 def page() -> str:
     """The page as Markdown."""
-    return HEAD + "".join(_row(line) for line in dataclasses.fields(Settings))
+    return HEAD + "".join(_row(line) for line in LINES)
 
 
 def _row(line: dataclasses.Field[object]) -> str:

@@ -2,7 +2,7 @@
 
 The variables and the mount points of the official emulators' containers count as defaults (emulator_variables.py).
 In the environment a setting is `HUBWEIR_` and its name in capitals; lists are separated by commas. A TOML file has the
-names of settings.py at its top level. Whatever is not a setting, or has the wrong type, is refused by name: a typing
+names of settings at its top level. Whatever is not a setting, or has the wrong type, is refused by name: a typing
 error must not silently leave a default in force.
 """
 

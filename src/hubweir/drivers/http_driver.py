@@ -25,12 +25,12 @@ from uvicorn.server import ServerState
 
 from hubweir.drivers.request_head import head_fault, is_websocket_path
 from hubweir.drivers.websocket_driver import AmqpFactory, WebSocketDriver
+from hubweir.limits import PortLimits
 
-# Safety limits of HTTP: line, headers, count, head time, body rate.
+# Safety limits of HTTP: line, headers, count, body rate.
 LINE_BYTES = 8 * 1024
 HEAD_BYTES = 32 * 1024
 HEADER_COUNT = 64
-HEAD_TIME_MS = 10_000
 BODY_BYTES_PER_S = 1024
 # The rate is taken over this long, so a body that is there in less is never slow.
 BODY_WINDOW_MS = 10_000
@@ -61,8 +61,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     def __init__(
         self,
         *arguments: Any,
+        limits: PortLimits,
         amqp: AmqpFactory | None = None,
-        head_time_ms: int = HEAD_TIME_MS,
         body_window_ms: int = BODY_WINDOW_MS,
         **named: Any,
     ) -> None:
@@ -78,7 +78,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._body_bytes_at_ring = 0
         self._held = b""
-        self._head_time_ms = head_time_ms
+        self._limits = limits
         self._body_window_ms = body_window_ms
         self._timer: asyncio.TimerHandle | None = None
 
@@ -217,7 +217,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     # Inside
 
     def _await_head(self) -> None:
-        self._start_timer(self._head_time_ms, self._head_is_late)
+        self._start_timer(self._limits.http_head_ms, self._head_is_late)
 
     def _head_is_late(self) -> None:
         self._refuse("408 Request Timeout", "a request head must come in time")
@@ -265,7 +265,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 class HttpDriver:
     """Makes one protocol a connection for an ASGI application, and ends them all."""
 
-    def __init__(self, application: Any, *, amqp: AmqpFactory | None = None, head_time_ms: int = HEAD_TIME_MS) -> None:
+    def __init__(self, application: Any, *, limits: PortLimits, amqp: AmqpFactory | None = None) -> None:
         """application: an ASGI 3 application; it gets no lifespan events. amqp: makes the drivers of WebSockets."""
         self._config = Config(
             application,
@@ -280,7 +280,7 @@ class HttpDriver:
         self._config.load()
         self._state = ServerState()
         self._amqp = amqp
-        self._head_time_ms = head_time_ms
+        self._limits = limits
 
     def new_protocol(self) -> asyncio.Protocol:
         """The protocol of one connection, as the port switch asks for it."""
@@ -288,8 +288,8 @@ class HttpDriver:
             config=self._config,
             server_state=self._state,
             app_state={},
+            limits=self._limits,
             amqp=self._amqp,
-            head_time_ms=self._head_time_ms,
         )
 
     async def close(self, *, grace_ms: int) -> None:

@@ -4,8 +4,8 @@ How, so that it works on asyncio and uvloop alike: wait until the socket is read
 it (0x16 opens every TLS handshake), make the transport with or without TLS around a sniffer, and let the sniffer hand
 over to the real protocol with the bytes it saw. `start_tls` after a read cannot work: the ClientHello is gone by then.
 
-From accept to hand-over a connection has FIRST_BYTES_MS, handshake included. At most UNDECIDED_LIMIT connections are
-in that state; one more drops the oldest of them, so peers that say nothing cannot keep others out.
+From accept to hand-over a connection has first_bytes_ms, handshake included. At most undecided_connections are in that
+state; one more drops the oldest of them, so peers that say nothing cannot keep others out. (limits.py has the numbers)
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from typing import Protocol, cast
 from hubweir.drivers.listening_socket import AcceptLoop, bind
 from hubweir.drivers.peer_address import address_text
 from hubweir.drivers.tasks import Tasks
+from hubweir.limits import PortLimits
 
 logger = logging.getLogger(__name__)
 
-FIRST_BYTES_MS = 10_000
-UNDECIDED_LIMIT = 2_048
 TLS_HANDSHAKE = 0x16
 AMQP = b"AMQP"
 
@@ -50,8 +49,7 @@ class PortSwitch:
         amqp: AmqpFactory,
         http: HttpFactory,
         tls: ssl.SSLContext | None,
-        first_bytes_ms: int = FIRST_BYTES_MS,
-        undecided_limit: int = UNDECIDED_LIMIT,
+        limits: PortLimits,
     ) -> None:
         """amqp (given the peer's address, for logs) and http make one protocol a connection.
 
@@ -60,8 +58,7 @@ class PortSwitch:
         self._amqp = amqp
         self._http = http
         self.tls = tls
-        self._first_bytes_ms = first_bytes_ms
-        self._undecided_limit = undecided_limit
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks("port switch")
         self._accepting: list[AcceptLoop] = []
@@ -77,7 +74,7 @@ class PortSwitch:
 
     def adopt(self, connection: socket.socket) -> None:
         """Take care of a connected, non-blocking socket as if it had come in on a port."""
-        if len(self._undecided) >= self._undecided_limit:
+        if len(self._undecided) >= self._limits.undecided_connections:
             next(iter(self._undecided)).drop("too many connections say nothing")
         self._undecided[_Undecided(self, connection)] = None
 
@@ -102,7 +99,7 @@ class PortSwitch:
 
     @property
     def first_bytes_s(self) -> float:
-        return self._first_bytes_ms / 1000
+        return self._limits.first_bytes_ms / 1000
 
     def make_transport(
         self, undecided: _Undecided, connection: socket.socket, tls: ssl.SSLContext | None

@@ -31,7 +31,8 @@ from hubweir.gateway.management_view import ManagementView
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.refusals import RefusalLog, Refusals
 from hubweir.gateway.rule_management import RuleManagement
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import GatewaySettings, LinkSettings
+from hubweir.limits import GatewayLimits
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.entity import AnyEntity
 from hubweir.namespace.error_text import entity_not_found, entity_uri
@@ -65,6 +66,8 @@ class SharedProcess(Protocol):
     counters: Counters
     alarms: Alarms
     process_id: int
+    limits: GatewayLimits
+    link_settings: LinkSettings
     budget: ProcessBudget
     held_runs: HeldRuns
     large_turns: HeldRuns
@@ -82,11 +85,14 @@ class Gateway:
 
     def __init__(self, process: SharedProcess, writer: CatalogWriter, settings: GatewaySettings) -> None:
         """writer: of the namespace's catalog; from now on nobody but the gateway's keeper uses it."""
-        env, brokers, namespace = process.env, process.brokers, writer.namespace
+        env, brokers, namespace, limits = process.env, process.brokers, writer.namespace, process.limits
         self.env = env
         self.namespace = namespace
         self.brokers = brokers
         self.settings = settings
+        self.max_message_size_bytes = limits.max_message_size_bytes
+        if settings.profile.has_quotas:
+            self.max_message_size_bytes = min(self.max_message_size_bytes, settings.profile.message_size_bytes)
         self.counters = process.counters
         self.process_budget = process.budget
         self.held_runs = process.held_runs
@@ -109,13 +115,13 @@ class Gateway:
             namespace,
             self.keeper,
             brokers,
-            cap_partitions=settings.partition_cap,
-            units_max=settings.max_throughput_units,
+            limits=limits,
             alarms=process.alarms,
         )
-        self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=settings.run_limit_bytes)
+        run_limit_bytes = process.link_settings.run_limit_bytes
+        self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=run_limit_bytes)
         self.management = ManagementView(namespace, self.directory)
-        self.management_rate = ManagementRate(settings.management_reads_per_second, now_ms=env.monotonic_ms())
+        self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
         self.rules = RuleManagement(namespace, self.keeper, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}
         self._connections: dict[int, GatewayConnection] = {}

@@ -21,6 +21,8 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.refusals import RefusalLog
+from hubweir.gateway.settings import LinkSettings
+from hubweir.limits import GatewayLimits
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.resource_path import IllegalPath
 
@@ -38,7 +40,8 @@ class GatewayProcess:
         env: Env,
         brokers: Brokers,
         *,
-        budget_bytes: int,
+        limits: GatewayLimits,
+        link_settings: LinkSettings | None = None,
         counters: Counters | None = None,
         alarms: Alarms | None = None,
         process_id: int = 0,
@@ -48,7 +51,9 @@ class GatewayProcess:
         self.counters = counters if counters is not None else Counters()
         self.alarms = alarms if alarms is not None else Alarms(env, self.counters)
         self.process_id = process_id
-        self.budget = ProcessBudget(budget_bytes)
+        self.limits = limits
+        self.link_settings = link_settings or LinkSettings()
+        self.budget = ProcessBudget(limits.process_budget_bytes)
         self.held_runs = HeldRuns()
         self.refusal_log = RefusalLog(env)
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)

@@ -34,15 +34,15 @@ class HeldRuns:
 class ReadSize:
     """Of one reader: it asks, the run comes, and it is sent or dropped; then it asks again.
 
-    least_bytes, most_bytes: of one read. No read is smaller than the least, whatever the pool holds.
+    least_bytes, limit_bytes: of one read. No read is smaller than the least, whatever the pool holds.
     """
 
-    __slots__ = ("_asked_bytes", "_counted_bytes", "_is_full", "_least_bytes", "_most_bytes", "_pool", "_wanted_bytes")
+    __slots__ = ("_asked_bytes", "_counted_bytes", "_is_full", "_least_bytes", "_limit_bytes", "_pool", "_wanted_bytes")
 
-    def __init__(self, pool: HeldRuns, *, least_bytes: int, most_bytes: int) -> None:
+    def __init__(self, pool: HeldRuns, *, least_bytes: int, limit_bytes: int) -> None:
         self._pool = pool
         self._least_bytes = least_bytes
-        self._most_bytes = max(least_bytes, most_bytes)
+        self._limit_bytes = max(least_bytes, limit_bytes)
         self._wanted_bytes = least_bytes
         self._asked_bytes = least_bytes
         self._counted_bytes = 0
@@ -69,7 +69,7 @@ class ReadSize:
         """The whole run is sent."""
         self._count(0)
         if self._is_full:
-            self._wanted_bytes = min(self._most_bytes, 2 * self._asked_bytes)
+            self._wanted_bytes = min(self._limit_bytes, 2 * self._asked_bytes)
 
     def dropped(self) -> None:
         """The run was let go unsent, or the reader is over."""

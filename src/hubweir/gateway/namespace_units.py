@@ -21,12 +21,13 @@ from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers, OnAnswer
 from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.limits import UnitsLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.throughput_unit.admission import Admitted, Busy, NamespaceAdmission
 from hubweir.throughput_unit.auto_inflate import UnitsRaised, check_maximum
-from hubweir.throughput_unit.throughput_unit import UNITS_LIMIT, check_units, units_beyond_partitions
+from hubweir.throughput_unit.throughput_unit import check_units, units_beyond_partitions
 from hubweir.throughput_unit.usage import FORMAT, HOUR_MS, HOURS_KEPT, Usage
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ Rows = dict[int, tuple[int, ...]]
 
 
 class NamespaceUnits:
-    """See the module's text. cap_partitions: one unit a partition while units are on. units_max: the most allowed."""
+    """See the module's text."""
 
     def __init__(
         self,
@@ -47,16 +48,14 @@ class NamespaceUnits:
         keeper: CatalogKeeper,
         brokers: Brokers,
         *,
-        cap_partitions: bool = True,
-        units_max: int = UNITS_LIMIT,
+        limits: UnitsLimits,
         alarms: Alarms,
     ) -> None:
         self._env = env
         self._namespace = namespace
         self._keeper = keeper
         self._brokers = brokers
-        self._cap_partitions = cap_partitions
-        self._units_max = units_max
+        self._limits = limits
         self._alarms = alarms
         self._recorded: Rows = {row[0]: row for row in namespace.usage}
         self._capped = False
@@ -156,7 +155,7 @@ class NamespaceUnits:
     @property
     def warning(self) -> str | None:
         """What an operator should know about the units held; None: nothing."""
-        if not self._cap_partitions or not self.admission.units:
+        if not self._limits.partition_cap or not self.admission.units:
             return None
         hubs = {hub.name: hub.description.partition_count for hub in self._namespace.entities(EventHubDescription)}
         return units_beyond_partitions(self._namespace.description.name, self.admission.units, hubs)
@@ -203,11 +202,11 @@ class NamespaceUnits:
     def _checked(self, units: UnitsDescription) -> UnitsDescription:
         name = self._namespace.description.name
         if units.held:
-            check_units(name, units.held, units_max=self._units_max)
+            check_units(name, units.held, units_limit=self._limits.max_throughput_units)
             if units.maximum:
-                check_maximum(name, units.held, units.maximum, units_max=self._units_max)
+                check_maximum(name, units.held, units.maximum, units_limit=self._limits.max_throughput_units)
         elif units.maximum:
-            check_units(name, units.maximum, units_max=self._units_max)
+            check_units(name, units.maximum, units_limit=self._limits.max_throughput_units)
         return units
 
     def _write_raises(self) -> None:
@@ -227,7 +226,7 @@ class NamespaceUnits:
             self._alarms.begin(UNITS_UNUSED, about, text)
 
     def _tell_brokers(self) -> None:
-        is_capped = self._cap_partitions and self._applied.held > 0
+        is_capped = self._limits.partition_cap and self._applied.held > 0
         if is_capped != self._capped:
             self._capped = is_capped
             for broker in self._brokers:

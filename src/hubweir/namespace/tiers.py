@@ -31,6 +31,11 @@ class Profile:
     management_reads_per_second: int | None  # of runtime information
     has_capture: bool = True
 
+    @property
+    def has_quotas(self) -> bool:
+        """False of the profile `development`: there only safety limits hold."""
+        return self.name != DEVELOPMENT.name
+
     def check_hub_count(self, count: int) -> None:
         """Raise RESOURCE_LIMIT when a namespace may not have this many event hubs."""
         if self.event_hubs is not None and count > self.event_hubs:

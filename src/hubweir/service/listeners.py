@@ -46,13 +46,9 @@ class Listeners:
         self._process = process
         self._connections = connections
         self._drivers = drivers
-        self._http = HttpDriver(Application(process, is_ready), amqp=new_connection, head_time_ms=settings.http_head_ms)
+        self._http = HttpDriver(Application(process, is_ready), amqp=new_connection, limits=settings)
         self._switch = PortSwitch(
-            amqp=new_connection,
-            http=self._http.new_protocol,
-            tls=certificate.tls,
-            first_bytes_ms=settings.first_bytes_ms,
-            undecided_limit=settings.undecided_connections,
+            amqp=new_connection, http=self._http.new_protocol, tls=certificate.tls, limits=settings
         )
 
     @property

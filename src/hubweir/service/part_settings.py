@@ -54,28 +54,14 @@ def _storage_account(settings: Settings) -> StorageAccount | None:
 def gateway_settings(
     settings: Settings, wanted: NamespaceSettings, hosts: HostNames, issuer: IssuerKeys | None
 ) -> GatewaySettings:
-    """Of one namespace's gateway, with the quotas of its profile."""
-    profile = PROFILES[wanted.profile]
+    """Of one namespace's gateway, besides the limits that the whole process keeps."""
     return GatewaySettings(
         namespace=wanted.name,
         host_name=(wanted.hostnames or settings.host)[0] if wanted.is_default else wanted.host_name,
         hosts=hosts,
+        profile=PROFILES[wanted.profile],
         settings_rule=ROOT_RULE,
         issuer=issuer,
-        max_frame_size_bytes=settings.max_frame_size_bytes,
-        max_message_size_bytes=min(
-            settings.max_message_size_bytes,
-            settings.max_message_size_bytes if profile.connections is None else profile.message_size_bytes,
-        ),
-        connections_max=profile.connections,
-        management_reads_per_second=profile.management_reads_per_second,
         # Its clients come from other containers, and have no TLS.
         plain_without_tls=settings.plain_without_tls or settings.profile == OFFICIAL_EMULATOR.name,
-        partition_cap=settings.partition_cap,
-        max_throughput_units=settings.max_throughput_units,
-        idle_timeout_ms=settings.idle_timeout_ms,
-        unauthorized_connection_ms=settings.unauthorized_connection_ms,
-        idle_link_ms=settings.idle_link_ms,
-        connection_budget_bytes=settings.connection_budget_bytes,
-        process_budget_bytes=settings.process_budget_bytes,
     )

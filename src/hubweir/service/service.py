@@ -212,7 +212,7 @@ class Service:
         process = GatewayProcess(
             self._env,
             Brokers([broker]),
-            budget_bytes=self.settings.process_budget_bytes,
+            limits=self.settings,
             counters=self.counters,
             alarms=self.alarms,
         )

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.throughput_unit.throughput_unit import UNITS_LIMIT, check_units
+from hubweir.limits import UNITS_LIMIT
+from hubweir.throughput_unit.throughput_unit import check_units
 
 
 class Cause(Enum):
@@ -42,9 +43,9 @@ def inflated(units: int, maximum: int, suffices: Callable[[int], bool]) -> int:
     return next((more for more in range(units + 1, maximum) if suffices(more)), maximum)
 
 
-def check_maximum(namespace: str, units: int, maximum: int, *, units_max: int = UNITS_LIMIT) -> int:
+def check_maximum(namespace: str, units: int, maximum: int, *, units_limit: int = UNITS_LIMIT) -> int:
     """maximum, when auto-inflate may go up to it; ServiceError ARGUMENT_OUT_OF_RANGE if not."""
-    check_units(namespace, maximum, units_max=units_max)
+    check_units(namespace, maximum, units_limit=units_limit)
     if maximum < units:
         text = (
             f"Namespace '{namespace}' holds {units} throughput units and auto-inflate may go up to {maximum} only; "

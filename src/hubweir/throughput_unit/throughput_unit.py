@@ -19,12 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.limits import RAISED_UNITS_LIMIT, UNITS_LIMIT
 
 UNITS_MIN = 1
-# What the service sells to a namespace of the standard tier; a flag lifts it to the ceiling.
-UNITS_LIMIT = 40
-# Older pages of the service sell units in blocks of 20 up to this many.
-RAISED_UNITS_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +51,11 @@ def capacity_of(units: int) -> Capacity:
     return Capacity(UNIT.ingress.times(units), UNIT.egress.times(units))
 
 
-def check_units(namespace: str, units: int, *, units_max: int = UNITS_LIMIT) -> int:
+def check_units(namespace: str, units: int, *, units_limit: int = UNITS_LIMIT) -> int:
     """units, when the namespace may hold that many; ServiceError ARGUMENT_OUT_OF_RANGE with the way out if not."""
-    if not UNITS_MIN <= units <= units_max:
-        more = f" Up to {RAISED_UNITS_LIMIT} with --max-throughput-units." if units_max < RAISED_UNITS_LIMIT else ""
-        text = f"Namespace '{namespace}': {units} throughput units; {UNITS_MIN} to {units_max} are allowed.{more}"
+    if not UNITS_MIN <= units <= units_limit:
+        more = f" Up to {RAISED_UNITS_LIMIT} with --max-throughput-units." if units_limit < RAISED_UNITS_LIMIT else ""
+        text = f"Namespace '{namespace}': {units} throughput units; {UNITS_MIN} to {units_limit} are allowed.{more}"
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
     return units
 

@@ -6,12 +6,13 @@ import pytest
 
 from hubweir.amqp.deadlines import Deadlines
 from hubweir.amqp.transport.settings import EndpointSettings, Role
+from hubweir.limits import ConnectionLimits
 
 SETTINGS = EndpointSettings(
     "c",
     header_deadline_ms=1,
     sasl_deadline_ms=20,
-    first_link_deadline_ms=300,
+    limits=ConnectionLimits(unauthorized_connection_ms=300),
     linkless_timeout_ms=4_000,
     close_deadline_ms=50_000,
 )

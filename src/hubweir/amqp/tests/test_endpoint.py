@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.endpoint import EndpointSettings
+from hubweir.amqp.endpoint import Endpoint, EndpointSettings
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.security.protocol_header import AMQP_HEADER, SASL_HEADER
 from hubweir.amqp.tests.one_endpoint import closed_with, give, sent, server
 from hubweir.amqp.transport.events import Closed, LinkAttached
 from hubweir.amqp.transport.performatives import Close, Open
+from hubweir.amqp.transport.settings import Role
+from hubweir.limits import ConnectionLimits
 from hubweir.testing.endpoint_pair import EndpointPair, Side
 from hubweir.testing.frames import OPEN, attached, frame, raw, sasl_start, transfer, written
 
@@ -17,7 +19,7 @@ EMPTY = raw(b"")
 
 
 def test_open_tells_what_the_settings_say() -> None:
-    endpoint = server(max_frame_size=4_096, channel_max=7, idle_timeout_ms=9_000)
+    endpoint = server(channel_max=7, limits=ConnectionLimits(max_frame_size_bytes=4_096, idle_timeout_ms=9_000))
     give(endpoint, sasl_start())
     endpoint.answer_sasl(0)
     give(endpoint, AMQP_HEADER + frame(OPEN))
@@ -49,14 +51,14 @@ def opened(side: Side, now_ms: int = 0) -> None:
 
 
 def test_a_connection_without_a_link_is_forced_closed_and_one_with_a_link_is_not() -> None:
-    side = Side(server(idle_timeout_ms=0))
+    side = Side(server(limits=ConnectionLimits(idle_timeout_ms=0)))
     opened(side)
     assert side.endpoint.next_deadline_ms() == 60_000
     assert closed_with(side.endpoint.on_time(60_000)) == "amqp:connection:forced"
     ((_, close),) = written(side.drain())
     assert isinstance(close, Close) and close.error is not None
 
-    side = Side(server(idle_timeout_ms=0))
+    side = Side(server(limits=ConnectionLimits(idle_timeout_ms=0)))
     opened(side)
     rest = attached()[len(sasl_start() + AMQP_HEADER + frame(OPEN)) :]
     side.take(give(side.endpoint, rest, now_ms=1_000))
@@ -72,7 +74,7 @@ def test_a_connection_without_a_link_is_forced_closed_and_one_with_a_link_is_not
 
 def test_a_link_accepted_after_the_read_counts_before_the_deadline() -> None:
     """The host may accept between two calls; the first-link deadline must see it."""
-    side = Side(server(idle_timeout_ms=0), accepts=False)
+    side = Side(server(limits=ConnectionLimits(idle_timeout_ms=0)), accepts=False)
     side.take(give(side.endpoint, attached()))
     side.take(side.endpoint.on_time(0))
     links = [event.link for event in side.events if isinstance(event, LinkAttached)]
@@ -82,7 +84,7 @@ def test_a_link_accepted_after_the_read_counts_before_the_deadline() -> None:
 
 
 def test_a_silent_peer_is_dropped_after_twice_the_advertised_time_and_an_empty_frame_keeps_it() -> None:
-    side = Side(server(idle_timeout_ms=10_000))
+    side = Side(server(limits=ConnectionLimits(idle_timeout_ms=10_000)))
     side.take(give(side.endpoint, attached()))
     side.take(side.endpoint.on_time(0))
     assert side.endpoint.on_time(19_999) == []
@@ -94,7 +96,7 @@ def test_a_silent_peer_is_dropped_after_twice_the_advertised_time_and_an_empty_f
 @pytest.mark.parametrize("timeout_ms", [400, 10_000, 60_000])
 @pytest.mark.parametrize("chatter_ms", [None, 700, 3_001])
 def test_something_is_written_in_every_half_of_the_peers_time(timeout_ms: int, chatter_ms: int | None) -> None:
-    side = Side(server(idle_timeout_ms=0))
+    side = Side(server(limits=ConnectionLimits(idle_timeout_ms=0)))
     start = attached().replace(frame(OPEN), frame(Open(container_id="peer", idle_time_out=timeout_ms)))
     side.take(give(side.endpoint, start))
     side.take(side.endpoint.on_time(0))
@@ -144,7 +146,8 @@ def test_the_end_of_the_transport_is_an_end_and_is_reported_once() -> None:
 
 
 def test_the_text_of_an_error_can_be_given_what_the_host_wants_in_it() -> None:
-    endpoint = server(describe_error=lambda symbol, text: f"{text} TrackingId:7")
+    settings = EndpointSettings("server")
+    endpoint = Endpoint(Role.SERVER, settings, now_ms=0, describe_error=lambda _, text: f"{text} TrackingId:7")
     give(endpoint, sasl_start())
     endpoint.answer_sasl(0)
     give(endpoint, AMQP_HEADER + frame(OPEN) + transfer(0))
@@ -155,7 +158,8 @@ def test_the_text_of_an_error_can_be_given_what_the_host_wants_in_it() -> None:
 
 def test_a_lost_peer_leaves_no_deadline_in_the_past() -> None:
     """A driver would ring its timer for ever for one."""
-    server = EndpointPair(server=EndpointSettings("server", idle_timeout_ms=1_000)).opened().server.endpoint
+    settings = EndpointSettings("server", limits=ConnectionLimits(idle_timeout_ms=1_000))
+    server = EndpointPair(server=settings).opened().server.endpoint
     server.on_time(2_000)
     assert server.data_to_send()
     due_ms = server.next_deadline_ms()

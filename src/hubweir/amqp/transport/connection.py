@@ -18,7 +18,7 @@ from hubweir.amqp.transport.connection_states import (
     advance,
 )
 from hubweir.amqp.transport.events import Closed, Opened
-from hubweir.amqp.transport.faults import ConnectionFault, IllegalState, SessionFault
+from hubweir.amqp.transport.faults import ConnectionFault, DescribeError, IllegalState, SessionFault, as_it_is
 from hubweir.amqp.transport.frame import AMQP_FRAME, MIN_MAX_FRAME_SIZE, append_frame, cut_down
 from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.number_pool import NumberPool
@@ -53,15 +53,16 @@ from hubweir.errors import (
 class Connection:
     """One AMQP connection, either role. out: bytes to send, replaced by the endpoint at each drain."""
 
-    def __init__(self, role: Role, settings: EndpointSettings) -> None:
+    def __init__(self, role: Role, settings: EndpointSettings, describe_error: DescribeError = as_it_is) -> None:
         self.role = role
         self.settings = settings
+        self._describe_error = describe_error
         self.state = ConnectionState.START
         self.report = Report()
         self.out = bytearray()
         self.remote_open: Open | None = None
-        self.outgoing_frame_limit = settings.max_frame_size
-        self.incoming_frame_limit = min(settings.open_frame_limit, settings.max_frame_size)
+        self.outgoing_frame_limit = settings.limits.max_frame_size_bytes
+        self.incoming_frame_limit = min(settings.open_frame_limit, settings.limits.max_frame_size_bytes)
         self.usual_frame_bytes = self.incoming_frame_limit  # of the frames that came last: sizes the next table
         self.is_reading = True  # until the end: what comes in is still looked at
         self.has_changed = True  # the state, or whether there is a link, since the endpoint last looked
@@ -107,9 +108,9 @@ class Connection:
             Open(
                 container_id=settings.container_id,
                 hostname=settings.hostname,
-                max_frame_size=settings.max_frame_size,
+                max_frame_size=settings.limits.max_frame_size_bytes,
                 channel_max=settings.channel_max,
-                idle_time_out=settings.idle_timeout_ms,
+                idle_time_out=settings.limits.idle_timeout_ms,
             ),
         )
         self.step(ConnectionStep.SEND_OPEN)
@@ -253,8 +254,8 @@ class Connection:
             )
         self.step(ConnectionStep.RECEIVE_OPEN)
         self.remote_open = remote
-        self.outgoing_frame_limit = min(self.settings.max_frame_size, remote.max_frame_size)
-        self.incoming_frame_limit = self.settings.max_frame_size
+        self.incoming_frame_limit = self.settings.limits.max_frame_size_bytes
+        self.outgoing_frame_limit = min(self.incoming_frame_limit, remote.max_frame_size)
         if self.state is ConnectionState.OPEN_RECEIVED:
             self.send_open()
         if self.state is ConnectionState.OPENED:
@@ -323,7 +324,7 @@ class Connection:
 
     def _error(self, fault: ConnectionFault | SessionFault | LinkFault) -> AmqpError:
         error = fault.error()
-        described = self.settings.describe_error(error.condition, error.description)
+        described = self._describe_error(error.condition, error.description)
         return AmqpError(condition=error.condition, description=described)
 
     def _remove(self, session: Session) -> None:

@@ -29,11 +29,22 @@ sending side of a link, a second link with a name that is in use.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.errors import Condition, HubweirError
 
 # A text of ours that tells a peer's name or address back to it is cut here, so that an error always fits a frame.
 DESCRIPTION_LIMIT = 300
+
+
+# Takes condition and text of a fault, and returns the text that the peer shall see, such as one with a tracking id.
+DescribeError = Callable[[str, str], str]
+
+
+def as_it_is(symbol: str, text: str) -> str:
+    """A DescribeError that leaves the text."""
+    return text
 
 
 class IllegalState(HubweirError):

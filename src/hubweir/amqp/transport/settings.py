@@ -1,13 +1,15 @@
 """The values that one end of a connection advertises, and the limits on everything its peer controls.
 
-Each number has its reason beside it. A limit is enforced at the first byte, frame or link over it.
+Each number has its reason beside it; those that an operator may set stand in hubweir/limits.py. A limit is enforced at
+the first byte, frame or link over it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+
+from hubweir.limits import ConnectionLimits
 
 
 class Role(Enum):
@@ -17,25 +19,18 @@ class Role(Enum):
     CLIENT = "client"
 
 
-def _as_it_is(symbol: str, text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
     """Advertised: container_id to incoming_window. Limits: the rest. Sizes in bytes, times in milliseconds.
 
-    hostname: client: what open and the SASL exchange name. describe_error: takes condition and text of a
-    fault of the peer, and returns the text that it shall see, such as one with a tracking id behind it.
+    hostname: client: what open and the SASL exchange name.
     """
 
     container_id: str
     hostname: str | None = None
-    # 64 KiB holds a good batch; larger frames make other links of the connection wait longer.
-    max_frame_size: int = 65_536
+    limits: ConnectionLimits = ConnectionLimits()
     channel_max: int = 4_999  # what Azure's service offers
     handle_max: int = 255  # what Azure's service offers
-    idle_timeout_ms: int = 240_000  # what Azure's service offers; a silent peer is dropped after twice that
     incoming_window: int = 5_000  # frames; what Azure's service offers; refreshed at half
 
     sasl: bool = True
@@ -45,8 +40,7 @@ class EndpointSettings:
 
     header_deadline_ms: int = 10_000
     sasl_deadline_ms: int = 20_000
-    first_link_deadline_ms: int = 60_000  # after open; Azure's service ends connections without a link then
-    linkless_timeout_ms: int = 300_000  # a connection whose last link is gone; the same
+    linkless_timeout_ms: int = 300_000  # a connection whose last link is gone; as Azure's service has it
     close_deadline_ms: int = 5_000  # how long our close waits for the peer's
 
     open_frame_limit: int = 8_192  # open comes from a stranger; real ones have under 1 KiB
@@ -55,4 +49,3 @@ class EndpointSettings:
     max_state_bytes: int = 16_777_216  # sessions and links, by the estimates in budget.py
     max_name_bytes: int = 256  # link name, container id; real ones have under 100
     max_unsettled: int = 5_000  # per link; Azure's clients grant at most this many
-    describe_error: Callable[[str, str], str] = _as_it_is

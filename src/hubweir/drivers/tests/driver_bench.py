@@ -13,6 +13,7 @@ from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.port_switch import PortSwitch
+from hubweir.limits import PortLimits
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -74,7 +75,9 @@ class Bench:
         self.buffer = ReceiveBuffer()
         self.servers: list[Host] = []
         self.lost: list[AmqpDriver] = []
-        self.switch = PortSwitch(amqp=self.accept, http=lambda: pytest.fail("not HTTP"), tls=tls[0] if tls else None)
+        self.switch = PortSwitch(
+            amqp=self.accept, http=lambda: pytest.fail("not HTTP"), tls=tls[0] if tls else None, limits=PortLimits()
+        )
         self.address = self.switch.listen("127.0.0.1", 0)
 
     def accept(self, peer: str) -> AmqpDriver:

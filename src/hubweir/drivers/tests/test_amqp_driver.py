@@ -13,6 +13,7 @@ from hubweir.drivers import amqp_driver
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.tests.driver_bench import Bench, Host, Run, until
+from hubweir.limits import ConnectionLimits
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
@@ -165,7 +166,7 @@ def test_a_fault_of_the_host_ends_its_connection_loudly_and_no_other(run: Run, c
 
 def test_a_silent_peer_is_dropped_when_its_time_is_over(run: Run) -> None:
     async def scenario() -> None:
-        bench = Bench(idle_timeout_ms=300)
+        bench = Bench(limits=ConnectionLimits(idle_timeout_ms=300))
         client, server = await bench.connect()
         # The client's endpoint sends heartbeats by its driver's timer: the connection stays.
         await asyncio.sleep(0.9)

@@ -9,6 +9,7 @@ import pytest
 
 from hubweir.drivers.http_driver import HEAD_BYTES, HEADER_COUNT, LINE_BYTES, HttpDriver
 from hubweir.drivers.port_switch import PortSwitch
+from hubweir.limits import PortLimits
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -18,10 +19,15 @@ async def application(scope: dict[str, Any], receive: Any, send: Callable[[dict[
     await send({"type": "http.response.body", "body": b"ok"})
 
 
+def port_of(new_protocol: Any) -> PortSwitch:
+    """A port of a driver under test."""
+    return PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=new_protocol, tls=None, limits=PortLimits())
+
+
 async def ask(data: bytes, *, head_time_ms: int = 10_000, wait: bool = True) -> bytes:
     """Send bytes to a guarded server and return all that it answers until it closes, or the first answer."""
-    http = HttpDriver(application, head_time_ms=head_time_ms)
-    switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
+    http = HttpDriver(application, limits=PortLimits(http_head_ms=head_time_ms))
+    switch = port_of(http.new_protocol)
     reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
     writer.write(data)
     answer = await reader.read(10_000) if wait else b""
@@ -39,8 +45,8 @@ def test_a_request_is_answered(run: Run) -> None:
 
 def test_two_requests_on_one_connection_are_both_answered(run: Run) -> None:
     async def scenario() -> bytes:
-        http = HttpDriver(application)
-        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
+        http = HttpDriver(application, limits=PortLimits())
+        switch = port_of(http.new_protocol)
         reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
         answers = b""
         for _ in range(2):
@@ -148,14 +154,14 @@ async def ask_all(
     data: bytes, *, serve: Any = application, head_time_ms: int = 10_000, window_ms: int = 10_000
 ) -> bytes:
     """Send bytes and return everything until the server closes."""
-    http = HttpDriver(serve, head_time_ms=head_time_ms)
+    http = HttpDriver(serve, limits=PortLimits(http_head_ms=head_time_ms))
 
     def new_protocol() -> asyncio.Protocol:
         protocol = http.new_protocol()
         protocol._body_window_ms = window_ms  # type: ignore[attr-defined]
         return protocol
 
-    switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=new_protocol, tls=None)
+    switch = port_of(new_protocol)
     reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
     writer.write(data)
     answers = b""
@@ -240,13 +246,13 @@ def test_a_peer_that_pipelines_without_end_is_read_no_faster_than_it_is_answered
             if answered == 200:
                 enough.set()
 
-        http = HttpDriver(noting)
+        http = HttpDriver(noting, limits=PortLimits())
 
         def new_protocol() -> asyncio.Protocol:
             protocols.append(http.new_protocol())
             return protocols[-1]
 
-        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=new_protocol, tls=None)
+        switch = port_of(new_protocol)
         reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
         # Without limits each answer would let another read in: the requests, and the last one's body, would pile up.
         writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * 300_000)
@@ -277,13 +283,13 @@ def test_the_body_of_a_request_that_waits_is_not_read_ahead(run: Run) -> None:
             await asyncio.sleep(0.001)
             await application(scope, receive, send)
 
-        http = HttpDriver(waiting)
+        http = HttpDriver(waiting, limits=PortLimits())
 
         def new_protocol() -> asyncio.Protocol:
             protocols.append(http.new_protocol())
             return protocols[-1]
 
-        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=new_protocol, tls=None)
+        switch = port_of(new_protocol)
         _, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
         small = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
         waits = b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -313,8 +319,8 @@ def test_a_request_that_does_not_end_is_ended_with_the_driver(run: Run) -> None:
                 heard.append("cancelled")
                 raise
 
-        http = HttpDriver(endless)
-        switch = PortSwitch(amqp=lambda peer: pytest.fail("not AMQP"), http=http.new_protocol, tls=None)
+        http = HttpDriver(endless, limits=PortLimits())
+        switch = port_of(http.new_protocol)
         reader, writer = await asyncio.open_connection(*switch.listen("127.0.0.1", 0))
         writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         await began.wait()

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from hubweir.drivers.port_switch import PortSwitch
+from hubweir.limits import PortLimits
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 HEADER = b"AMQP\x03\x01\x00\x00"
@@ -72,7 +73,7 @@ def test_first_bytes_choose_the_protocol_and_none_is_lost(
     answer: bytes,
 ) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0])
+        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], limits=PortLimits())
         host, port = switch.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(host, port, ssl=contexts[1] if secure else None)
         for word in words[:-1]:
@@ -95,7 +96,7 @@ def test_who_does_not_say_enough_in_time_is_dropped(
     run: Run, contexts: tuple[ssl.SSLContext, ssl.SSLContext], said: bytes
 ) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], first_bytes_ms=100)
+        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], limits=PortLimits(first_bytes_ms=100))
         host, port = switch.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(said)
@@ -109,7 +110,7 @@ def test_who_does_not_say_enough_in_time_is_dropped(
 
 def test_one_undecided_connection_too_many_drops_the_oldest(run: Run) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=None, undecided_limit=2)
+        switch = PortSwitch(amqp=Echo, http=Http, tls=None, limits=PortLimits(undecided_connections=2))
         address = switch.listen("127.0.0.1", 0)
         silent = [await asyncio.open_connection(*address) for _ in range(2)]
         # Both are taken by the switch before the third comes.
@@ -129,7 +130,7 @@ def test_one_undecided_connection_too_many_drops_the_oldest(run: Run) -> None:
 
 def test_tls_without_a_certificate_is_closed_and_plain_goes_on(run: Run) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=None)
+        switch = PortSwitch(amqp=Echo, http=Http, tls=None, limits=PortLimits())
         address = switch.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*address)
         writer.write(b"\x16\x03\x01\x00\x05hello")
@@ -144,7 +145,7 @@ def test_tls_without_a_certificate_is_closed_and_plain_goes_on(run: Run) -> None
 
 def test_who_breaks_the_handshake_harms_no_other(run: Run, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0])
+        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], limits=PortLimits())
         address = switch.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*address)
         writer.write(b"\x16 is all that is right about this hello")
@@ -168,7 +169,7 @@ def test_a_protocol_that_cannot_be_made_ends_only_its_connection(run: Run, caplo
                 raise ValueError("planted")
             return Echo(peer)
 
-        switch = PortSwitch(amqp=make, http=Http, tls=None)
+        switch = PortSwitch(amqp=make, http=Http, tls=None, limits=PortLimits())
         address = switch.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*address)
         writer.write(HEADER)
@@ -184,7 +185,7 @@ def test_a_protocol_that_cannot_be_made_ends_only_its_connection(run: Run, caplo
 
 def test_after_stop_listening_connections_live_on_and_new_ones_are_refused(run: Run) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=None)
+        switch = PortSwitch(amqp=Echo, http=Http, tls=None, limits=PortLimits())
         address = switch.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*address)
         writer.write(HEADER)
@@ -204,7 +205,7 @@ def test_one_unfinished_handshake_too_many_drops_the_oldest(
     run: Run, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
 ) -> None:
     async def scenario() -> None:
-        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], undecided_limit=2)
+        switch = PortSwitch(amqp=Echo, http=Http, tls=contexts[0], limits=PortLimits(undecided_connections=2))
         address = switch.listen("127.0.0.1", 0)
         unfinished = [await asyncio.open_connection(*address) for _ in range(2)]
         for _, writer in unfinished:

@@ -27,7 +27,7 @@ class CbsNode(RequestNode):
     def __init__(self, host: NodeHost, link: ReceiverLink) -> None:
         super().__init__(host, link)
         self._waiting: deque[tuple[Message, int]] = deque()
-        settings = host.settings
+        settings = host.link_settings
         self._rate = PutTokenRate(settings.put_token_burst, settings.put_token_per_second, host.env.monotonic_ms())
         self._is_due = False
 

@@ -68,7 +68,7 @@ class ConnectionHost:
         """on_over: told once, when the connection is over."""
         self._on_over = on_over
         self.gateway: Gateway = process.default  # until the choice is another
-        self.settings = self.gateway.settings
+        self.limits, self.link_settings = process.limits, process.link_settings
         self.env = process.env
         self.endpoint = endpoint
         self.peer = peer
@@ -78,7 +78,7 @@ class ConnectionHost:
         self.choice = NamespaceChoice(self, process)
         self.claims = ConnectionClaims(self.choice, self.env, lambda why: itself.hold_nodes(why))
         self.replies = ResponseRoutes()
-        self.budget = ConnectionBudget(self.settings.connection_budget_bytes, process.budget, itself)
+        self.budget = ConnectionBudget(self.limits.connection_budget_bytes, process.budget, itself)
         self.share = TurnShare(itself)
         self.writing_paused = False
         self.is_over = False
@@ -216,8 +216,8 @@ class ConnectionHost:
         if refusal is not None:
             self.close(refusal)
             return
-        self._later("authorize", self.settings.unauthorized_connection_ms, self._end_unauthorized)
-        self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
+        self._later("authorize", self.limits.unauthorized_connection_ms, self._end_unauthorized)
+        self._later("idle", self.limits.idle_link_ms // 4, self._sweep_idle)
 
     def _attach(self, event: LinkAttached) -> None:
         link = event.link
@@ -272,7 +272,7 @@ class ConnectionHost:
 
     def _end_unauthorized(self) -> None:
         if not self._was_authorized:
-            seconds = self.settings.unauthorized_connection_ms // 1000
+            seconds = self.limits.unauthorized_connection_ms // 1000
             text = (
                 f"The connection held no authorised link for {seconds} s after it was opened. Put a token on $cbs and "
                 "attach a link, then keep it."
@@ -281,13 +281,13 @@ class ConnectionHost:
 
     def _sweep_idle(self) -> None:
         """Detach links for events on which nothing happened for too long, and that wait for nothing."""
-        before_ms = self.env.monotonic_ms() - self.settings.idle_link_ms
+        before_ms = self.env.monotonic_ms() - self.limits.idle_link_ms
         for node in self.nodes:
             if node.last_used_ms <= before_ms and node.is_idle():
-                seconds = self.settings.idle_link_ms // 1_000
+                seconds = self.limits.idle_link_ms // 1_000
                 text = f"The link was idle for {seconds} s; attach again to go on."
                 self.detach(node, ServiceError(DETACH_FORCED, text))
-        self._later("idle", self.settings.idle_link_ms // 4, self._sweep_idle)
+        self._later("idle", self.limits.idle_link_ms // 4, self._sweep_idle)
 
     # Inside
 

@@ -17,12 +17,21 @@ from hubweir.gateway.amqp.connection_host import ConnectionHost
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.gateway_process import GatewayProcess
 
+CONTAINER_ID = "hubweir"  # ours, in open
+
 
 class Connections:
     """See the module's text. Made once for a process: brokers push to it from then on."""
 
     def __init__(self, process: GatewayProcess) -> None:
         self._process = process
+        self._settings = EndpointSettings(
+            container_id=CONTAINER_ID,
+            limits=process.limits,
+            # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
+            # string holds a ready signature.
+            sasl_may_be_left_out=True,
+        )
         self._hosts: dict[int, ConnectionHost] = {}
         self._next_connection = 1
         self._on_all_closed: Callable[[], None] | None = None
@@ -39,24 +48,13 @@ class Connections:
 
         host: what the peer named before AMQP began (WebSockets); in AMQP it may name another.
         """
-        known = self._process.default.settings
 
         def describe(symbol: str, text: str) -> str:
             host = made()  # weakly: the host holds the endpoint, which holds this
             return text if host is None else host.describe_fault(symbol, text)
 
-        settings = EndpointSettings(
-            container_id=known.container_id,
-            max_frame_size=known.max_frame_size_bytes,
-            idle_timeout_ms=known.idle_timeout_ms,
-            first_link_deadline_ms=known.unauthorized_connection_ms,
-            linkless_timeout_ms=known.linkless_connection_ms,
-            describe_error=describe,
-            # Rights come by tokens on $cbs whatever SASL said; Azure's JavaScript client skips it when its connection
-            # string holds a ready signature.
-            sasl_may_be_left_out=True,
-        )
-        endpoint = Endpoint(Role.SERVER, settings, now_ms=self._process.env.monotonic_ms())
+        now_ms = self._process.env.monotonic_ms()
+        endpoint = Endpoint(Role.SERVER, self._settings, now_ms=now_ms, describe_error=describe)
         connection_id = self._next_connection
         self._next_connection += 1
         connection = ConnectionHost(self._process, endpoint, connection_id, peer, on_over=self._ended)

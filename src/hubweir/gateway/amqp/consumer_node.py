@@ -65,9 +65,9 @@ class ConsumerNode(Node):
         self._held: bytes | memoryview | None = None
         self._cursor = RunCursor(0, 0, 0)
         self._left = 0  # at most so many events of the held run are not sent
-        env, settings = host.env, host.settings
+        env, settings = host.env, host.link_settings
         self._read_size = ReadSize(
-            host.gateway.held_runs, least_bytes=settings.read_bytes, most_bytes=settings.read_most_bytes
+            host.gateway.held_runs, least_bytes=settings.read_bytes, limit_bytes=settings.read_limit_bytes
         )
         self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
         self._held_is_fresh = False
@@ -269,7 +269,7 @@ class ConsumerNode(Node):
             return False
         self._is_reading = True
         self._is_cancelled = False
-        size_bytes, settings = self._read_size.ask(), self.host.settings
+        size_bytes, settings = self._read_size.ask(), self.host.link_settings
         # A large read is taken out of what all readers share, so it does not wait for events: a small one does.
         wait_ms = 0 if self.link.drain or size_bytes > settings.read_bytes else settings.read_wait_ms
         command = ReadEvents(self._reader_id, size_bytes, wait_ms, self._again_from)

@@ -15,7 +15,6 @@ from hubweir.env import Env
 from hubweir.errors import NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.gateway import Gateway, GatewayConnection
 from hubweir.gateway.gateway_process import GatewayProcess
-from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.host_names import bare_host
 
 
@@ -24,14 +23,13 @@ class ChoosingConnection(GatewayConnection, Protocol):
 
     env: Env
     gateway: Gateway
-    settings: GatewaySettings
 
     def close(self, error: ServiceError) -> None:
         """End the connection with an error."""
 
 
 class NamespaceChoice:
-    """Of one connection. Keeps its gateway, and the settings of that, to what was decided."""
+    """Of one connection. Keeps its gateway to what was decided."""
 
     def __init__(self, connection: ChoosingConnection, process: GatewayProcess) -> None:
         self._known = weakref.ref(connection)
@@ -91,7 +89,7 @@ class NamespaceChoice:
     def _over_quota(self) -> ServiceError | None:
         """Why the connection must end, when its namespace has more than its quota."""
         gateway = self.gateway
-        most = gateway.settings.connections_max
+        most = gateway.settings.profile.connections
         if most is None or gateway.connection_count <= most:
             return None
         text = f"The namespace has {most} connections, which is its quota; close one, then connect again."
@@ -101,7 +99,7 @@ class NamespaceChoice:
         connection = self._connection
         if gateway is not connection.gateway:
             connection.gateway.connection_left(connection)
-            connection.gateway, connection.settings = gateway, gateway.settings
+            connection.gateway = gateway
             gateway.connection_came(connection)
 
 

@@ -23,16 +23,16 @@ from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.refusals import What
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.rights import Rights
 
 
 class NodeHost(Protocol):
-    """The host of a connection's nodes: what belongs to no single link. gateway, settings: of its namespace."""
+    """The host of a connection's nodes: what belongs to no single link. gateway: of its namespace."""
 
     env: Env
     gateway: Gateway
-    settings: GatewaySettings
+    link_settings: LinkSettings
     endpoint: Endpoint
     owner: Owner
     peer: str

@@ -110,7 +110,7 @@ class NumberedPublisherNode(PublisherNode):
                 properties |= {PRODUCER_ROUND: Long(self._round), PRODUCER_DIGEST: Long(answer.digest)}
                 offered += (RESUMING_PRODUCER,)
             self.link.accept(
-                max_message_size=self.host.settings.max_message_size_bytes,
+                max_message_size=self.host.gateway.max_message_size_bytes,
                 properties=properties,
                 offered_capabilities=offered,
             )

@@ -60,7 +60,7 @@ def open_node(host: NodeHost, link: Link) -> Node:
     hub = of_kind(found.entity, EventHubDescription)
     part = None if hub is None else parse_hub_part(found.part)
     if hub is None or part is None:
-        raise not_found("/".join(scope.segments), host=host.settings.host_name)
+        raise not_found("/".join(scope.segments), host=host.gateway.settings.host_name)
     return _event_hub_node(host, link, hub.name, part, scope)
 
 
@@ -94,7 +94,7 @@ def asked_entity(host: NodeHost, link: Link) -> str:
 def _parse(host: NodeHost, text: str) -> Address | ServiceError:
     """The address, or why there is none: to be told only after the claims were asked."""
     try:
-        return parse_address(text, host.gateway.namespace.find_any, host=host.settings.host_name)
+        return parse_address(text, host.gateway.namespace.find_any, host=host.gateway.settings.host_name)
     except ServiceError as error:
         return error
 

@@ -107,7 +107,7 @@ class PublisherNode(Node):
 
     def start(self) -> None:
         properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
-        self.link.accept(max_message_size=self.host.settings.max_message_size_bytes, properties=properties)
+        self.link.accept(max_message_size=self.host.gateway.max_message_size_bytes, properties=properties)
         self.host.authorized()
         self._top_up()
 
@@ -131,7 +131,7 @@ class PublisherNode(Node):
             self._top_up()
 
     def oversize(self, event: OversizeReceived) -> None:
-        text = message_too_large(event.delivery_id, event.size, self.host.settings.max_message_size_bytes)
+        text = message_too_large(event.delivery_id, event.size, self.host.gateway.max_message_size_bytes)
         if not event.settled:
             self._reject(event.delivery_id, ServiceError(MESSAGE_TOO_LARGE, text))
         self.host.finish_later(self)
@@ -202,7 +202,7 @@ class PublisherNode(Node):
 
     def _top_up(self) -> None:
         """Credit is what the service still has room for: what is not answered yet counts as taken."""
-        room = max(1, self.host.settings.publisher_credit - self._unanswered)
+        room = max(1, self.host.link_settings.publisher_credit - self._unanswered)
         if self.link.credit <= room // 2:
             self.link.grant(room)
 

@@ -117,7 +117,7 @@ class RequestNode(Node, ABC):
         self.host.wake()
 
     def _top_up(self) -> None:
-        room = max(1, self.host.settings.request_credit - self._unanswered)
+        room = max(1, self.host.link_settings.request_credit - self._unanswered)
         if self.link.credit <= room // 2:
             self.link.grant(room)
 

@@ -20,7 +20,7 @@ from typing import Protocol
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.env import Env, Timer
 from hubweir.gateway.gateway import Gateway
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import LinkSettings
 
 # A client that reads in rhythm comes back sooner; one that does not pays with one more read.
 HELD_RUN_MS = 500
@@ -43,7 +43,7 @@ class SharedConnection(Protocol):
 
     env: Env
     gateway: Gateway
-    settings: GatewaySettings
+    link_settings: LinkSettings
     endpoint: Endpoint
     writing_paused: bool
 
@@ -68,7 +68,7 @@ class TurnShare:
     def has_room(self) -> bool:
         """Whether left_bytes is more than 0."""
         connection = self._connection
-        share = connection.settings.turn_bytes
+        share = connection.link_settings.turn_bytes
         if not connection.writing_paused and share - connection.endpoint.unsent_bytes > share // SMALL_REST:
             return True
         return self.left_bytes > 0
@@ -81,15 +81,15 @@ class TurnShare:
         """
         if self._connection.writing_paused:
             return 0
-        share = self._connection.settings.turn_bytes
+        share = self._connection.link_settings.turn_bytes
         left = share + self._beyond_bytes - self._connection.endpoint.unsent_bytes
         return left if left > share // SMALL_REST else 0
 
     @property
     def _beyond_bytes(self) -> int:
         """What this turn may send beyond its least."""
-        settings = self._connection.settings
-        return min(settings.turn_most_bytes - settings.turn_bytes, self._pool.left_bytes + self._counted_bytes)
+        settings = self._connection.link_settings
+        return min(settings.turn_limit_bytes - settings.turn_bytes, self._pool.left_bytes + self._counted_bytes)
 
     def wait(self, sharer: Sharer) -> None:
         """Call go_on when this one's turn has come."""
@@ -100,7 +100,7 @@ class TurnShare:
 
     def paused(self, held_bytes: int) -> None:
         """The transport is full, and holds so much until the socket takes it."""
-        self._count(max(0, held_bytes - self._connection.settings.turn_bytes))
+        self._count(max(0, held_bytes - self._connection.link_settings.turn_bytes))
 
     def writable(self) -> None:
         """The transport takes bytes again."""

@@ -71,7 +71,7 @@ async def _send(
     check_may_send(gateway.management.hub(hub))
     content_type = request.header(b"content-type")
     batched = is_batch(content_type)
-    limit = JSON_BYTES if batched else gateway.settings.max_message_size_bytes
+    limit = JSON_BYTES if batched else gateway.max_message_size_bytes
     what = "The batch" if batched else "The event"
     room = Room(gateway.process_budget)
     await room.take(request.body_size(limit, what))
@@ -80,8 +80,8 @@ async def _send(
         batch = read_batch(body) if batched else _single(request, body, content_type)
         _check_key(batch.key, publisher)
         made = publication(batch.events, key=batch.key if publisher is None else None, is_batch=batched)
-        if len(made.data) > gateway.settings.max_message_size_bytes:
-            raise too_large("The publication, as it is stored,", gateway.settings.max_message_size_bytes)
+        if len(made.data) > gateway.max_message_size_bytes:
+            raise too_large("The publication, as it is stored,", gateway.max_message_size_bytes)
         if place is None:
             place = _place_of(gateway, hub, batch.key)
         # Capacity belongs here, before anything is added: who refuses a publication now (len(made.data) bytes,

@@ -6,6 +6,8 @@ import pytest
 
 from hubweir.gateway.amqp.tests.world import World, event
 from hubweir.gateway.settings import GatewaySettings
+from hubweir.limits import GatewayLimits
+from hubweir.namespace.tiers import PROFILES
 
 
 def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_not() -> None:
@@ -23,7 +25,7 @@ def test_an_idle_sender_is_detached_after_ten_minutes_and_a_waiting_reader_is_no
 @pytest.mark.parametrize("node", ["$cbs", "$management", "hub/$management"])
 @pytest.mark.parametrize("beside", ["hub", None])
 def test_links_of_requests_and_of_answers_stay_however_long_they_are_idle(node: str, beside: str | None) -> None:
-    world = World(settings=GatewaySettings(idle_link_ms=2_000))
+    world = World(limits=GatewayLimits(idle_link_ms=2_000))
     peer = world.trusted_peer(tick_ms=20)
     requests, answers = peer.sender(node), peer.receiver(node)
     sender = None if beside is None else peer.sender(beside)
@@ -32,13 +34,13 @@ def test_links_of_requests_and_of_answers_stay_however_long_they_are_idle(node: 
     assert sender is None or peer.refusal(sender).condition == "amqp:link:detach-forced"
 
 
-def test_a_connection_whose_last_link_is_gone_is_ended_after_the_time_set_and_not_before() -> None:
-    world = World(settings=GatewaySettings(linkless_connection_ms=90_000))
-    peer = world.trusted_peer(tick_ms=20)
+def test_a_connection_whose_last_link_is_gone_is_ended_after_five_minutes_and_not_before() -> None:
+    world = World()
+    peer = world.trusted_peer(tick_ms=50)
     peer.sender("hub").detach()
-    peer.run(80_000)
+    peer.run(290_000)
     peer.sender("hub").detach()  # another link in between: the time begins again
-    peer.run(80_000)
+    peer.run(290_000)
     assert not peer.is_cut
     peer.run(20_000)
     (closed,) = [entry for entry in peer.side.events if type(entry).__name__ == "Closed"]
@@ -47,7 +49,7 @@ def test_a_connection_whose_last_link_is_gone_is_ended_after_the_time_set_and_no
 
 
 def test_a_sender_in_use_is_not_idle() -> None:
-    world = World(settings=GatewaySettings(idle_link_ms=10_000))
+    world = World(limits=GatewayLimits(idle_link_ms=10_000))
     peer = world.trusted_peer()
     sender = peer.sender("hub")
     for _ in range(10):
@@ -67,6 +69,19 @@ def test_the_end_of_one_session_ends_its_links_and_no_others() -> None:
     peer.run()
     assert len(world.broker._readers) == 1
     assert peer.is_attached(kept)
+
+
+@pytest.mark.parametrize(
+    ("profile", "limit_bytes", "taken_bytes"),
+    [("development", 4 << 20, 4 << 20), ("basic", 4 << 20, 256 << 10), ("standard", 100_000, 100_000)],
+)
+def test_a_message_is_as_large_as_the_service_and_the_tier_of_its_namespace_take(
+    profile: str, limit_bytes: int, taken_bytes: int
+) -> None:
+    limits, settings = GatewayLimits(max_message_size_bytes=limit_bytes), GatewaySettings(profile=PROFILES[profile])
+    world = World(limits=limits, settings=settings)
+    sender = world.trusted_peer().sender("hub")
+    assert sender.attach is not None and sender.attach.max_message_size == taken_bytes
 
 
 def test_connections_are_counted() -> None:

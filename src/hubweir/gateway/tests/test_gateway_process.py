@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from hubweir.namespace.host_names import divide
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.tiers import DEVELOPMENT
 
 HOSTS = divide({"plain": ["plain.example"], "large": ["large.example"]})
 
@@ -82,7 +84,7 @@ def test_each_namespace_counts_its_own_connections_and_the_process_all(two: Two)
 
 
 def test_a_quota_of_connections_holds_in_its_namespace_however_a_connection_came_to_it() -> None:
-    two = Two(connections_max=1)
+    two = Two(profile=replace(DEVELOPMENT, connections=1))
     first = peer_of(two.world, "large.example")
     by_name = peer_of(two.world, "large.example")
     assert by_name.is_cut
@@ -97,7 +99,7 @@ def test_a_quota_of_connections_holds_in_its_namespace_however_a_connection_came
 def test_errors_of_the_engine_name_the_namespace_of_their_connection(two: Two) -> None:
     for hostname, name in (("large.example", "large"), ("plain.example", "plain")):
         peer = peer_of(two.world, hostname)
-        described = peer.server._connection.settings.describe_error("amqp:not-allowed", "a text")
+        described = peer.server._connection._describe_error("amqp:not-allowed", "a text")
         assert f"{name}:gateway0" in described
 
 

@@ -17,7 +17,7 @@ def pool() -> HeldRuns:
 
 
 def reader(pool: HeldRuns) -> ReadSize:
-    return ReadSize(pool, least_bytes=LEAST, most_bytes=MOST)
+    return ReadSize(pool, least_bytes=LEAST, limit_bytes=MOST)
 
 
 def read_whole(size: ReadSize) -> int:
@@ -107,7 +107,7 @@ def test_a_reader_that_ends_with_a_read_under_way_gives_everything_back(pool: He
 def most_held(kind: type[ReadSize]) -> int:
     """The most bytes that many readers hold at any moment, whatever they do, when every read brings what it asked."""
     pool, dice = HeldRuns(POOL), random.Random(8)
-    sizes = [kind(pool, least_bytes=LEAST, most_bytes=MOST) for _ in range(READERS)]
+    sizes = [kind(pool, least_bytes=LEAST, limit_bytes=MOST) for _ in range(READERS)]
     held, most = dict.fromkeys(range(READERS), 0), 0
     for step in range(20_000):
         number = dice.randrange(READERS)

@@ -6,6 +6,7 @@ from hubweir.config.namespace_settings import said_namespaces
 from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
 from hubweir.namespace.host_names import HostNames
+from hubweir.namespace.tiers import PROFILES
 from hubweir.service.part_settings import gateway_settings
 
 
@@ -14,6 +15,6 @@ def test_each_gateway_has_the_quotas_and_the_host_of_its_namespace() -> None:
     default, large = namespaces_at_start(said_namespaces(settings)).namespaces
     hosts = HostNames(frozenset())
     values = gateway_settings(settings, default, hosts, None)
-    assert (values.namespace, values.host_name, values.max_message_size_bytes) == ("hubweir", "plain.example", 262_144)
+    assert (values.namespace, values.host_name, values.profile) == ("hubweir", "plain.example", PROFILES["basic"])
     values = gateway_settings(settings, large, hosts, None)
-    assert (values.namespace, values.host_name, values.connections_max) == ("large", "large.example", 100)
+    assert (values.namespace, values.host_name, values.profile) == ("large", "large.example", PROFILES["basic"])

@@ -22,4 +22,4 @@ def test_a_maximum_below_the_units_or_out_of_range_is_refused() -> None:
         with pytest.raises(ServiceError, match="contoso") as refused:
             check_maximum("contoso", 3, maximum)
         assert refused.value.condition is ARGUMENT_OUT_OF_RANGE
-    assert check_maximum("contoso", 3, 41, units_max=100) == 41
+    assert check_maximum("contoso", 3, 41, units_limit=100) == 41

@@ -3,7 +3,8 @@
 import doctest
 from pathlib import Path
 
-from hubweir.throughput_unit.throughput_unit import RAISED_UNITS_LIMIT, UNIT, UNITS_LIMIT, Rate
+from hubweir.limits import RAISED_UNITS_LIMIT, UNITS_LIMIT
+from hubweir.throughput_unit.throughput_unit import UNIT, Rate
 from hubweir.throughput_unit.usage import HOURS_KEPT
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs/throughput_unit.md").read_text()

@@ -42,9 +42,9 @@ def test_other_numbers_are_refused_with_the_range_and_the_flag(units: int) -> No
 
 
 def test_the_flag_lifts_the_limit_to_one_hundred_and_no_further() -> None:
-    assert check_units("contoso", 100, units_max=100) == 100
+    assert check_units("contoso", 100, units_limit=100) == 100
     with pytest.raises(ServiceError) as refused:
-        check_units("contoso", 101, units_max=100)
+        check_units("contoso", 101, units_limit=100)
     assert "--max-throughput-units" not in refused.value.text
 
 

@@ -21,6 +21,7 @@ from hubweir.amqp.transport.frame import EMPTY_FRAME
 from hubweir.amqp.types.values import Timestamp
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.world import HOST, KEY, ROOT, Peer, World, event, status_of
+from hubweir.limits import ConnectionLimits
 from hubweir.testing.endpoint_pair import Delivered
 
 STEP_MS = 2_000
@@ -114,7 +115,9 @@ class HabitualPeer(Peer):
         self._heard_ms = self._spoke_ms = world.env.monotonic_ms()
         by_key = {"sasl_mechanism": "PLAIN", "sasl_response": f"\0{ROOT}\0{KEY}".encode()}
         proof: dict[str, Any] = {} if habits.token_ms else by_key
-        settings = EndpointSettings("client", HOST, idle_timeout_ms=habits.idle_timeout_ms, **proof)
+        settings = EndpointSettings(
+            "client", HOST, limits=ConnectionLimits(idle_timeout_ms=habits.idle_timeout_ms), **proof
+        )
         super().__init__(world, settings, tick_ms=STEP_MS)
         self._renew_at_ms = dict.fromkeys(habits.audiences if habits.token_ms else (), 0)
         self.endpoint.open()

@@ -11,7 +11,7 @@ from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.types.values import Int, Symbol, ULong
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, event, put_token, status_of
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.rights import Rights
 
 HUB = "sb://localhost/hub"
@@ -260,7 +260,7 @@ def test_a_hubs_own_rule_opens_that_hub_only(world: World) -> None:
 
 
 def test_tokens_come_in_a_burst_and_then_ten_a_second_and_none_is_refused() -> None:
-    world = World(settings=GatewaySettings(put_token_burst=5, put_token_per_second=10))
+    world = World(link_settings=LinkSettings(put_token_burst=5, put_token_per_second=10))
     peer = world.peer()
     reply = peer.receiver("$cbs", credit=100)
     ask = peer.sender("$cbs")

@@ -138,6 +138,6 @@ def test_nothing_of_an_ended_connection_happens_later(world: World, peer: Peer) 
     peer.cut()
     told = list(node.told)
     peer.host.close(ServiceError(DETACH_FORCED, "again"))
-    world.run_for(world.gateway.settings.idle_link_ms * 2)
+    world.run_for(world.process.limits.idle_link_ms * 2)
     assert node.told == told == ["closed"]
     assert world.gateway.connection_count == 0

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hubweir.gateway.amqp.tests.world import Peer, World
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.amqp.tests.world import Peer, World, quotas
 
 HUB = "sb://localhost/hub"
 
@@ -19,7 +18,7 @@ def closed_with(peer: Peer) -> Any:
 
 
 def test_one_connection_too_many_is_closed_after_open_and_the_others_stay() -> None:
-    world = World(settings=GatewaySettings(connections_max=2))
+    world = World(settings=quotas(connections=2))
     first, second = world.trusted_peer(), world.peer()
     assert second.put_token(HUB)[0] == 202
     links = [first.sender("hub"), second.sender("hub")]
@@ -34,7 +33,7 @@ def test_one_connection_too_many_is_closed_after_open_and_the_others_stay() -> N
 
 @pytest.mark.parametrize("end", ["closed", "cut"])
 def test_the_end_of_one_makes_room_for_another(end: str) -> None:
-    world = World(settings=GatewaySettings(connections_max=1))
+    world = World(settings=quotas(connections=1))
     first = world.trusted_peer()
     if end == "cut":
         first.cut()
@@ -46,7 +45,7 @@ def test_the_end_of_one_makes_room_for_another(end: str) -> None:
 
 
 def test_those_that_were_turned_away_count_no_more() -> None:
-    world = World(settings=GatewaySettings(connections_max=1))
+    world = World(settings=quotas(connections=1))
     first = world.trusted_peer()
     for _ in range(5):
         refused = world.trusted_peer()

@@ -16,7 +16,7 @@ from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import CloseReader, OpenReader, ReadEvents
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.event_hub_description import EventHubDescription
 
 PARTITION = "hub/ConsumerGroups/$Default/Partitions/0"
@@ -29,7 +29,7 @@ SEQUENCE_NUMBER, OFFSET, TIME = (
 
 @pytest.fixture
 def world() -> World:
-    return World(settings=GatewaySettings(turn_most_bytes=256 * 1024))  # less than a partition here holds
+    return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def test_a_full_transport_keeps_no_run_and_loses_no_event(peer: Peer) -> None:
 
 
 def test_a_reader_that_catches_up_reads_more_at_once_and_one_at_the_end_reads_little(world: World, peer: Peer) -> None:
-    settings = world.gateway.settings
+    settings = world.process.link_settings
     link = peer.receiver(PARTITION)
     fill(peer, 300, size=10_000)
     link.grant(1_000)
@@ -268,7 +268,7 @@ def test_a_reader_that_catches_up_reads_more_at_once_and_one_at_the_end_reads_li
     assert numbers(peer, link) == list(range(300))
     asked = [read.max_bytes for read in world.gate.sent(ReadEvents)]
     assert asked[:3] == [settings.read_bytes, 2 * settings.read_bytes, 4 * settings.read_bytes]
-    assert max(asked) <= settings.read_most_bytes and asked[-1] == settings.read_bytes
+    assert max(asked) <= settings.read_limit_bytes and asked[-1] == settings.read_bytes
     assert world.gateway.held_runs.used_bytes == 0
 
 
@@ -315,7 +315,7 @@ def test_a_link_gives_others_a_turn_after_one_turns_worth(world: World, peer: Pe
     peer.transport_full = True  # nothing leaves, so what one turn produced can be seen
     link.grant(1_000)
     peer._carry_to_server()
-    assert 0 < peer.server.unsent_bytes <= world.gateway.settings.turn_most_bytes + 20_000  # of a million
+    assert 0 < peer.server.unsent_bytes <= world.process.link_settings.turn_limit_bytes + 20_000  # of a million
     peer.transport_full = False
     peer.run(500)
     assert len(numbers(peer, link)) == 100
@@ -410,7 +410,7 @@ def test_everything_is_there_again_after_a_restart(world: World, peer: Peer) -> 
 
 
 def test_a_small_window_holds_frames_back_and_loses_none() -> None:
-    world = World(settings=GatewaySettings(read_bytes=64 * 1024))
+    world = World(link_settings=LinkSettings(read_bytes=64 * 1024))
     peer = world.trusted_peer()
     fill(peer, 50, size=30_000)
     link = peer.receiver(PARTITION, credit=7)

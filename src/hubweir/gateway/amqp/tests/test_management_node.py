@@ -9,8 +9,7 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Symbol, Timestamp
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.management_forms import YEAR_ONE_MS
-from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, status_of
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, quotas, status_of
 
 HUB, PARTITION, GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
 
@@ -244,7 +243,7 @@ class Asker:
 
 def test_in_a_tier_a_namespace_answers_so_many_reads_a_second_and_not_one_more() -> None:
     """Two connections ask at one moment: fifty are answered between them; then one for each 20 ms that pass."""
-    world = World(hubs={"Hub": 3}, settings=GatewaySettings(management_reads_per_second=50))
+    world = World(hubs={"Hub": 3}, settings=quotas(management_reads_per_second=50))
     one, other = Asker(world.trusted_peer()), Asker(world.trusted_peer(), type=PARTITION, partition="0")
     one.ask(30)
     other.ask(40)
@@ -266,7 +265,7 @@ def drained(asker: Asker) -> int:
 
 
 def test_who_is_over_the_rate_hears_what_to_do_and_is_answered_when_it_has_waited() -> None:
-    world = World(hubs={"Hub": 1}, settings=GatewaySettings(management_reads_per_second=1))
+    world = World(hubs={"Hub": 1}, settings=quotas(management_reads_per_second=1))
     peer = world.trusted_peer()
     assert status_of(ask(peer, "READ", HUB))[0] == 200
     answer = ask(peer, "READ", HUB)
@@ -279,7 +278,7 @@ def test_who_is_over_the_rate_hears_what_to_do_and_is_answered_when_it_has_waite
 
 
 def test_a_stranger_uses_up_nothing_of_the_rate() -> None:
-    world = World(hubs={"Hub": 1}, settings=GatewaySettings(management_reads_per_second=2))
+    world = World(hubs={"Hub": 1}, settings=quotas(management_reads_per_second=2))
     stranger, owner = Asker(world.peer()), Asker(world.trusted_peer())
     stranger.ask(50)
     assert stranger.answers() == [401] * 50

@@ -12,7 +12,8 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.partition import AppendEvents, AskPartitionInfo, PartitionInfo
 from hubweir.broker.commands.process import Refusal
 from hubweir.gateway.amqp.tests.world import Peer, World, event, keyed
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import LinkSettings
+from hubweir.limits import GatewayLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
 
 PARTITION_KEY = Symbol("x-opt-partition-key")
@@ -137,7 +138,7 @@ def test_a_batch_is_many_events_and_one_disposition(world: World, peer: Peer) ->
 
 def test_deliveries_that_settle_unlike_go_out_in_the_run_that_they_fill() -> None:
     """The limit of a run is reached by what one read brought, some of it settled by its sender and some not."""
-    world = World(settings=GatewaySettings(run_limit_bytes=1_000))
+    world = World(link_settings=LinkSettings(run_limit_bytes=1_000))
     peer = world.trusted_peer()
     link = peer.sender("hub/Partitions/0")
     for settled in (True, False, True, False):
@@ -187,7 +188,7 @@ def test_a_key_has_at_most_128_characters(peer: Peer, length: int, outcome: str,
 
 
 def test_exactly_the_size_limit_is_taken_and_one_byte_more_is_rejected_with_both_numbers() -> None:
-    world = World(settings=GatewaySettings(max_message_size_bytes=1_000))
+    world = World(limits=GatewayLimits(max_message_size_bytes=1_000))
     peer = world.trusted_peer()
     link = peer.sender("hub/Partitions/0")
     overhead = len(event(bytes(500))) - 500
@@ -258,7 +259,7 @@ def test_a_delivery_of_many_frames_is_one_chain_and_read_back_whole(world: World
 
 
 def test_a_connection_with_too_many_unanswered_bytes_is_not_read_until_half_is_answered() -> None:
-    world = World(settings=GatewaySettings(connection_budget_bytes=10_000))
+    world = World(limits=GatewayLimits(connection_budget_bytes=10_000))
     peer = world.trusted_peer()
     link = peer.sender("hub/Partitions/0")
     world.gate.hold[AppendEvents] = []

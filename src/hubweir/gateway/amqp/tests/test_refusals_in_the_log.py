@@ -12,7 +12,7 @@ from hubweir.amqp.messaging.outcome import Rejected
 from hubweir.amqp.transport.events import Closed, Settled
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, put_token, status_of
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.limits import GatewayLimits
 
 TRACKING_ID = re.compile(r"TrackingId:([0-9a-f-]+_G0)")
 
@@ -99,7 +99,7 @@ def closed_with(peer: Peer) -> str:
 def test_the_id_that_a_peer_sees_stands_in_the_log(
     refuse: Callable[[World], str], says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = World(settings=GatewaySettings(idle_link_ms=1_000, unauthorized_connection_ms=1_000))
+    world = World(limits=GatewayLimits(idle_link_ms=1_000, unauthorized_connection_ms=1_000))
     caplog.set_level(logging.INFO, "hubweir.gateway.refusals")
     caplog.clear()
     seen = TRACKING_ID.search(refuse(world))

@@ -78,12 +78,12 @@ def test_a_request_without_a_link_for_its_answer_is_done_and_harms_nothing(world
 
 def test_credit_is_topped_up_so_that_a_client_may_ask_for_ever(world: World, peer: Peer) -> None:
     reply, ask = peer.receiver("$management", credit=2_000), peer.sender("$management")
-    for _ in range(5 * world.gateway.settings.request_credit):
+    for _ in range(5 * world.process.link_settings.request_credit):
         assert ask.sendable
         ask.send(encode_message(request()), settled=True)
         peer.run(1)
     peer.run(200)
-    assert len(peer.received(reply)) == 5 * world.gateway.settings.request_credit
+    assert len(peer.received(reply)) == 5 * world.process.link_settings.request_credit
     assert world.process.budget.used == 0
 
 

@@ -11,7 +11,7 @@ from hubweir.amqp.transport.settings import EndpointSettings
 from hubweir.broker.commands.reader import ReadEvents
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.limits import GatewayLimits
 
 PARTITION = "hub/ConsumerGroups/$Default/Partitions/0"
 LIMIT = EndpointSettings("any").max_unsettled
@@ -132,7 +132,7 @@ def test_the_drain_is_answered_too_when_it_comes_before_the_limit_is_reached(pee
 
 
 def test_a_link_on_which_deliveries_are_settled_is_in_use() -> None:
-    world = World(settings=GatewaySettings(idle_link_ms=2_000))
+    world = World(limits=GatewayLimits(idle_link_ms=2_000))
     peer = world.trusted_peer(tick_ms=20)
     sender = peer.sender("hub/Partitions/0")
     for number in range(8):

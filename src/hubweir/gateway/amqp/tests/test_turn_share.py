@@ -7,14 +7,14 @@ import pytest
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.gateway.amqp.turn_share import SMALL_REST
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import LinkSettings
 
 EVENTS = 60  # of 10,000 bytes: a partition holds more than one turn takes
 
 
 @pytest.fixture
 def world() -> World:
-    return World(settings=GatewaySettings(turn_most_bytes=256 * 1024))  # less than a partition here holds
+    return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_all_links_of_a_connection_share_what_one_turn_sends(world: World, peer:
     for link in links:
         link.grant(1_000)
     peer._carry_to_server()
-    assert 0 < peer.server.unsent_bytes <= world.gateway.settings.turn_most_bytes + 20_000
+    assert 0 < peer.server.unsent_bytes <= world.process.link_settings.turn_limit_bytes + 20_000
     peer.transport_full = False
     peer.run(500)
     assert counts(peer, links) == [EVENTS] * 4
@@ -62,7 +62,7 @@ def test_a_small_rest_of_the_share_is_not_begun_with(world: World) -> None:
     peer.transport_full = True
     link.grant(1_000)
     peer._carry_to_server()
-    share = world.gateway.settings.turn_bytes
+    share = world.process.link_settings.turn_bytes
     assert share * (1 - 1 / SMALL_REST) <= peer.server.unsent_bytes <= share
 
 
@@ -114,15 +114,15 @@ def turn_of(peer: Peer, links: list[ReceiverLink]) -> int:
 
 
 def test_a_turn_goes_beyond_the_least_while_the_process_can_bear_it(world: World, peer: Peer) -> None:
-    settings = world.gateway.settings
-    assert turn_of(peer, readers(peer)) > settings.turn_most_bytes - 20_000
-    assert world.gateway.large_turns.used_bytes == settings.turn_most_bytes - settings.turn_bytes
+    settings = world.process.link_settings
+    assert turn_of(peer, readers(peer)) > settings.turn_limit_bytes - 20_000
+    assert world.gateway.large_turns.used_bytes == settings.turn_limit_bytes - settings.turn_bytes
 
 
 def test_while_the_pool_is_used_up_a_turn_sends_the_least(world: World, peer: Peer) -> None:
     links = readers(peer)
     use_up(world)
-    settings = world.gateway.settings
+    settings = world.process.link_settings
     assert settings.turn_bytes // 2 < turn_of(peer, links) <= settings.turn_bytes + 20_000
 
 
@@ -136,7 +136,7 @@ def test_what_the_socket_has_taken_is_held_no_more(world: World, peer: Peer) -> 
 
 
 def test_a_full_transport_holds_its_part_of_the_pool_until_it_drains_or_ends(world: World, peer: Peer) -> None:
-    settings, pool = world.gateway.settings, world.gateway.large_turns
+    settings, pool = world.process.link_settings, world.gateway.large_turns
     peer.unwritten_bytes = settings.turn_bytes + 100_000
     peer.host.on_writing_paused()
     assert pool.used_bytes == 100_000
@@ -150,7 +150,7 @@ def test_a_full_transport_holds_its_part_of_the_pool_until_it_drains_or_ends(wor
 
 def test_peers_that_are_slow_and_hold_no_more_than_the_least_leave_the_pool_to_others(world: World) -> None:
     """As many that read the newest events over slow lines: each was sent little, and its transport is full of that."""
-    settings, pool = world.gateway.settings, world.gateway.large_turns
+    settings, pool = world.process.link_settings, world.gateway.large_turns
     for peer in [world.trusted_peer() for _ in range(100)]:
         peer.unwritten_bytes = settings.turn_bytes - 1_000
         peer.host.on_writing_paused()

@@ -9,6 +9,7 @@ Long because the world and its peer know each other, and a peer does all that cl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -30,13 +31,15 @@ from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.gateway.settings import GatewaySettings, LinkSettings
+from hubweir.limits import GatewayLimits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.tiers import DEVELOPMENT
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -77,6 +80,11 @@ class Gate:
         return [command for command in self.commands if isinstance(command, kind)]
 
 
+def quotas(**limits: Any) -> GatewaySettings:
+    """Of a namespace whose profile has these limits and no others."""
+    return GatewaySettings(profile=replace(DEVELOPMENT, **limits))
+
+
 class World:
     """One process: store, broker, catalog with hubs, gateway."""
 
@@ -85,6 +93,8 @@ class World:
         *,
         hubs: dict[str, int] | None = None,
         settings: GatewaySettings | None = None,
+        limits: GatewayLimits | None = None,
+        link_settings: LinkSettings | None = None,
         env: SimulatedEnv | None = None,
     ) -> None:
         self.env = env or SimulatedEnv(7)
@@ -98,11 +108,15 @@ class World:
         self.broker = Broker(self.env, self.store, self.counters)
         self.broker.start()
         self.gate = Gate(self.broker)
-        values = settings or GatewaySettings()
-        budget, brokers = values.process_budget_bytes, Brokers([self.gate])
-        self.process = GatewayProcess(self.env, brokers, budget_bytes=budget, counters=self.counters)
+        self.process = GatewayProcess(
+            self.env,
+            Brokers([self.gate]),
+            limits=limits or GatewayLimits(),
+            link_settings=link_settings,
+            counters=self.counters,
+        )
         self.connections = Connections(self.process)
-        self.gateway = Gateway(self.process, writer, values)
+        self.gateway = Gateway(self.process, writer, settings or GatewaySettings())
         self.problems = self.wait(self.gateway.keeper.start)
         if not ids:
             for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):

@@ -17,7 +17,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.http.tests.service import BATCH, ROOT, Answer, Http, token
-from hubweir.gateway.settings import GatewaySettings
+from hubweir.limits import GatewayLimits
 
 NewHub = Callable[..., str]
 
@@ -271,7 +271,7 @@ def test_requests_of_one_turn_share_one_append() -> None:
 
 
 def test_a_request_waits_for_room_in_the_budget_before_its_body_is_read() -> None:
-    world = World(settings=GatewaySettings(process_budget_bytes=100))
+    world = World(limits=GatewayLimits(process_budget_bytes=100))
     budget = world.gateway.process_budget
     budget.take(100)
 
