@@ -24,16 +24,18 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from hubweir.env import Buffer, File, FolderLock, SyncFailed
-from hubweir.errors import StoreLocked
+from hubweir.errors import StoreError, StoreLocked
 from hubweir.testing.memory_faults import Fault, Plan, fail, system_error
 from hubweir.testing.memory_inode import Inode
 from hubweir.testing.memory_names import Folder, Names
+
+SEGMENT_SUFFIX = ".log"  # of the one kind of file that is kept open from call to call
 
 
 class MemoryFile:
     """An open file of MemoryFiles. See hubweir.env.File."""
 
-    __slots__ = ("_files", "_generation", "_inode", "_path", "_writable")
+    __slots__ = ("_files", "_generation", "_inode", "_path", "_writable", "is_closed")
 
     def __init__(self, files: MemoryFiles, path: str, inode: Inode, *, writable: bool) -> None:
         self._files = files
@@ -41,10 +43,17 @@ class MemoryFile:
         self._inode = inode
         self._writable = writable
         self._generation = files.generation
+        self.is_closed = False
+        files.open_files[self] = path
 
     def _call(self, name: str) -> Fault | None:
-        assert self._generation == self._files.generation, "a file of a process that has died is used"
+        self._expect_open()
         return self._files.count(name, self._path)
+
+    def _expect_open(self) -> None:
+        assert self._generation == self._files.generation, "a file of a process that has died is used"
+        if self.is_closed:
+            raise StoreError(f"{self._path} is used after it was closed")
 
     def read(self, position: int, size: int) -> bytes:
         if self._call("read") is Fault.EINTR:
@@ -90,10 +99,18 @@ class MemoryFile:
         self._inode.truncate(size)
 
     def size(self) -> int:
+        self._expect_open()
         return self._inode.size
 
+    @property
+    def is_appended_to(self) -> bool:
+        """Whether it is a segment, open to write."""
+        return self._writable and self._path.endswith(SEGMENT_SUFFIX)
+
     def close(self) -> None:
-        """Nothing happens: closing does not sync."""
+        """The descriptor is free again; closing does not sync."""
+        self.is_closed = True
+        self._files.open_files.pop(self, None)
 
 
 class _MemoryLock:
@@ -115,6 +132,7 @@ class MemoryFiles:
         self.call_names: builtins.list[str] | None = None  # set to [] to note every call
         self.before_call: Callable[[], None] | None = None  # where an offloaded call may stop
         self.generation = 0
+        self.open_files: dict[MemoryFile, str] = {}  # with the path that each was opened at
         self.locks: set[str] = set()
         self.trace = hashlib.sha256()
         self.names = Names()
@@ -171,6 +189,7 @@ class MemoryFiles:
     def process_died(self) -> None:
         """Locks are free, files are closed; the page cache stays."""
         self.generation += 1
+        self.open_files.clear()
         self.locks.clear()
 
     def power_cut(self) -> None:
@@ -250,12 +269,28 @@ class MemoryFiles:
         """The bytes of a file as they lie there; change them to damage it. Space set aside is not in them."""
         return self.names.inode(path).data
 
+    def size_of(self, path: str) -> int:
+        """How long a file is, space set aside included."""
+        return self.names.inode(path).size
+
     def set_bytes(self, path: str, data: bytes) -> None:
         """Put these bytes there, durably, with the folders above."""
         inode = self.names.inode(path) if path in self.names else Inode()
         inode.data, inode.size = bytearray(data), len(data)
         inode.sync()
         self.names.put(path, inode)
+
+    def left_open(self) -> builtins.list[str]:
+        """The files that are open though nobody goes on with them: a descriptor has leaked with each.
+
+        Only a segment stays open from call to call, to be appended to, while its store is locked. Files that lie in no
+        folder are a test's own.
+        """
+        return [
+            path
+            for file, path in self.open_files.items()
+            if "/" in path and not (file.is_appended_to and any(path.startswith(f"{held}/") for held in self.locks))
+        ]
 
     def paths(self) -> builtins.list[str]:
         """Every file, sorted."""

@@ -1,4 +1,4 @@
-"""Closes a segment that was rolled: a worker thread saves its indexes and closes its file.
+"""Closes a segment that was rolled, or failed: a worker thread saves the indexes of a rolled one and closes its file.
 
 After a crash: nothing here is needed. Indexes can be rebuilt, and recovery deals with spare space and a missing mark.
 """
@@ -23,6 +23,11 @@ def save_indexes(state: LogState, old: ActiveSegment) -> None:
             segment.indexes.save(files, folder, segment.header.name.stem)
 
     state.steps.away(Lane.MAINTENANCE, save, _ignore_failure)
+
+
+def close_failed(state: LogState, failed: ActiveSegment) -> None:
+    """A write or a sync of this segment failed, and it is given up: close its file, once no call uses it."""
+    state.steps.when_written(lambda: state.steps.away(Lane.MAINTENANCE, failed.file.close, _ignore_failure))
 
 
 def close_segment(state: LogState, active: ActiveSegment | None, on_closed: Callable[[], None]) -> None:

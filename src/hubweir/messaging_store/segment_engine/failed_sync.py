@@ -30,6 +30,7 @@ from hubweir.errors import LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.disk.segment import ActiveSegment, SegmentHeader
 from hubweir.messaging_store.disk.segment_files import SegmentIndexes
 from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.segment_engine.closing import close_failed
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.log_state import Entry, LogState, tell
 from hubweir.messaging_store.segment_engine.superseding import begins_with, superseded_whole
@@ -57,7 +58,7 @@ class Repair:
         self._timer: Timer | None = None
         self._is_told = False  # an alarm stands, for it did not come back at once
         self._is_running = False
-        self._left: ActiveSegment | None = None  # what was appended to when the log failed; its file is closed
+        self._left: ActiveSegment | None = None  # what was appended to when the log failed; not used again
 
     def failed(self, error: OSError, entries: list[Entry]) -> None:
         """Run the four steps above; commit starts no round until they are over."""
@@ -94,6 +95,8 @@ class Repair:
         state, epochs = self._state, self._epochs
         self._is_running = True
         old, state.active = state.active, None
+        if old is not None:
+            close_failed(state, old)  # whatever becomes of the steps: it is not used again
         self._left = left = old or self._left
 
         def epoch_taken(result: Result[int]) -> None:
@@ -103,7 +106,7 @@ class Repair:
                 header = state.new_header(state.synced, superseded_whole(state.segments, state.synced.index))
                 state.steps.away(
                     Lane.RECOVERY,
-                    lambda: _make_segment(state, old, left, header, shown),
+                    lambda: _make_segment(state, left, header, shown),
                     lambda made: ended(made, shown),
                 )
             except Exception as failure:  # a fault of ours as well: the log must not stay half repaired
@@ -175,16 +178,9 @@ class Repair:
 
 
 def _make_segment(
-    state: LogState,
-    old: ActiveSegment | None,
-    left: ActiveSegment | None,
-    header: SegmentHeader,
-    shown: list[memoryview],
+    state: LogState, left: ActiveSegment | None, header: SegmentHeader, shown: list[memoryview]
 ) -> ActiveSegment:
     """Steps 2 and 3; blocking."""
-    if old is not None:
-        with suppress(OSError):
-            old.file.close()
     begin = begins_with(header, number=state.synced.number, last_time_ms=state.synced.last_time_ms)
     content = [part for part in (begin, shown) if part]
     end = state.visible

@@ -72,7 +72,7 @@ def test_a_repair_leaves_alone_what_others_write_meanwhile(bench) -> None:
     folder, files = bench.folder, bench.env.files
     unfinished = [f"{folder}/{name}.new" for name in ("capture", "snapshot", "0.offsets")]
     for path in unfinished:
-        files.open(path, create=True)
+        files.set_bytes(path, b"")
     listed = files.list
     files.list = lambda name: [*listed(name), "renamed.new", "0" * 20 + "-0000000f.log"]  # gone since it was listed
     fail_next(bench, Fault.SYNC_EIO)
@@ -105,7 +105,7 @@ def test_a_repair_gives_back_what_the_failed_segment_had_set_aside(make_bench, t
     bench.env.files.heal()
     bench.env.run_for(20_000)
     assert bench.append(b"after").first_index == 1
-    assert bench.env.files.open(failed.path).size() == failed.end
+    assert bench.env.files.size_of(failed.path) == failed.end
     bench.reopen()
     assert bench.everything() == {0: b"kept", 1: b"after"}
 
@@ -174,6 +174,17 @@ def test_a_disk_that_stays_broken_is_tried_ever_more_seldom(bench) -> None:
         tries.append(bench.counters.get("log.offline_retries"))
     assert tries[0] >= 5 and tries[-1] - tries[-2] in (1, 2)
     assert len(bench.store.alarms.current()) == 1
+
+
+def test_the_file_that_failed_is_closed_though_the_disk_stays_broken(bench) -> None:
+    """Each failure would keep a descriptor until the process ends."""
+    go_offline(bench)
+    bench.env.run_for(100_000)
+    assert not bench.env.files.open_files
+    bench.env.files.heal()
+    bench.env.run_for(31_000)
+    bench.append(b"goes on", wait_ms=300)
+    assert list(bench.env.files.open_files.values()) == [bench.log._state.active.path]
 
 
 def test_a_closed_log_is_not_tried_again(bench) -> None:
