@@ -4,6 +4,7 @@ A test that repeats something takes the fixture measure and asks it how often: m
 A test marked slow runs with --all only. How tests are spread over workers (-n NUMBER) stands in tests/workers.
 No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested.
 A test that plans faults of a disk in memory and meets none of them fails: tests/planned_faults.py.
+So does one that leaves a file of such a disk open: tests/closed_files.py.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest_plugins = ["tests.workers.plugin", "tests.conformance.results", "tests.planned_faults"]
+pytest_plugins = [
+    "tests.workers.plugin",
+    "tests.conformance.results",
+    "tests.planned_faults",
+    "tests.closed_files",
+]
 
 SHORT_SHARE = 20  # the default run does one in so many
 settings.register_profile("untimed", deadline=None)

@@ -41,6 +41,7 @@ def test_a_large_file_is_synced_in_pieces() -> None:
     for _ in range(5):
         archive.write([b"x" * (SYNC_BYTES // 2)])
     assert files.call_names.count("sync") == 2
+    archive.abandon()
 
 
 @pytest.mark.parametrize("ends_there", [False, True], ids=["sync fails", "process ends"])
@@ -85,6 +86,7 @@ def test_an_abandoned_file_leaves_nothing() -> None:
 def test_what_another_start_left_in_part_is_overwritten() -> None:
     files, local = folder()
     local.begin(NAME).write([b"longer than the next"])
+    files.process_died()
     archive = local.begin(NAME)
     archive.write([b"next"])
     archive.commit()

@@ -76,7 +76,7 @@ def test_logs_without_any_catalog_end_a_start_with_nothing_touched(part: str) ->
         files.make_folder("store-0/logs/" + "ab" * 16)
     else:
         files.make_folder("store-0/newest")
-        files.open("store-0/newest/" + "ab" * 16, create=True)
+        files.set_bytes("store-0/newest/" + "ab" * 16, b"")
     before = files.paths()
     with pytest.raises(CatalogLost, match="Put catalog back from a backup"):
         check_catalogs(files)

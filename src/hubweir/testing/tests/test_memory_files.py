@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import errno
+from types import SimpleNamespace
 
 import pytest
 
 from hubweir.env import SyncFailed
-from hubweir.errors import StoreLocked
+from hubweir.errors import StoreError, StoreLocked
 from hubweir.messaging_store.disk.whole_file import write_whole
 from hubweir.testing.memory_faults import Fault, Killed, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
+from tests import closed_files
 
 
 def written(seed: int, *, synced: bool = False) -> MemoryFiles:
@@ -250,3 +252,38 @@ def test_a_kill_leaves_the_page_cache() -> None:
         files.open("f").sync()
     files.process_died()
     assert files.bytes_of("f") == b"n" * 5120
+
+
+def test_a_file_is_not_used_after_it_was_closed() -> None:
+    file = written(1).open("f")
+    file.close()
+    file.close()
+    for use in (lambda: file.read(0, 1), lambda: file.write(0, [b"x"]), file.sync, file.size):
+        with pytest.raises(StoreError, match="closed"):
+            use()
+
+
+def test_files_that_nobody_closed_are_told_but_for_the_segments_of_a_store_that_is_in_use() -> None:
+    files = MemoryFiles()
+    lock = files.lock_folder("store-1")
+    for path in ("store-1/logs/0.log", "store-10/logs/0.log", "store-1/EPOCH", "by-hand"):
+        files.set_bytes(path, b"")
+        files.open(path)
+    files.open("store-1/EPOCH").close()
+    files.open_to_read("store-1/logs/0.log")
+    left = ["store-10/logs/0.log", "store-1/EPOCH", "store-1/logs/0.log"]
+    assert files.left_open() == left
+    lock.release()
+    assert files.left_open() == ["store-1/logs/0.log", *left]
+    files.process_died()
+    assert not files.left_open()
+
+
+def test_a_test_that_leaves_a_file_open_fails() -> None:
+    files = MemoryFiles()
+    files.set_bytes("store-0/EPOCH", b"")
+    files.open_to_read("store-0/EPOCH")
+    item = SimpleNamespace(name="test_of_a_store")
+    with pytest.raises(AssertionError, match="test_of_a_store leaves files open: store-0/EPOCH"):
+        closed_files.pytest_runtest_teardown(item)  # type: ignore[arg-type]
+    closed_files.pytest_runtest_teardown(item)  # type: ignore[arg-type]  # once told, it is no fault of the next test

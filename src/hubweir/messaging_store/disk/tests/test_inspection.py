@@ -138,7 +138,7 @@ def test_a_damaged_header_and_a_damaged_snapshot_are_named(bench: Bench) -> None
 def test_files_that_are_no_part_of_a_log_are_told_apart(bench: Bench) -> None:
     filled(bench)
     for name in ("note", "note.new"):
-        bench.env.files.open(f"{FOLDER}/{name}", create=True)
+        bench.env.files.set_bytes(f"{FOLDER}/{name}", b"")
     assert other_files(ReadOnlyFiles(bench.env.files), FOLDER) == ["note"]
 
 

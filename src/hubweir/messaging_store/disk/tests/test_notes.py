@@ -89,5 +89,5 @@ def test_the_newest_epoch_counts_and_the_one_before_it_takes_the_place_of_a_dama
 
 def test_other_files_are_no_notes(files: MemoryFiles) -> None:
     for name in ("notes-", "notes-1", "notes-0000000G", "notes-00000001.new", "snapshot"):
-        files.open(f"log/{name}", create=True)
+        files.set_bytes(f"log/{name}", b"")
     assert note_files(files, "log") == []

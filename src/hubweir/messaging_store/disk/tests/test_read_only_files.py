@@ -15,7 +15,7 @@ def disk() -> MemoryFiles:
     files = MemoryFiles()
     files.make_folder("folder")
     for path, data in (("folder/there", b"bytes"), ("folder/there.new", b"half of the by")):
-        files.open(path, create=True).write(0, [data])
+        files.set_bytes(path, data)
     return files
 
 
@@ -23,7 +23,9 @@ def test_what_is_there_is_read_and_what_is_being_written_is_not_shown() -> None:
     files = ReadOnlyFiles(disk())
     assert files.list("folder") == ["there"]
     assert (files.exists("folder/there"), files.exists("folder/there.new")) == (True, False)
-    assert files.open_to_read("folder/there").read(1, 3) == b"yte"
+    file = files.open_to_read("folder/there")
+    assert file.read(1, 3) == b"yte"
+    file.close()
 
 
 @pytest.mark.parametrize(

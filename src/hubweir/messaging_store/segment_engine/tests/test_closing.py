@@ -14,10 +14,10 @@ def test_a_finished_segment_leaves_its_indexes(bench) -> None:
 def test_a_closed_log_gives_back_the_spare_space(bench) -> None:
     bench.append(b"a")
     path = bench.log._state.active.path
-    assert bench.env.files.open(path).size() >= 1 << 20
+    assert bench.env.files.size_of(path) >= 1 << 20
     bench.store.close(lambda: None)
     bench.env.run()
-    assert bench.env.files.open(path).size() < 1000
+    assert bench.env.files.size_of(path) < 1000
 
 
 def test_closing_ends_even_when_every_call_fails(bench) -> None:

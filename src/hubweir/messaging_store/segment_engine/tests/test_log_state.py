@@ -9,7 +9,6 @@ from hubweir.messaging_store.disk.newest_segment import load_newest
 from hubweir.messaging_store.disk.segment import ActiveSegment, create
 from hubweir.messaging_store.segment_engine import log_state
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
-from hubweir.testing.memory_files import MemoryFile
 
 
 def test_the_tail_never_reaches_beyond_what_is_visible(bench) -> None:
@@ -44,18 +43,17 @@ def test_a_segment_that_cannot_be_remembered_is_closed_and_its_failure_told(
         raise OSError(5, "planted")
 
     state = bench.log._state
-    closed, made = list[MemoryFile](), list[ActiveSegment]()
+    made = list[ActiveSegment]()
 
     def keep(*given: Any) -> ActiveSegment:
         made.append(create(*given))
         return made[-1]
 
     monkeypatch.setattr(log_state, "create", keep)
-    monkeypatch.setattr(MemoryFile, "close", lambda file: closed.append(file))
     monkeypatch.setattr(log_state, "save_newest", fails)
     with pytest.raises(OSError, match="planted"):
         state.create_segment(state.new_header(state.visible), [], index=0, offset=0)
-    assert made[0].file in closed
+    assert made[0].file not in bench.env.files.open_files
 
 
 def test_a_new_segment_is_remembered_with_room_for_what_goes_into_it_next(bench) -> None:

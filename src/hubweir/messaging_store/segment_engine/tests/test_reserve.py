@@ -40,7 +40,7 @@ def test_a_store_on_a_full_disk_opens_and_is_read(make_bench, durability: Durabi
     assert PATH not in bench.env.files.paths() and is_told(bench.store.alarms)
     bench.env.files.capacity_bytes += 3 * RESERVE_BYTES
     bench.env.run_for(40_000)
-    assert bench.env.files.open(PATH).size() == RESERVE_BYTES and not is_told(bench.store.alarms)
+    assert bench.env.files.size_of(PATH) == RESERVE_BYTES and not is_told(bench.store.alarms)
 
 
 def test_a_reserve_that_is_there_counts_however_full_the_disk_is(bench) -> None:
@@ -109,9 +109,9 @@ def test_a_call_that_fails_for_another_reason_leaves_it_alone(bench) -> None:
 
 
 def test_what_a_crash_left_of_it_is_filled_up(bench) -> None:
-    bench.env.files.open(PATH).truncate(100)
+    bench.env.files.set_bytes(PATH, bytes(100))
     bench.reopen()
-    assert bench.env.files.open(PATH).size() == RESERVE_BYTES
+    assert bench.env.files.size_of(PATH) == RESERVE_BYTES
 
 
 def test_a_closed_store_looks_no_more(bench) -> None:
