@@ -22,7 +22,7 @@ from rich.table import Table
 
 import hubweir
 from hubweir.client.connection import Connection
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
 from hubweir.event_hub.event_position import LATEST
 from hubweir.testing.watched_service import WatchedService
@@ -74,7 +74,7 @@ async def measure(batches: int, events: int) -> tuple[dict[str, Any], dict[str, 
             connection, other = await Connection.open(service.target), await Connection.open(service.target)
             sender = await Sender.open(connection, "hub/Partitions/0")
             alone = await counted(service, sender, batches, events, None)
-            receiver = await Receiver.open(other, address_of("hub", "$Default", "0"), position=LATEST)
+            receiver = await Receiver.open(other, address_of("hub", "$Default", "0"), ReceiverOptions(position=LATEST))
             read = await counted(service, sender, batches, events, receiver)
             await connection.close()
             await other.close()

@@ -31,7 +31,7 @@ from rich.table import Table
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
 from hubweir.event_hub.event_position import LATEST
 from hubweir.namespace.connection_string import ConnectionString
@@ -118,7 +118,7 @@ class Events:
                     hub, partition_count=1, retention_ms=DAY_MS, durability=self._mode
                 )
             sender = await Sender.open(publisher, f"{hub}/Partitions/0")
-            receiver = await Receiver.open(reader, address_of(hub, "$Default", "0"), position=LATEST)
+            receiver = await Receiver.open(reader, address_of(hub, "$Default", "0"), ReceiverOptions(position=LATEST))
             round_, outcomes = Round(rate, count), list[asyncio.Future[None]]()
 
             async def read() -> None:

@@ -11,7 +11,7 @@ from log_history import PartitionHistory, Seen, make_body
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
@@ -133,7 +133,9 @@ class Load:
         reached = start.value if start.kind is PositionKind.SEQUENCE_NUMBER else -1
         if reached >= last:
             return seen
-        receiver = await Receiver.open(connection, address_of(HUB, GROUP, str(partition)), position=start)
+        receiver = await Receiver.open(
+            connection, address_of(HUB, GROUP, str(partition)), ReceiverOptions(position=start)
+        )
         while reached < last:
             run = await receiver.receive(max_wait_s=WAIT_S)
             if run is None:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import HubweirError
 from hubweir.event_hub.event_position import EARLIEST
@@ -123,7 +123,7 @@ class Generations:
         found: list[bytes] = []
         if state.last_sequence_number < 0:
             return found
-        receiver = await Receiver.open(connection, address_of(HUB, "$Default", "0"), position=EARLIEST)
+        receiver = await Receiver.open(connection, address_of(HUB, "$Default", "0"), ReceiverOptions(position=EARLIEST))
         while len(found) <= state.last_sequence_number:
             run = await receiver.receive(max_wait_s=WAIT_S)
             assert run is not None, f"the hub ends at {state.last_sequence_number}, {len(found)} events came"

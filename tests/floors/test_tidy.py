@@ -32,7 +32,10 @@ LONGEST = 350
 ENTRY_POINTS = {
     *("hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"),
     # what users of the client import
-    *("hubweir.client.blocking", "hubweir.client.sqlite_checkpoint_store", "hubweir.client.memory_checkpoint_store"),
+    "hubweir.client.blocking",
+    "hubweir.client.blocking_processor",
+    "hubweir.client.memory_checkpoint_store",
+    "hubweir.client.sqlite_checkpoint_store",
     "hubweir.spark.json_view",
 }
 # kernels picks a twin; users of Spark write hubweir.spark.session() and hubweir.spark.register(spark).

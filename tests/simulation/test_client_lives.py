@@ -13,6 +13,7 @@ from virtual_time import CONNECTION_STRING, VirtualLoop, live
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_processor import EventProcessor
 from hubweir.client.memory_checkpoint_store import MemoryCheckpointStore
+from hubweir.client.processor_options import ProcessorOptions
 from hubweir.client.retry import RetryPolicy
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.settings import GatewaySettings
@@ -131,7 +132,7 @@ def test_a_processor_keeps_its_partitions_for_hours_and_another_takes_them_when_
                 seen.extend((name, bytes(event.body)) for event in run)
                 await context.checkpoint()
 
-            return EventProcessor(client, store, handle, owner_id=name, now_s=now_s)
+            return EventProcessor(client, store, handle, ProcessorOptions(owner_id=name), now_s=now_s)
 
         async with client_of() as one, client_of() as two, client_of() as writer:
             first, second = processor_of(one, "first"), processor_of(two, "second")

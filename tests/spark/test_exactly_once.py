@@ -20,6 +20,7 @@ from random import Random
 import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.testing.running_namespace import RunningNamespace
 from tests.spark.live_hub import Hub, until
 
@@ -106,7 +107,7 @@ class Killing:
     def bodies(self, hub: Hub, partition_id: str) -> list[bytes]:
         """All bodies of a partition in order."""
         count, found = hub.high(partition_id), []
-        receiver = hub.client.receiver(partition_id, limit=count)
+        receiver = hub.client.receiver(partition_id, ReceiverOptions(limit=count))
         while len(found) < count:
             run = receiver.receive(max_wait_s=10)
             assert run is not None, (len(found), count)

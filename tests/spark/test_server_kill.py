@@ -13,6 +13,7 @@ import pytest
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark.hub_connection import close_clients
 from hubweir.spark.producer_ids import Work
@@ -63,7 +64,7 @@ def test_a_killed_service_stores_each_row_of_a_task_once(server: ServerProcess, 
     with BlockingEventHubClient.from_connection_string(text, "orders") as client:
         for partition, state in enumerate(client.partitions(("0", "1"))):
             count, found = state.last_sequence_number + 1, list[int]()
-            receiver = client.receiver(state.partition_id, limit=count)
+            receiver = client.receiver(state.partition_id, ReceiverOptions(limit=count))
             while len(found) < count:
                 run = receiver.receive(max_wait_s=10)
                 assert run is not None

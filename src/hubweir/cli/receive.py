@@ -15,7 +15,7 @@ from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import Event, EventRun
 from hubweir.client.management import Management
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.errors import EVENTS_LOST, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 
@@ -127,7 +127,7 @@ async def _read(
     ids = partitions or (await Management(connection).hub(hub)).partition_ids
 
     async def opened(partition_id: str, position: EventPosition) -> Receiver:
-        return await Receiver.open(connection, address_of(hub, group, partition_id), position=position)
+        return await Receiver.open(connection, address_of(hub, group, partition_id), ReceiverOptions(position=position))
 
     receivers = [(one, await opened(one, start)) for one in ids]
     ended: list[BaseException] = []

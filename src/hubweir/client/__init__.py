@@ -7,7 +7,8 @@ connection_tokens.py; resending_sender.py and resuming_receiver.py survive, as r
 an event run (event_run.py): columns over the bytes as they came, no object per event; stored_run.py is the same over
 stored batches. A hub shared by several processes is event_processor.py, over load_balancer.py, partition_pump.py with
 partition_context.py, and a checkpoint store (checkpoint_store.py, memory_checkpoint_store.py,
-sqlite_checkpoint_store.py). management.py and authorization_rules.py manage, with answers of entity_info.py.
-blocking.py is the same for code without an event loop, with blocking_processor.py and blocking_numbered_sender.py, on
-loop_thread.py. The pages are docs/client.md and docs/event_processor.md.
+sqlite_checkpoint_store.py); what a user gives it is processor_options.py. management.py and authorization_rules.py
+manage, with answers of entity_info.py. blocking.py and blocking_processor.py are the same for code without an event
+loop: thin faces, made by loop_calls.py, over objects on a loop_thread.py. The pages are docs/client.md and
+docs/event_processor.md.
 """

@@ -22,18 +22,16 @@ from hubweir.client.entity_info import HubInfo, PartitionState
 from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.management import Management
 from hubweir.client.numbered_sender import NumberedSender
-from hubweir.client.receiver import DEFAULT_CREDIT
+from hubweir.client.receiver import ALL_EVENTS, ReceiverOptions
 from hubweir.client.resending_sender import ResendingSender
 from hubweir.client.resuming_receiver import ResumingReceiver
 from hubweir.client.retry import RetryPolicy
 from hubweir.drivers.tls import client_context
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.event_hub.event_position import EARLIEST, EventPosition
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.namespace.names import DEFAULT_GROUP
 
 T = TypeVar("T")
-
-DEFAULT_GROUP = "$Default"
 
 
 class EventHubClient:
@@ -111,31 +109,10 @@ class EventHubClient:
         )
 
     def receiver(
-        self,
-        partition_id: str,
-        *,
-        group: str = DEFAULT_GROUP,
-        position: EventPosition = EARLIEST,
-        epoch: int | None = None,
-        credit: int = DEFAULT_CREDIT,
-        limit: int | None = None,
-        stored_batches: bool = False,
+        self, partition_id: str, options: ReceiverOptions = ALL_EVENTS, *, group: str = DEFAULT_GROUP
     ) -> ResumingReceiver:
-        """Reads one partition from position on. epoch: owner level of an exclusive reader, or None. limit: how many
-        events are wanted in all, None for no end; no more than these are ever under way. stored_batches: have them
-        come as they are stored where the service can, for who makes Arrow columns of them (Receiver says more).
-        """
-        return ResumingReceiver(
-            self._connection,
-            self.hub,
-            partition_id,
-            group=group,
-            position=position,
-            epoch=epoch,
-            credit=credit,
-            limit=limit,
-            stored_batches=stored_batches,
-        )
+        """Reads one partition. Nothing is asked yet: a name that does not exist is refused at the first call."""
+        return ResumingReceiver(self._connection, self.hub, partition_id, group=group, options=options)
 
     async def describe(self) -> HubInfo:
         """The hub: partitions, and what else the service tells. ServiceError NOT_FOUND when there is none."""

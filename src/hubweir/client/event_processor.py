@@ -8,7 +8,7 @@
 Who owns what is decided by load_balancer.py over the records of a checkpoint store (checkpoint_store.py); what happens
 to a partition that is owned is partition_pump.py. When a processor dies, its partitions move once its leases are over:
 within `lease_s` of its last round. Every event is handled at least once; what may come again is bounded by
-`checkpoint_every`. Readers have owner level 0, as those of the official processors, so a new owner displaces the old.
+`checkpoint_every` (processor_options.py). A new owner's reader displaces the old one's.
 """
 
 from __future__ import annotations
@@ -18,38 +18,29 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
-from hubweir.client.checkpoint_store import (
-    BlockingCheckpointStore,
-    CheckpointStore,
-    Record,
-    as_checkpoint_store,
-)
-from hubweir.client.event_hub_client import DEFAULT_GROUP, EventHubClient
-from hubweir.client.load_balancer import LoadBalancer, Ownership, OwnershipClaim, Strategy
+from hubweir.client.checkpoint_store import BlockingCheckpointStore, CheckpointStore, Record, as_checkpoint_store
+from hubweir.client.event_hub_client import EventHubClient
+from hubweir.client.load_balancer import LoadBalancer, Ownership, OwnershipClaim
 from hubweir.client.partition_context import GroupName, PartitionContext
-from hubweir.client.partition_pump import (
+from hubweir.client.partition_pump import PartitionPump
+from hubweir.client.processor_options import (
+    DEFAULT_OPTIONS,
     CloseReason,
+    Handlers,
     OnClaimed,
     OnClosed,
     OnError,
     OnEvents,
-    PartitionPump,
-    PumpSettings,
+    ProcessorOptions,
     nothing,
 )
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import ILLEGAL_STATE, ServiceError
-from hubweir.event_hub.event_position import EARLIEST, EventPosition
 
 logger = logging.getLogger(__name__)
-
-# A round costs the store one list and one claim. With these, processors of the official clients, which come round every
-# 10 to 36 s by default, keep their leases in a group with ours.
-DEFAULT_INTERVAL_S = 10.0
-DEFAULT_LEASE_S = 60.0
-DEFAULT_CHECKPOINT_EVERY = 1_000
 
 
 class EventProcessor:
@@ -60,43 +51,27 @@ class EventProcessor:
         client: EventHubClient,
         store: CheckpointStore | BlockingCheckpointStore,
         on_events: OnEvents,
+        options: ProcessorOptions = DEFAULT_OPTIONS,
         *,
-        group: str = DEFAULT_GROUP,
-        position: EventPosition = EARLIEST,
-        checkpoint_every: int | None = DEFAULT_CHECKPOINT_EVERY,
-        lease_s: float = DEFAULT_LEASE_S,
-        interval_s: float = DEFAULT_INTERVAL_S,
-        strategy: Strategy = Strategy.GREEDY,
         on_error: OnError | None = None,
         on_claimed: OnClaimed = nothing,
         on_closed: OnClosed = nothing,
-        owner_id: str | None = None,
         now_s: Callable[[], float] = time.time,
     ) -> None:
-        """on_events: gets runs of one partition, one after the other; partitions run side by side.
-
-        position: where a partition without a checkpoint begins. checkpoint_every: events; None: only when the handler
-        calls context.checkpoint(). lease_s, interval_s: the same in all processors of a group, near enough.
-        on_error: told of every failure (context None: of a round); by default it is logged. All are tried again.
-        """
-        if checkpoint_every is not None and checkpoint_every < 1:
-            raise ValueError(f"a checkpoint every {checkpoint_every} events: give 1 or more, or None")
-        self.owner_id = owner_id or str(uuid.uuid4())
+        """on_events and the others: see Handlers. Without on_error failures are logged. All are tried again."""
+        self.owner_id = options.owner_id or str(uuid.uuid4())
         self._client = client
         self._store = as_checkpoint_store(store)
-        self._name = GroupName(client.namespace, client.hub, group)
-        self._on_error = on_error or self._log
+        self._options = options
+        self._handlers = Handlers(on_events, on_error or _logged_for(self.owner_id), on_claimed, on_closed)
+        self._name = GroupName(client.namespace, client.hub, options.group)
         self._now_s = now_s
         self._balancer = LoadBalancer(
-            self.owner_id, lease_s=lease_s, interval_s=interval_s, strategy=strategy, random=Random()
-        )
-        self._settings = PumpSettings(
-            on_events=on_events,
-            on_error=self._tell,
-            on_claimed=on_claimed,
-            on_closed=on_closed,
-            position=position,
-            checkpoint_every=checkpoint_every,
+            self.owner_id,
+            lease_s=options.lease_s,
+            interval_s=options.interval_s,
+            strategy=options.strategy,
+            random=Random(),
         )
         self._partition_ids: tuple[str, ...] = ()
         self._held: dict[str, Record] = {}
@@ -183,7 +158,8 @@ class EventProcessor:
 
     def _enter(self, partition_id: str) -> None:
         context = PartitionContext(self._name, partition_id, self._store)
-        self._pumps[partition_id] = pump = PartitionPump(self._client, context, self._settings)
+        told = replace(self._handlers, on_error=self._tell)
+        self._pumps[partition_id] = pump = PartitionPump(self._client, context, told, self._options)
         pump.start()
 
     def _leave(self, partition_id: str) -> None:
@@ -201,12 +177,16 @@ class EventProcessor:
 
     async def _tell(self, context: PartitionContext | None, error: Exception) -> None:
         try:
-            await self._on_error(context, error)
+            await self._handlers.on_error(context, error)
         except Exception:  # the user's; there is nobody else to tell
             logger.exception("the error handler of event processor %s failed", self.owner_id)
 
-    async def _log(self, context: PartitionContext | None, error: Exception) -> None:
+
+def _logged_for(owner_id: str) -> OnError:
+    """What is done with failures when the user does not want to be told."""
+
+    async def log(context: PartitionContext | None, error: Exception) -> None:
         what = "a round" if context is None else f"partition {context.partition_id}"
-        logger.warning(
-            "event processor %s: %s failed and is tried again: %s", self.owner_id, what, error, exc_info=error
-        )
+        logger.warning("event processor %s: %s failed and is tried again: %s", owner_id, what, error, exc_info=error)
+
+    return log

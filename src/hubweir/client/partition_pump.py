@@ -8,69 +8,36 @@ handler that raises gets the same run again, after a wait that grows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Awaitable
 from random import Random
 
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_run import Event, EventRun
 from hubweir.client.partition_context import PartitionContext
-from hubweir.client.receiver import DEFAULT_CREDIT
+from hubweir.client.processor_options import CloseReason, Handlers, ProcessorOptions
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.client.resuming_receiver import ResumingReceiver
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import LINK_STOLEN, ServiceError
-from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
+from hubweir.event_hub.event_position import EventPosition, PositionKind
 
 # A partition that has been quiet for this long gets its checkpoint; nothing is waited for longer.
 QUIET_S = 1.0
-# What a handler may still take when its partition is closed; then it is cancelled.
-GRACE_S = 10.0
-
-
-class CloseReason(Enum):
-    """Why a processor lets go of a partition."""
-
-    SHUTDOWN = "the processor stops"
-    OWNERSHIP_LOST = "another processor has it"
-
-
-OnEvents = Callable[[PartitionContext, EventRun], Awaitable[None]]
-OnError = Callable[[PartitionContext | None, Exception], Awaitable[None]]
-OnClaimed = Callable[[PartitionContext], Awaitable[None]]
-OnClosed = Callable[[PartitionContext, CloseReason], Awaitable[None]]
-
-
-async def nothing(*_: object) -> None:
-    """The handler of who did not give one."""
-
-
-@dataclass(frozen=True, slots=True)
-class PumpSettings:
-    """What all partitions of a processor share. checkpoint_every: events; None leaves it to the handler.
-
-    position: where a partition without a checkpoint begins. epoch: owner level of the readers; equal ones displace.
-    """
-
-    on_events: OnEvents
-    on_error: OnError
-    on_claimed: OnClaimed = nothing
-    on_closed: OnClosed = nothing
-    position: EventPosition = EARLIEST
-    epoch: int = 0
-    checkpoint_every: int | None = 1_000
-    credit: int = DEFAULT_CREDIT
-    grace_s: float = GRACE_S
+# Of the readers: equal ones displace one another, as those of the official processors do.
+OWNER_LEVEL = 0
 
 
 class PartitionPump:
     """Runs from `start` until `stop`, or until another reader took the partition (`is_over`)."""
 
-    def __init__(self, client: EventHubClient, context: PartitionContext, settings: PumpSettings) -> None:
+    def __init__(
+        self, client: EventHubClient, context: PartitionContext, handlers: Handlers, options: ProcessorOptions
+    ) -> None:
         self.context = context
         self.is_over = False
         self._client = client
-        self._settings = settings
+        self._handlers = handlers
+        self._options = options
         self._handled: Event | None = None  # the last that the handler was done with
         self._random = Random()
         self._failed = 0  # tries in a row
@@ -90,12 +57,12 @@ class PartitionPump:
             self.context.is_owned = False
         if self._handling:
             try:
-                async with asyncio.timeout(self._settings.grace_s):
+                async with asyncio.timeout(self._options.grace_s):
                     await self._rested.wait()
             except TimeoutError:
-                await self._settings.on_error(
+                await self._handlers.on_error(
                     self.context,
-                    TimeoutError(f"the handler was cancelled: it did not end within {self._settings.grace_s} s"),
+                    TimeoutError(f"the handler was cancelled: it did not end within {self._options.grace_s} s"),
                 )
         finished = not self._handling
         await self._tasks.stop()
@@ -103,7 +70,7 @@ class PartitionPump:
             await self._close(reason, mark=finished)
 
     async def _run(self) -> None:
-        await self._told(self._settings.on_claimed(self.context))
+        await self._told(self._handlers.on_claimed(self.context))
         while not self._stopping:
             try:
                 await self._pump()
@@ -118,7 +85,7 @@ class PartitionPump:
 
     async def _failure(self, error: Exception) -> None:
         self._failed += 1
-        await self._settings.on_error(self.context, error)
+        await self._handlers.on_error(self.context, error)
         if not self._stopping:
             await asyncio.sleep(self._client.retry.wait_s(self._failed, self._random))
 
@@ -139,10 +106,10 @@ class PartitionPump:
     async def _open(self) -> ResumingReceiver:
         """Attach behind the checkpoint as it is once the former owner was displaced: it can have moved until then."""
         position = await self.context.stored_position() if self._handled is None else _behind(self._handled)
-        if position is None and self._settings.position.kind is PositionKind.LATEST:
+        if position is None and self._options.position.kind is PositionKind.LATEST:
             await self._mark_latest()
             position = await self.context.stored_position()
-        receiver = self._receiver(position or self._settings.position)
+        receiver = self._receiver(position or self._options.position)
         await receiver.open()
         if self._handled is None:
             moved = await self.context.stored_position()
@@ -153,11 +120,9 @@ class PartitionPump:
         return receiver
 
     def _receiver(self, position: EventPosition) -> ResumingReceiver:
-        settings, name = self._settings, self.context.name
-        credit = min(settings.credit, settings.checkpoint_every or settings.credit)
-        return self._client.receiver(
-            self.context.partition_id, group=name.group, position=position, epoch=settings.epoch, credit=credit
-        )
+        credit = min(self._options.credit, self._options.checkpoint_every or self._options.credit)
+        options = ReceiverOptions(position=position, epoch=OWNER_LEVEL, credit=credit)
+        return self._client.receiver(self.context.partition_id, options, group=self.context.name.group)
 
     async def _mark_latest(self) -> None:
         """Store where "from now on" begins: who takes over before the first checkpoint must not begin later."""
@@ -165,12 +130,12 @@ class PartitionPump:
         await self.context.mark(state.last_sequence_number, state.last_offset)
 
     async def _handle(self, run: EventRun) -> None:
-        context, every = self.context, self._settings.checkpoint_every
+        context, every = self.context, self._options.checkpoint_every
         first, last = run[0], run[run.count - 1]
         if every is not None and context.unmarked_count + run.count > every:
             await self._mark()
         context.give(first, last)
-        await self._settings.on_events(context, run)
+        await self._handlers.on_events(context, run)
         self._handled = last
         if every is not None and context.unmarked_count >= every:
             await self._mark()
@@ -181,7 +146,7 @@ class PartitionPump:
             await self.context.checkpoint(self._handled)
 
     async def _quiet(self) -> None:
-        if self._settings.checkpoint_every is not None:
+        if self._options.checkpoint_every is not None:
             await self._mark()
 
     async def _in_peace(self, step: Awaitable[None]) -> None:
@@ -199,14 +164,14 @@ class PartitionPump:
         if mark and reason is CloseReason.SHUTDOWN:
             await self._told(self._quiet())
         self.context.is_owned = False
-        await self._told(self._settings.on_closed(self.context, reason))
+        await self._told(self._handlers.on_closed(self.context, reason))
 
     async def _told(self, step: Awaitable[None]) -> None:
         """Do a step whose failure changes nothing here but is told."""
         try:
             await step
         except Exception as error:  # a handler's or a foreign store's
-            await self._settings.on_error(self.context, error)
+            await self._handlers.on_error(self.context, error)
 
 
 def _behind(event: Event) -> EventPosition:

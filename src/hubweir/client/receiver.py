@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.annotations import EPOCH, EVENT_LIMIT, SELECTOR_FILTER, STORED_BATCHES
@@ -32,41 +33,47 @@ EVENTS_A_DELIVERY = 250
 _SETTLED = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverOptions:
+    """Where a reader begins, and how it reads.
+
+    epoch: owner level of an exclusive reader, or None. credit: about how many events may be under way. limit: how many
+    events are wanted in all, None for no end; no more than these are ever under way. stored_batches: have events come
+    as they are stored (StoredRun), for who makes Arrow columns of them; where the service has no such thing, or credit
+    is for less than one delivery of them, events come as ever.
+    """
+
+    position: EventPosition = EARLIEST
+    epoch: int | None = None
+    credit: int = DEFAULT_CREDIT
+    limit: int | None = None
+    stored_batches: bool = False
+
+
+# From the earliest event on, without an end.
+ALL_EVENTS = ReceiverOptions()
+
+
 class Receiver(LinkUser):
     """One receiver link; events come settled, nothing is answered a delivery."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        address: str,
-        *,
-        position: EventPosition = EARLIEST,
-        epoch: int | None = None,
-        credit: int = DEFAULT_CREDIT,
-        limit: int | None = None,
-        stored_batches: bool = False,
-    ) -> None:
-        """address: `hub/ConsumerGroups/group/Partitions/id`. epoch: owner level of an exclusive reader, or None.
-
-        credit: about how many events may be under way. limit: how many events are asked for in all; None: no end.
-        stored_batches: ask for events as they are stored (StoredRun); where the service has no such thing, or credit
-        is for less than one delivery of them, events come as ever.
-        """
+    def __init__(self, connection: Connection, address: str, options: ReceiverOptions = ALL_EVENTS) -> None:
+        """address: `hub/ConsumerGroups/group/Partitions/id`, see address_of."""
         super().__init__(address)
-        self.position = position
+        self.position = options.position
         self._connection = connection
-        self._credit = credit
-        self._ungranted = limit  # of the limit: deliveries for which no credit was granted yet
+        self._credit = options.credit
+        self._ungranted = options.limit  # of the limit: deliveries for which no credit was granted yet
         self._untaken = 0  # deliveries that came and that nobody has taken yet
         self._runs: deque[EventRun] = deque()
         self._came = asyncio.Event()
         self._is_batched = False
-        self._desires_batches = stored_batches and credit >= EVENTS_A_DELIVERY
-        properties: dict[Symbol, object] = {} if epoch is None else {EPOCH: Long(epoch)}
-        if self._desires_batches and limit is not None:
-            properties[EVENT_LIMIT] = Long(limit)
+        self._desires_batches = options.stored_batches and options.credit >= EVENTS_A_DELIVERY
+        properties: dict[Symbol, object] = {} if options.epoch is None else {EPOCH: Long(options.epoch)}
+        if self._desires_batches and options.limit is not None:
+            properties[EVENT_LIMIT] = Long(options.limit)
         name = connection.name_link("receiver")
-        selector = Described(SELECTOR_FILTER, selector_of(position))
+        selector = Described(SELECTOR_FILTER, selector_of(options.position))
         self._link: ReceiverLink = connection.session.attach_receiver(
             name,
             source=Source(address=address, filter={SELECTOR_FILTER: selector}),
@@ -78,28 +85,10 @@ class Receiver(LinkUser):
         connection.register(self._link, self)
 
     @classmethod
-    async def open(
-        cls,
-        connection: Connection,
-        address: str,
-        *,
-        position: EventPosition = EARLIEST,
-        epoch: int | None = None,
-        credit: int = DEFAULT_CREDIT,
-        limit: int | None = None,
-        stored_batches: bool = False,
-    ) -> Receiver:
+    async def open(cls, connection: Connection, address: str, options: ReceiverOptions = ALL_EVENTS) -> Receiver:
         """Prove the right and attach; ServiceError when either is refused."""
         await connection.authorization.authorize(address)
-        self = cls(
-            connection,
-            address,
-            position=position,
-            epoch=epoch,
-            credit=credit,
-            limit=limit,
-            stored_batches=stored_batches,
-        )
+        self = cls(connection, address, options)
         try:
             await self.wait_attached(connection.timeout_s)
         except BaseException:  # also when the caller gave up: a link that nobody reads would keep its place

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import EventRun
 from hubweir.client.lasting_connection import LastingConnection
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.errors import LINK_STOLEN, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 
@@ -22,21 +23,15 @@ class ResumingReceiver:
         partition_id: str,
         *,
         group: str,
-        position: EventPosition,
-        epoch: int | None,
-        credit: int,
-        limit: int | None = None,
-        stored_batches: bool = False,
+        options: ReceiverOptions,
     ) -> None:
         self.partition_id = partition_id
-        self.position = position
+        self.position = options.position  # from here on, and so many events, are left to be read
+        self._limit = options.limit
+        self._options = options
         self._connection = connection
         self._hub = hub
         self._address = address_of(hub, group, partition_id)
-        self._epoch = epoch
-        self._credit = credit
-        self._limit = limit
-        self._stored_batches = stored_batches
         self._receiver: Receiver | None = None
         self._told: Receiver | None = None  # whose end was raised: the next call attaches
 
@@ -122,15 +117,8 @@ class ResumingReceiver:
             raise end
         if self.position.kind is PositionKind.LATEST:
             await self._fix_latest(connection)
-        self._receiver = await Receiver.open(
-            connection,
-            self._address,
-            position=self.position,
-            epoch=self._epoch,
-            credit=self._credit,
-            limit=self._limit,
-            stored_batches=self._stored_batches,
-        )
+        rest = replace(self._options, position=self.position, limit=self._limit)
+        self._receiver = await Receiver.open(connection, self._address, rest)
         return self._receiver
 
     async def _fix_latest(self, connection: Connection) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hubweir.client.blocking import BlockingEventHubClient, BlockingReceiver
 from hubweir.client.entity_info import PartitionState
 from hubweir.client.event_run import EventRun
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.errors import EVENTS_LOST, LINK_STOLEN, RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.spark.errors import IllegalOption
@@ -109,7 +110,9 @@ class HubBounds:
         """
         options = self.options
         first = self.partition_ids()[0]
-        receiver = self.client.receiver(first, group=options.consumer_group, position=EARLIEST, limit=0)
+        receiver = self.client.receiver(
+            first, ReceiverOptions(position=EARLIEST, limit=0), group=options.consumer_group
+        )
         try:
             receiver.open()
         except ServiceError as error:
@@ -149,7 +152,9 @@ class HubBounds:
 
     def _first_event(self, position: EventPosition, partition_id: str) -> int:
         """The sequence number of the first event at a position that is known to have one."""
-        receiver = self.client.receiver(partition_id, group=self.options.consumer_group, position=position, limit=1)
+        receiver = self.client.receiver(
+            partition_id, ReceiverOptions(position=position, limit=1), group=self.options.consumer_group
+        )
         try:
             run = self._sound_events(receiver)
         finally:

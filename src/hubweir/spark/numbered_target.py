@@ -14,8 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.blocking_numbered_sender import BlockingNumberedSender
+from hubweir.client.blocking import BlockingEventHubClient, BlockingNumberedSender
 from hubweir.client.sender import OutcomeUnknown
 from hubweir.errors import (
     DETACH_FORCED,

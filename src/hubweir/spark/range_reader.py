@@ -22,6 +22,7 @@ import pyarrow as pa
 from hubweir.client.blocking import BlockingEventHubClient, BlockingReceiver
 from hubweir.client.event_run import EventRun
 from hubweir.client.loop_thread import wait
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.errors import ARGUMENT_ERROR, EVENTS_LOST, RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.kernels.columns_contract import COLUMNS_FULL, COLUMNS_MALFORMED, COLUMNS_UNTIL
@@ -125,15 +126,14 @@ class RangeReader:
             self.close()
 
     def _made_receiver(self) -> BlockingReceiver:
-        return self._client.receiver(
-            self._wanted.partition_id,
-            group=self._options.consumer_group,
+        options = ReceiverOptions(
             position=EventPosition(PositionKind.SEQUENCE_NUMBER, self._next, True),
             epoch=0 if self._options.use_exclusive_receiver else None,
             credit=self._options.prefetch_count,
             limit=len(self._wanted),
             stored_batches=True,
         )
+        return self._client.receiver(self._wanted.partition_id, options, group=self._options.consumer_group)
 
     def _receive(self, receiver: BlockingReceiver) -> list[EventRun]:
         """The next runs. Waits for a place, when all readers that the partition may have are there already."""

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from hubweir.client.connection import Connection
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
@@ -42,8 +42,8 @@ def owner_levels(namespace: RunningNamespace) -> None:
     async def displaces() -> bool:
         connection = await Connection.open(ConnectionString.parse(namespace.connection_string()))
         address = address_of("owner-levels", "$Default", "0")
-        old = await Receiver.open(connection, address, epoch=0)
-        await Receiver.open(connection, address, epoch=0)
+        old = await Receiver.open(connection, address, ReceiverOptions(epoch=0))
+        await Receiver.open(connection, address, ReceiverOptions(epoch=0))
         await asyncio.sleep(0.2)
         await connection.close()
         return old.error is not None and old.error.condition.symbol == "amqp:link:stolen"

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.testing.running_namespace import RunningNamespace
@@ -57,7 +58,7 @@ def test_all_partitions_are_asked_at_once(namespace: RunningNamespace, new_hub: 
         states = client.partitions(("2", "1", "0"))
         assert [state.partition_id for state in states] == ["2", "1", "0"]
         assert [state.last_sequence_number for state in states] == [-1, 1, -1]
-        runs = client.receiver("1", limit=1).receive_runs(1, max_wait_s=5)
+        runs = client.receiver("1", ReceiverOptions(limit=1)).receive_runs(1, max_wait_s=5)
         assert [list(run.sequence_numbers()) for run in runs] == [[0]]
         assert len(runs[0].deliveries) and runs[0].data
         with pytest.raises(ServiceError, match="7"):

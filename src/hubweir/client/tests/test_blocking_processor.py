@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.blocking_processor import BlockingPartitionContext
+from hubweir.client.blocking_processor import BlockingEventProcessor, BlockingPartitionContext
 from hubweir.client.event_run import EventRun
 from hubweir.client.memory_checkpoint_store import MemoryCheckpointStore
-from hubweir.client.partition_pump import CloseReason
+from hubweir.client.processor_options import CloseReason, ProcessorOptions
 from hubweir.client.sqlite_checkpoint_store import BlockingSqliteCheckpointStore
 from hubweir.testing.running_namespace import RunningNamespace
 
@@ -34,10 +34,11 @@ def test_plain_functions_handle_a_hub_over_a_plain_store(
     ):
         for partition in ("0", "1"):
             client.sender(partition_id=partition).send([b"x"] * 10)
-        with client.processor(
+        with BlockingEventProcessor(
+            client,
             store,
             handle,
-            checkpoint_every=None,
+            ProcessorOptions(checkpoint_every=None),
             on_claimed=lambda context: claimed.append(context.partition_id),
             on_closed=lambda context, reason: closed.append((context.partition_id, reason)),
         ) as processor:
@@ -69,7 +70,7 @@ def test_handler_that_raises_is_told_and_gets_the_run_again(
 
     with BlockingEventHubClient.from_connection_string(namespace.connection_string(), hub) as client:
         client.sender().send([b"x"] * 5)
-        with client.processor(MemoryCheckpointStore(), handle, on_error=on_error):
+        with BlockingEventProcessor(client, MemoryCheckpointStore(), handle, on_error=on_error):
             assert done.wait(10)
     assert seen == [list(range(5))] * 2
     assert errors == ["0: not yet"]
@@ -80,4 +81,5 @@ def test_options_of_the_processor_are_checked(namespace: RunningNamespace) -> No
         BlockingEventHubClient.from_connection_string(namespace.connection_string(), "orders") as client,
         pytest.raises(ValueError, match="at least twice as long"),
     ):
-        client.processor(MemoryCheckpointStore(), lambda context, run: None, lease_s=1, interval_s=1)
+        options = ProcessorOptions(lease_s=1, interval_s=1)
+        BlockingEventProcessor(client, MemoryCheckpointStore(), lambda context, run: None, options)

@@ -17,6 +17,7 @@ from hubweir.client.event_run import EventRun
 from hubweir.client.load_balancer import Strategy
 from hubweir.client.memory_checkpoint_store import MemoryCheckpointStore
 from hubweir.client.partition_context import PartitionContext
+from hubweir.client.processor_options import ProcessorOptions
 from hubweir.client.sqlite_checkpoint_store import BlockingSqliteCheckpointStore
 from hubweir.errors import ILLEGAL_STATE, ServiceError
 from hubweir.testing.event_loops import LOOPS, run_on
@@ -31,6 +32,7 @@ PROCESSOR = """
 import asyncio, sys
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_processor import EventProcessor
+from hubweir.client.processor_options import ProcessorOptions
 from hubweir.client.sqlite_checkpoint_store import SqliteCheckpointStore
 
 async def main(text, hub, file, lease_s, interval_s, every):
@@ -39,8 +41,9 @@ async def main(text, hub, file, lease_s, interval_s, every):
             print(context.partition_id, event.sequence_number, flush=True)
         await asyncio.sleep(0.002)
     async with EventHubClient.from_connection_string(text, hub) as client, SqliteCheckpointStore(file) as store:
-        async with EventProcessor(client, store, handle, lease_s=float(lease_s), interval_s=float(interval_s),
-                                  checkpoint_every=int(every)):
+        async with EventProcessor(client, store, handle, ProcessorOptions(
+            lease_s=float(lease_s), interval_s=float(interval_s), checkpoint_every=int(every)
+        )):
             await asyncio.sleep(3600)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -70,7 +73,7 @@ def test_one_processor_handles_every_event_of_every_partition_once(
                 await client.sender(partition_id=partition).send([b"x"] * 100)
             store = MemoryCheckpointStore()
             for life in range(2):  # the second goes on behind the first
-                processor = EventProcessor(client, store, handle, checkpoint_every=30)
+                processor = EventProcessor(client, store, handle, ProcessorOptions(checkpoint_every=30))
                 async with processor:
                     with pytest.raises(ServiceError) as twice:
                         await processor.start()
@@ -100,7 +103,10 @@ def test_partitions_are_shared_evenly_and_given_back_at_a_stop(
 
             def make() -> EventProcessor:
                 return EventProcessor(
-                    client, store, handle, lease_s=60, interval_s=0.1, strategy=strategy, group="$DEFAULT"
+                    client,
+                    store,
+                    handle,
+                    ProcessorOptions(lease_s=60, interval_s=0.1, strategy=strategy, group="$DEFAULT"),
                 )
 
             first, second = make(), make()
@@ -142,7 +148,7 @@ def test_store_that_fails_is_told_and_changes_nothing(namespace: RunningNamespac
         async with EventHubClient.from_connection_string(namespace.connection_string(), hub) as client:
             store = Failing()
             async with EventProcessor(
-                client, store, handle, on_error=on_error, lease_s=60, interval_s=0.05
+                client, store, handle, ProcessorOptions(lease_s=60, interval_s=0.05), on_error=on_error
             ) as processor:
                 await until(lambda: processor.partition_ids == ("0",))
                 store.fails = True

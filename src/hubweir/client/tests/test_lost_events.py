@@ -17,6 +17,8 @@ from hubweir.client.event_processor import EventProcessor
 from hubweir.client.event_run import EventRun
 from hubweir.client.memory_checkpoint_store import MemoryCheckpointStore
 from hubweir.client.partition_context import PartitionContext
+from hubweir.client.processor_options import ProcessorOptions
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.errors import EVENTS_LOST, ServiceError
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.testing.damaged_namespace import HUB, damaged_namespace
@@ -44,7 +46,7 @@ def test_a_receiver_raises_once_and_the_next_call_goes_on(
 ) -> None:
     async def scenario() -> None:
         async with EventHubClient.from_connection_string(damaged.connection_string(), HUB) as client:
-            receiver = client.receiver("0", position=EARLIEST, stored_batches=stored_batches)
+            receiver = client.receiver("0", ReceiverOptions(position=EARLIEST, stored_batches=stored_batches))
             taken: list[int] = []
             errors: list[ServiceError] = []
             while len(taken) < len(SOUND):
@@ -76,7 +78,13 @@ def test_a_processor_is_told_once_and_gets_each_sound_event_once(damaged: Runnin
         text = damaged.connection_string()
         async with (
             EventHubClient.from_connection_string(text, HUB) as client,
-            EventProcessor(client, MemoryCheckpointStore(), take, on_error=heard, position=EARLIEST, interval_s=0.2),
+            EventProcessor(
+                client,
+                MemoryCheckpointStore(),
+                take,
+                ProcessorOptions(position=EARLIEST, interval_s=0.2),
+                on_error=heard,
+            ),
             asyncio.timeout(30),
         ):
             while len(taken) < len(SOUND):

@@ -15,6 +15,7 @@ from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_processor import EventProcessor
 from hubweir.client.event_run import EventRun
 from hubweir.client.partition_context import PartitionContext
+from hubweir.client.processor_options import ProcessorOptions
 from hubweir.client.sqlite_checkpoint_store import BlockingSqliteCheckpointStore, SqliteCheckpointStore
 from hubweir.testing.running_namespace import RunningNamespace
 from tests.capture.azurite import INSTALL_S, azurite
@@ -77,7 +78,7 @@ def test_official_blocking_client_keeps_its_place_in_our_file_and_ours_goes_on_t
         ):
             await send_to_all(client, 5)
             # A short lease: the official client may renew one at the very moment at which it gives it up.
-            async with EventProcessor(client, store, more.handle, lease_s=2, interval_s=0.5):
+            async with EventProcessor(client, store, more.handle, ProcessorOptions(lease_s=2, interval_s=0.5)):
                 await until(lambda: more.count >= 20)
 
     asyncio.run(send())
@@ -112,7 +113,9 @@ def test_official_processor_and_ours_share_one_group(
             SqliteCheckpointStore(tmp_path / "group.db") as store,
         ):
             # The case of a group's name is nobody's business: the stores fold it as the official one does.
-            processor = EventProcessor(client, store, ours.handle, group="$default", lease_s=3, interval_s=0.3)
+            processor = EventProcessor(
+                client, store, ours.handle, ProcessorOptions(group="$default", lease_s=3, interval_s=0.3)
+            )
             consumer = EventHubConsumerClient.from_connection_string(
                 text,
                 "$Default",
@@ -165,8 +168,12 @@ def test_our_processors_keep_their_place_in_the_official_blob_store(
         ):
             await store._container_client.create_container()
             await send_to_all(client, 30)
-            first = EventProcessor(client, store, handled.handle, lease_s=10, interval_s=0.5, checkpoint_every=10)
-            second = EventProcessor(client, store, handled.handle, lease_s=10, interval_s=0.5, checkpoint_every=10)
+            first = EventProcessor(
+                client, store, handled.handle, ProcessorOptions(lease_s=10, interval_s=0.5, checkpoint_every=10)
+            )
+            second = EventProcessor(
+                client, store, handled.handle, ProcessorOptions(lease_s=10, interval_s=0.5, checkpoint_every=10)
+            )
             async with first:
                 await until(lambda: handled.count == 120)
                 async with second:
@@ -175,7 +182,7 @@ def test_our_processors_keep_their_place_in_the_official_blob_store(
             assert {mark["sequence_number"] for mark in await store.list_checkpoints(*names)} == {29}
             assert {lease["owner_id"] for lease in await store.list_ownership(*names)} <= {"", None}
             await send_to_all(client, 3)
-            async with EventProcessor(client, store, after.handle, lease_s=10, interval_s=0.5):
+            async with EventProcessor(client, store, after.handle, ProcessorOptions(lease_s=10, interval_s=0.5)):
                 await until(lambda: after.count >= 12)
             assert after.numbers == {partition: [30, 31, 32] for partition in PARTITIONS}
 

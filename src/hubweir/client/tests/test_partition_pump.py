@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -7,7 +8,9 @@ from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_run import EventRun
 from hubweir.client.memory_checkpoint_store import MemoryCheckpointStore
 from hubweir.client.partition_context import GroupName, PartitionContext
-from hubweir.client.partition_pump import CloseReason, PartitionPump, PumpSettings
+from hubweir.client.partition_pump import PartitionPump
+from hubweir.client.processor_options import CloseReason, Handlers, OnEvents, ProcessorOptions
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.client.retry import RetryPolicy
 from hubweir.event_hub.event_position import LATEST
 from hubweir.testing.event_loops import run_on
@@ -37,11 +40,9 @@ class Watch:
     async def on_closed(self, context: PartitionContext, reason: CloseReason) -> None:
         self.closed.append(reason)
 
-    def pump(self, **settings: object) -> PartitionPump:
-        made = PumpSettings(
-            **{"on_events": self.on_events, "on_error": self.on_error, "on_closed": self.on_closed, **settings}  # type: ignore[arg-type]
-        )
-        return PartitionPump(self.client, self.context, made)
+    def pump(self, on_events: OnEvents | None = None, **options: Any) -> PartitionPump:
+        handlers = Handlers(on_events or self.on_events, self.on_error, on_closed=self.on_closed)
+        return PartitionPump(self.client, self.context, handlers, ProcessorOptions(**options))
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
@@ -198,7 +199,7 @@ def test_displaced_pump_drops_what_waits_and_marks_nothing_more(namespace: Runni
             pump = watch.pump(on_events=holds, checkpoint_every=10)
             pump.start()
             await held.wait()
-            thief = client.receiver("0", epoch=0)
+            thief = client.receiver("0", ReceiverOptions(epoch=0))
             await thief.open()
             await asyncio.sleep(0.1)
             go_on.set()

@@ -7,7 +7,7 @@ import pytest
 from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import (
     ARGUMENT_ERROR,
@@ -52,7 +52,7 @@ def test_events_come_once_in_order_however_small_the_credit(namespace: RunningNa
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"%d" % number for number in range(1_000)])
         for credit in (1, 7, 10_000):
-            receiver = await Receiver.open(connection, partition(hub), credit=credit)
+            receiver = await Receiver.open(connection, partition(hub), ReceiverOptions(credit=credit))
             largest = 0
             numbers: list[int] = []
             while len(numbers) < 1_000:
@@ -74,7 +74,7 @@ def test_receiver_that_nobody_reads_takes_no_more_than_its_credit(namespace: Run
     async def scenario() -> None:
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"x"] * 500)
-        receiver = await Receiver.open(connection, partition(hub), credit=100)
+        receiver = await Receiver.open(connection, partition(hub), ReceiverOptions(credit=100))
         await asyncio.sleep(0.2)
         assert 0 < receiver._untaken <= 100
         assert await read(receiver, 500) == list(range(500))
@@ -90,7 +90,7 @@ def test_limited_receiver_never_takes_one_more(namespace: RunningNamespace, new_
     async def scenario() -> None:
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"x"] * 500)
-        receiver = await Receiver.open(connection, partition(hub), credit=credit, limit=123)
+        receiver = await Receiver.open(connection, partition(hub), ReceiverOptions(credit=credit, limit=123))
         assert await read(receiver, 123) == list(range(123))
         assert await receiver.receive(max_wait_s=0.1) is None
         assert receiver._link.credit == 0
@@ -122,7 +122,7 @@ def test_limit_holds_when_one_read_brings_several_runs(namespace: RunningNamespa
         run = await source.receive(max_wait_s=WAIT_S)
         assert run is not None
         link = CountingLink()
-        receiver = await Receiver.open(connection, partition(hub), limit=100, credit=100)
+        receiver = await Receiver.open(connection, partition(hub), ReceiverOptions(limit=100, credit=100))
         receiver._ungranted, receiver._untaken, receiver._link = 100, 0, link  # type: ignore[assignment]
         receiver._top_up()
         assert (link.credit, link.granted) == (100, 100)
@@ -141,10 +141,10 @@ def test_next_receiver_goes_on_from_the_position(namespace: RunningNamespace, ne
     async def scenario() -> None:
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"x"] * 30)
-        first = await Receiver.open(connection, partition(hub), credit=10)
+        first = await Receiver.open(connection, partition(hub), ReceiverOptions(credit=10))
         taken = await read(first, 10)
         await first.close()
-        second = await Receiver.open(connection, partition(hub), position=first.position)
+        second = await Receiver.open(connection, partition(hub), ReceiverOptions(position=first.position))
         assert taken + await read(second, 30 - len(taken)) == list(range(30))
         await connection.close()
 
@@ -158,7 +158,7 @@ def test_no_event_in_time_is_none_and_one_later_is_given(namespace: RunningNames
         connection = await connect(namespace)
         sender = await Sender.open(connection, hub)
         await sender.send([b"old"])
-        receiver = await Receiver.open(connection, partition(hub), position=LATEST)
+        receiver = await Receiver.open(connection, partition(hub), ReceiverOptions(position=LATEST))
         assert await receiver.receive(max_wait_s=0.05) is None
         await sender.send([b"new"])
         run = await receiver.receive(max_wait_s=WAIT_S)
@@ -178,10 +178,10 @@ def test_equal_epoch_displaces_and_what_came_before_is_still_given(
     async def scenario() -> None:
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"x"] * 5)
-        old = await Receiver.open(connection, partition(hub), epoch=0)
+        old = await Receiver.open(connection, partition(hub), ReceiverOptions(epoch=0))
         while not old.has_events:
             await asyncio.sleep(0.01)
-        new = await Receiver.open(connection, partition(hub), epoch=0)
+        new = await Receiver.open(connection, partition(hub), ReceiverOptions(epoch=0))
         while old.error is None:
             await asyncio.sleep(0.01)
         assert await read(old, 5) == list(range(5))
@@ -250,7 +250,9 @@ def test_position_behind_the_end_is_refused_and_not_waited_for(namespace: Runnin
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"x"])
         with pytest.raises(ServiceError) as refused:
-            await Receiver.open(connection, partition(hub), position=EventPosition(PositionKind.SEQUENCE_NUMBER, 1_000))
+            await Receiver.open(
+                connection, partition(hub), ReceiverOptions(position=EventPosition(PositionKind.SEQUENCE_NUMBER, 1_000))
+            )
         assert refused.value.condition is ARGUMENT_ERROR
         await connection.close()
 

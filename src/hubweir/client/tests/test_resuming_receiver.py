@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from hubweir.client.event_hub_client import EventHubClient
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import LINK_STOLEN, ServiceError
 from hubweir.event_hub.event_position import LATEST, EventPosition, PositionKind
@@ -24,7 +25,7 @@ def test_lost_connection_is_not_seen_by_the_reader(namespace: RunningNamespace, 
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await client.sender().send([b"x"] * 100)
-            receiver = client.receiver("0", credit=10)
+            receiver = client.receiver("0", ReceiverOptions(credit=10))
             taken: list[int] = []
             while len(taken) < 100:
                 run = await receiver.receive(max_wait_s=5)
@@ -42,7 +43,7 @@ def test_limit_holds_over_connections(namespace: RunningNamespace, new_hub: NewH
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await client.sender().send([b"x"] * 100)
-            receiver = client.receiver("0", credit=10, limit=55)
+            receiver = client.receiver("0", ReceiverOptions(credit=10, limit=55))
             taken: list[int] = []
             while (run := await receiver.receive(max_wait_s=0.3)) is not None:
                 taken += run.sequence_numbers()
@@ -58,7 +59,7 @@ def test_many_runs_come_in_one_wait(namespace: RunningNamespace, new_hub: NewHub
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await client.sender().send([b"x"] * 100)
-            receiver = client.receiver("0", credit=10)
+            receiver = client.receiver("0", ReceiverOptions(credit=10))
             runs = await receiver.receive_runs(60, max_wait_s=5)
             taken = [number for run in runs for number in run.sequence_numbers()]
             assert taken == list(range(len(taken))) and 60 <= len(taken) < 70
@@ -75,7 +76,7 @@ def test_what_a_cancelled_wait_had_is_given_by_the_next(namespace: RunningNamesp
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await client.sender().send([b"x"] * 20)
-            receiver = client.receiver("0", credit=5, limit=20)
+            receiver = client.receiver("0", ReceiverOptions(credit=5, limit=20))
             waits = asyncio.ensure_future(receiver.receive_runs(1_000, max_wait_s=5))
             while receiver.position != EventPosition(PositionKind.SEQUENCE_NUMBER, 19):
                 assert not waits.done()
@@ -111,7 +112,7 @@ def test_a_wait_that_is_cancelled_just_when_events_come_ends(
                 waits.cancel()
 
         async with client_of(namespace, hub) as client:
-            receiver = client.receiver("0", limit=2)
+            receiver = client.receiver("0", ReceiverOptions(limit=2))
             await receiver.open()
             assert receiver._receiver is not None
             receiver._receiver._came = Came()
@@ -135,7 +136,7 @@ def test_latest_is_fixed_when_it_opens_so_that_no_second_attach_skips(
         async with client_of(namespace, hub) as client:
             sender = client.sender()
             await sender.send([b"old"] * 3)
-            receiver = client.receiver("0", position=LATEST)
+            receiver = client.receiver("0", ReceiverOptions(position=LATEST))
             await receiver.open()
             assert receiver.position == EventPosition(PositionKind.SEQUENCE_NUMBER, 2)
             (await client.connection())._abort()
@@ -152,7 +153,7 @@ def test_latest_of_an_empty_partition_begins_with_its_first_event(namespace: Run
 
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
-            receiver = client.receiver("0", position=LATEST)
+            receiver = client.receiver("0", ReceiverOptions(position=LATEST))
             assert await receiver.receive(max_wait_s=0.05) is None
             await client.sender().send([b"first"])
             run = await receiver.receive(max_wait_s=5)
@@ -168,7 +169,7 @@ def test_closed_receiver_goes_on_where_it_was(namespace: RunningNamespace, new_h
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await client.sender().send([b"x"] * 20)
-            receiver = client.receiver("0", credit=5)
+            receiver = client.receiver("0", ReceiverOptions(credit=5))
             taken: list[int] = []
             while len(taken) < 20:
                 run = await receiver.receive(max_wait_s=5)
@@ -186,7 +187,7 @@ def test_stolen_partition_is_not_fought_for(namespace: RunningNamespace, new_hub
 
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
-            old, new = client.receiver("0", epoch=0), client.receiver("0", epoch=1)
+            old, new = client.receiver("0", ReceiverOptions(epoch=0)), client.receiver("0", ReceiverOptions(epoch=1))
             await old.open()
             await new.open()
             with pytest.raises(ServiceError) as stolen:

@@ -13,7 +13,7 @@ from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.client.connection import Connection
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_run import EventRun
-from hubweir.client.receiver import EVENTS_A_DELIVERY, Receiver, address_of
+from hubweir.client.receiver import EVENTS_A_DELIVERY, Receiver, ReceiverOptions, address_of
 from hubweir.client.retry import RetryPolicy
 from hubweir.client.sender import Sender
 from hubweir.client.stored_run import StoredRun
@@ -42,8 +42,9 @@ def at(number: int) -> EventPosition:
     return EventPosition(PositionKind.SEQUENCE_NUMBER, number, True)
 
 
-async def read(client: EventHubClient, *, position: int = 0, limit: int, **options: int) -> list[EventRun]:
-    receiver = client.receiver("0", position=at(position), limit=limit, stored_batches=True, **options)
+async def read(client: EventHubClient, *, position: int = 0, limit: int, **more: int) -> list[EventRun]:
+    options = ReceiverOptions(position=at(position), limit=limit, stored_batches=True, **more)  # type: ignore[arg-type]
+    receiver = client.receiver("0", options)
     runs = await receiver.receive_runs(limit, max_wait_s=5)
     assert await receiver.receive(max_wait_s=0.05) is None
     await receiver.close()
@@ -102,7 +103,7 @@ def test_an_offer_that_was_not_asked_for_changes_nothing(
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await fill(client, 400)
-            receiver = client.receiver("0", limit=300, credit=EVENTS_A_DELIVERY)
+            receiver = client.receiver("0", ReceiverOptions(limit=300, credit=EVENTS_A_DELIVERY))
             runs = await receiver.receive_runs(300, max_wait_s=5)
             assert numbers(runs) == list(range(300))
             assert not any(isinstance(run, StoredRun) for run in runs)
@@ -131,7 +132,9 @@ def test_a_lost_connection_loses_nothing_and_repeats_nothing(namespace: RunningN
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await fill(client)
-            receiver = client.receiver("0", limit=EVENTS, credit=EVENTS_A_DELIVERY, stored_batches=True)
+            receiver = client.receiver(
+                "0", ReceiverOptions(limit=EVENTS, credit=EVENTS_A_DELIVERY, stored_batches=True)
+            )
             taken: list[int] = []
             while len(taken) < EVENTS:
                 run = await receiver.receive(max_wait_s=5)
@@ -149,7 +152,7 @@ def test_what_a_cancelled_wait_had_is_given_by_the_next(namespace: RunningNamesp
     async def scenario() -> None:
         async with client_of(namespace, hub) as client:
             await fill(client)
-            receiver = client.receiver("0", position=at(7), stored_batches=True)
+            receiver = client.receiver("0", ReceiverOptions(position=at(7), stored_batches=True))
             waiting = asyncio.ensure_future(receiver.receive_runs(EVENTS, max_wait_s=30))  # more than there are
             while receiver.position == at(7):
                 await asyncio.sleep(0.01)
@@ -168,7 +171,9 @@ def test_credit_bounds_the_deliveries_that_nobody_takes(namespace: RunningNamesp
         connection = await Connection.open(ConnectionString.parse(namespace.connection_string()))
         await (await Sender.open(connection, hub)).send([bytes(SIZE)] * EVENTS)
         address = address_of(hub, "$Default", "0")
-        receiver = await Receiver.open(connection, address, credit=3 * EVENTS_A_DELIVERY, stored_batches=True)
+        receiver = await Receiver.open(
+            connection, address, ReceiverOptions(credit=3 * EVENTS_A_DELIVERY, stored_batches=True)
+        )
         await asyncio.sleep(0.3)
         assert receiver._untaken == 3
         assert receiver._link.credit == 0
@@ -187,7 +192,9 @@ def test_batches_that_are_not_sound_end_the_link_behind_those_before_them(
     async def scenario() -> None:
         connection = await Connection.open(ConnectionString.parse(namespace.connection_string()))
         await (await Sender.open(connection, hub)).send([b"x"] * 10)
-        receiver = await Receiver.open(connection, address_of(hub, "$Default", "0"), stored_batches=True)
+        receiver = await Receiver.open(
+            connection, address_of(hub, "$Default", "0"), ReceiverOptions(stored_batches=True)
+        )
         while not receiver.has_events:
             await asyncio.sleep(0.01)
         for _ in range(2):

@@ -11,6 +11,7 @@ import pytest
 from hubweir.capture.avro import BlockWriter, header
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.event_run import EventRun
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.pipelines.stored_events import publishers, record_starts, stored_events
 from hubweir.testing.running_namespace import running_namespace
@@ -27,7 +28,7 @@ def run() -> EventRun:
             client.sender().send([b"x" * size for size in range(5)], partition_key="k")
             client.sender(partition_id="0").send([b"plain"] * 5)
             client.sender(publisher="meter-1").send([b"p1", b"p2"])
-            receiver = client.receiver("0", group="$Default", position=EARLIEST, limit=12)
+            receiver = client.receiver("0", ReceiverOptions(position=EARLIEST, limit=12), group="$Default")
             runs = receiver.receive_runs(12, max_wait_s=30)
             receiver.close()
     assert [len(each) for each in runs] == [12]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.spark.sink_columns import SinkColumns, sink_columns
 
 COLUMNS: SinkColumns = sink_columns([("body", "binary"), ("partition", "string"), ("publisher", "string")])
@@ -29,7 +30,7 @@ def stored(client: BlockingEventHubClient) -> list[list[int]]:
     found = []
     for state in client.partitions(client.describe().partition_ids):
         count, numbers = state.last_sequence_number + 1, list[int]()
-        receiver = client.receiver(state.partition_id, limit=count)
+        receiver = client.receiver(state.partition_id, ReceiverOptions(limit=count))
         while len(numbers) < count:
             run = receiver.receive(max_wait_s=10)
             assert run is not None, f"partition {state.partition_id} gave {len(numbers)} of {count}"

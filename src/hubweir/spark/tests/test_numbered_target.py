@@ -4,8 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.blocking_numbered_sender import BlockingNumberedSender
+from hubweir.client.blocking import BlockingEventHubClient, BlockingNumberedSender
 from hubweir.errors import NOT_IMPLEMENTED, PRODUCER_EPOCH_STOLEN, ServiceError
 from hubweir.spark.errors import ChangedRepeat
 from hubweir.spark.numbered_target import NoNumbers, NumberedTarget

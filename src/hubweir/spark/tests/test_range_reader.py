@@ -12,6 +12,7 @@ import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.receiver import ReceiverOptions
 from hubweir.client.stored_run import StoredRun
 from hubweir.errors import RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.spark import range_reader
@@ -169,7 +170,7 @@ def test_connection_that_breaks_in_the_middle_is_not_seen(
     for batch in reading:
         numbers += batch["sequenceNumber"].to_pylist()
         client = range_reader.client_of(options)
-        client._thread._loop.call_soon_threadsafe(client._client._connection._connection._abort)  # type: ignore[union-attr]
+        client.thread._loop.call_soon_threadsafe(client.inner._connection._connection._abort)  # type: ignore[union-attr]
     assert numbers == list(range(30_000))
 
 
@@ -223,8 +224,9 @@ def test_gap_inside_a_range_is_counted_or_refused(
 
 
 def _at(receiver: Any, number: int) -> Any:
-    def made(self: Any, partition_id: str, *, position: Any, **more: Any) -> Any:
-        return receiver(self, partition_id, position=replace(position, value=number), **more)
+    def made(self: Any, partition_id: str, options: ReceiverOptions, **more: Any) -> Any:
+        moved = replace(options, position=replace(options.position, value=number))
+        return receiver(self, partition_id, moved, **more)
 
     return made
 
@@ -238,7 +240,11 @@ def test_events_behind_the_range_are_no_loss(
     options = parse_options(options_of(hub), is_stream=False)
     client = range_reader.client_of(options)
     unlimited = type(client).receiver
-    monkeypatch.setattr(type(client), "receiver", lambda *given, limit, **more: unlimited(*given, **more))
+
+    def receiver(self: Any, partition_id: str, options: ReceiverOptions, **more: Any) -> Any:
+        return unlimited(self, partition_id, replace(options, limit=None), **more)
+
+    monkeypatch.setattr(type(client), "receiver", receiver)
     found = rows(options, EventRange("0", 3, 10), columns=("sequenceNumber",))
     assert [row["sequenceNumber"] for row in found] == list(range(3, 10))
 

@@ -12,7 +12,7 @@ from hubweir.spark.write_options import parse_write_options
 
 
 async def lose_connection(client: BlockingEventHubClient) -> None:
-    (await client._client.connection())._abort()
+    (await client.inner.connection())._abort()
 
 
 def test_rows_are_stored_by_partition_and_by_publisher(
@@ -31,7 +31,7 @@ def test_rows_are_stored_by_partition_and_by_publisher(
         unsettled.settle()
     with closing(ResendingTarget(client, options, unsettled, publisher="meter")) as target:
         target.put(found, array("q", range(5)), 0, 5)  # without the keys: the publisher is the key
-        client._thread.run(lose_connection(client))  # attaches again by itself
+        client.thread.run(lose_connection(client))  # attaches again by itself
         unsettled.settle()
     assert stored(client)[0][:15] == list(range(19, 4, -1)) and set(stored(client)[0][15:]) == set(range(5))
     run = client.receiver("0").receive(max_wait_s=5)

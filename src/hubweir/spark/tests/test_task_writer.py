@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hubweir.client.blocking import BlockingEventHubClient
-from hubweir.client.blocking_numbered_sender import BlockingNumberedSender
+from hubweir.client.blocking import BlockingEventHubClient, BlockingNumberedSender
 from hubweir.client.entity_info import HubInfo
 from hubweir.errors import CONNECTION_FORCED, RESOURCE_LIMIT, ServiceError
 from hubweir.spark import task_writer

@@ -1,0 +1,56 @@
+"""Faces for threads: an object that lives on a loop, each of whose calls waits for its result.
+
+    class BlockingSender(BlockingFace[ResendingSender]):
+        send = waiting(ResendingSender.send)
+
+A face has the parameters, types and documentation of the coroutines that it names, and repeats none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from hubweir.client.loop_thread import LoopThread
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+Step = Coroutine[Any, Any, R]
+
+
+class BlockingFace(Generic[T]):
+    """inner: the object; used on the loop of `thread` only."""
+
+    def __init__(self, thread: LoopThread, inner: T) -> None:
+        self.thread = thread
+        self.inner = inner
+
+
+def waiting(method: Callable[Concatenate[T, P], Step[R]]) -> Callable[Concatenate[BlockingFace[T], P], R]:
+    """The method of a face that does the inner object's, and waits for its result.
+
+    It raises what that raises, and ServiceError ILLEGAL_STATE as LoopThread.run.
+    """
+
+    @wraps(method)
+    def call(face: BlockingFace[T], /, *arguments: P.args, **named: P.kwargs) -> R:
+        return face.thread.run(method(face.inner, *arguments, **named))
+
+    return call
+
+
+def beginning(method: Callable[Concatenate[T, P], Step[R]]) -> Callable[Concatenate[BlockingFace[T], P], Future[R]]:
+    """The method of a face that begins the inner object's; result() of the future waits, and raises as `waiting`.
+
+    Calls begin in the order in which they are made.
+    """
+
+    @wraps(method)
+    def call(face: BlockingFace[T], /, *arguments: P.args, **named: P.kwargs) -> Future[R]:
+        return face.thread.begin(method(face.inner, *arguments, **named))
+
+    return call
