@@ -43,6 +43,36 @@ class UnitsLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoreLimits:
+    """How a broker stores. The engine of a log and the quota of capture take their defaults from here."""
+
+    log_segment_bytes: int = setting(
+        256 * MIB, "a partition starts a new segment file at this size", least=MIB, most=4 * GIB
+    )
+    log_tail_bytes: int = setting(
+        4 * MIB, "newest bytes of a partition that live readers are served from memory", least=64 * KIB, most=GIB
+    )
+    log_queue_bytes: int = setting(
+        64 * MIB,
+        "bytes of a partition that may wait for the disk; above it sends are refused",
+        least=8 * MIB,
+        most=4 * GIB,
+    )
+    retention_sweep_ms: int = setting(
+        10_000, "time between two looks for segments past retention", least=100, most=3_600_000
+    )
+    capture_backlog_bytes: int = setting(
+        8 * GIB,
+        "bytes of a partition that retention keeps for capture beyond their time; what is over it may go uncaptured",
+        least=GIB,
+        most=1024 * GIB,
+    )
+    capture_backlog_ms: int = setting(
+        7 * TIME_LIMIT_MS, "time that retention keeps events longer for capture", least=0, most=365 * TIME_LIMIT_MS
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class PortLimits:
     """What a peer may do before it speaks AMQP."""
 

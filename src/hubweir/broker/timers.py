@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hubweir.env import Env, Timer
+from hubweir.limits import StoreLimits
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
-SWEEP_MS = 10_000
+SWEEP_MS = StoreLimits.retention_sweep_ms
 
 
 class RetentionSweep:

@@ -14,17 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hubweir.errors import HubweirError
-from hubweir.limits import (
-    GIB,
-    KIB,
-    MIB,
-    RAISED_UNITS_LIMIT,
-    TIME_LIMIT_MS,
-    GatewayLimits,
-    PortLimits,
-    UnitsLimits,
-    setting,
-)
+from hubweir.limits import RAISED_UNITS_LIMIT, GatewayLimits, PortLimits, StoreLimits, UnitsLimits, setting
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
 from hubweir.namespace.tiers import PROFILES
 
@@ -38,7 +28,7 @@ class BadSetting(HubweirError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(GatewayLimits, PortLimits, UnitsLimits):
+class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     """Values of one service, checked when made: BadSetting names the one that cannot be."""
 
     # What it serves, and where
@@ -109,38 +99,14 @@ class Settings(GatewayLimits, PortLimits, UnitsLimits):
         0, "auto-inflate adds throughput units up to this many; 0: it adds none", least=0, most=RAISED_UNITS_LIMIT
     )
 
-    # How it stores
-    log_segment_bytes: int = setting(
-        256 * MIB, "a partition starts a new segment file at this size", least=MIB, most=4 * GIB
-    )
-    log_tail_bytes: int = setting(
-        4 * MIB, "newest bytes of a partition that live readers are served from memory", least=64 * KIB, most=GIB
-    )
-    log_queue_bytes: int = setting(
-        64 * MIB,
-        "bytes of a partition that may wait for the disk; above it sends are refused",
-        least=8 * MIB,
-        most=4 * GIB,
-    )
+    # How it works
     offload_threads: int = setting(12, "threads for writes and syncs, and as many for cold reads", least=8, most=16)
-    retention_sweep_ms: int = setting(
-        10_000, "time between two looks for segments past retention", least=100, most=3_600_000
-    )
     stop_grace_ms: int = setting(5_000, "time to settle what was received when the service stops", least=0, most=60_000)
 
     # Capture
     capture_folder: str = setting("", "folder of captured files; empty: the folder capture below the data folder")
     capture_storage: str = setting(
         "", "connection string of the Azure storage account that captured files may go to", secret=True
-    )
-    capture_backlog_bytes: int = setting(
-        8 * GIB,
-        "bytes of a partition that retention keeps for capture beyond their time; what is over it may go uncaptured",
-        least=GIB,
-        most=1024 * GIB,
-    )
-    capture_backlog_ms: int = setting(
-        7 * TIME_LIMIT_MS, "time that retention keeps events longer for capture", least=0, most=365 * TIME_LIMIT_MS
     )
 
     def __post_init__(self) -> None:

@@ -10,11 +10,9 @@ from hubweir.capture.destination import DurableFolders, LocalFolder, SharedDesti
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env, Files
+from hubweir.limits import StoreLimits
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.namespace.capture_description import CaptureDestination
-
-GIB = 1024 * 1024 * 1024
-DAY_MS = 86_400_000
 
 
 class NoDestination(OSError):
@@ -25,8 +23,8 @@ class NoDestination(OSError):
 class CaptureQuota:
     """How much of one partition retention keeps beyond its time because capture has not read it."""
 
-    size_bytes: int = 8 * GIB
-    age_ms: int = 7 * DAY_MS
+    size_bytes: int = StoreLimits.capture_backlog_bytes
+    age_ms: int = StoreLimits.capture_backlog_ms
 
 
 @dataclass(frozen=True, slots=True)

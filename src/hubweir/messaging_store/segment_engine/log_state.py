@@ -13,6 +13,7 @@ from hubweir.alarms import Alarms
 from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
 from hubweir.errors import LogFenced
+from hubweir.limits import MIB, StoreLimits
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, UNFINISHED_SUFFIX, SegmentName
 from hubweir.messaging_store.disk.newest_segment import newest_behind, save_newest
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader, create
@@ -26,17 +27,15 @@ from hubweir.messaging_store.segment_engine.steps import Steps
 from hubweir.messaging_store.tail import Tail, TailRun
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
-MIB = 1024 * 1024
-
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """Bytes and milliseconds of one log. roll_age_ms: retention/8, or None for never."""
 
-    segment_bytes: int = 256 * MIB
+    segment_bytes: int = StoreLimits.log_segment_bytes
     roll_age_ms: int | None = None
-    tail_bytes: int = 4 * MIB
-    queue_bytes: int = 64 * MIB  # appends wait for at most this much; then they are refused
+    tail_bytes: int = StoreLimits.log_tail_bytes
+    queue_bytes: int = StoreLimits.log_queue_bytes  # appends wait for at most this much; then they are refused
     idle_mark_ms: int = 800  # the mark is durable within 1 s of the last append
     relaxed_sync_ms: int = 50
     relaxed_sync_bytes: int = 1 * MIB

@@ -8,9 +8,10 @@ from types import ModuleType
 import pytest
 
 from hubweir.kernels import stored_batch
+from hubweir.limits import MIB
 from hubweir.messaging_store import control_batch
 from hubweir.messaging_store.disk import layout, notes, segment
-from hubweir.messaging_store.segment_engine.log_state import MIB, LogSettings
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.open_log import SKIPPED_NUMBERS
 from hubweir.messaging_store.segment_engine.reserve import RESERVE_BYTES
 from hubweir.messaging_store.segment_engine.segment_log import RESUME_BYTES
