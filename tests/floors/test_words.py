@@ -21,6 +21,9 @@ NOT_LIMITS = {
     *("MIN_MAX_FRAME_SIZE", "DEFAULT_MAX_MESSAGE_SIZE"),  # what AMQP calls so
     "LARGEST_BATCH_BYTES",  # beyond it a scan takes a batch's length for damage
 }
+# Of fields and parameters, behind what is limited: `partitions_max`.
+OTHER_SUFFIXES = re.compile(r"_(?:max|most|longest|largest|highest)(?:_(?:ms|s|bytes))?$")
+NO_OTHER_SUFFIXES = {"channel_max", "handle_max", "remote_max"}  # what AMQP calls so
 
 
 def is_twin(module: str) -> bool:
@@ -48,7 +51,7 @@ def names_with_two_owners(source: Path) -> list[str]:
 
 
 def limits_with_another_word(source: Path) -> list[str]:
-    """Constants of modules and classes, kernels and their contracts left out: those repeat names of compiled code."""
+    """Constants, fields and parameters; kernels and their contracts left out: those repeat names of compiled code."""
     found = []
     for module, tree in production(source):
         if module.startswith("hubweir/kernels/"):
@@ -57,7 +60,20 @@ def limits_with_another_word(source: Path) -> list[str]:
             is_constant = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.isupper()
             if is_constant and OTHER_WORDS.search(node.id) and node.id not in NOT_LIMITS:
                 found.append(f"{module}: {node.id}")
+            for name in fields_and_parameters(node):
+                if OTHER_SUFFIXES.search(name) and name not in NO_OTHER_SUFFIXES:
+                    found.append(f"{module}: {name}")
     return found
+
+
+def fields_and_parameters(node: ast.AST) -> list[str]:
+    """Of a class or a function itself, not of what is inside it."""
+    if isinstance(node, ast.ClassDef):
+        annotated = (line.target for line in node.body if isinstance(line, ast.AnnAssign))
+        return [target.id for target in annotated if isinstance(target, ast.Name)]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return []
 
 
 def plant(tmp_path: Path, module: str, text: str) -> None:
@@ -110,4 +126,14 @@ def test_other_words_for_a_limit_are_caught(tmp_path: Path) -> None:
         plant(tmp_path / str(number), "auth/claims.py", planted)
         assert len(limits_with_another_word(tmp_path / str(number))) == 1, planted
     plant(tmp_path, "auth/claims.py", "CLAIMS_LIMIT = 1\nMAXIMAL = UINT_MAX = 2\ndef f(most): MAX")
+    assert not limits_with_another_word(tmp_path)
+
+
+def test_fields_and_parameters_with_another_word_are_caught(tmp_path: Path) -> None:
+    for number, planted in enumerate(
+        ("class A:\n    claims_max: int", "def f(wait_longest_ms): ...", "async def f(*, read_most_bytes=1): ...")
+    ):
+        plant(tmp_path / str(number), "auth/claims.py", planted)
+        assert len(limits_with_another_word(tmp_path / str(number))) == 1, planted
+    plant(tmp_path, "auth/claims.py", "class A:\n    claims_limit: int\ndef f(channel_max, max_bytes): ...")
     assert not limits_with_another_word(tmp_path)

@@ -122,7 +122,7 @@ def config_files(settings: Settings) -> EmulatorConfig:
     Raises EmulatorFileError with every error of theirs.
     """
     limits = file_limits(settings.profile, allow_more_partitions=settings.allow_more_partitions)
-    limits = replace(limits, throughput_units_max=settings.max_throughput_units)
+    limits = replace(limits, throughput_units_limit=settings.max_throughput_units)
     paths = [Path(path) for path in settings.emulator_config]
     found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
     for warning in found.warnings:

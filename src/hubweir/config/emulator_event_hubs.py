@@ -32,7 +32,7 @@ def read_hubs(namespace: Fields, limits: FileLimits) -> tuple[HubConfig, ...]:
     """The member Entities of a namespace."""
     names = UniqueNames("event hub")
     hubs = []
-    for fields in namespace.objects("Entities", required=True, least=limits.hubs_min, most=limits.hubs_max):
+    for fields in namespace.objects("Entities", required=True, least=limits.hubs_min, most=limits.hubs_limit):
         hub = _read_hub(fields, limits)
         fields.finish()
         if hub is not None and names.take(hub.name, fields):
@@ -44,7 +44,7 @@ def _read_hub(fields: Fields, limits: FileLimits) -> HubConfig | None:
     """The hub; None when its name or partition count is not usable, which was noted then."""
     check = official_and(check_hub_name, official=limits.official)
     name = fields.text("Name", required=True, check=check, allowed=f"1 to 256 characters: {ENTITY_NAME}")
-    partition_count = fields.integer("PartitionCount", required=True, least=1, most=limits.partitions_max)
+    partition_count = fields.integer("PartitionCount", required=True, least=1, most=limits.partitions_limit)
     groups = _read_groups(fields, limits)
     retention_ms = _read_retention(fields)
     cleanup_policy = fields.choice("CleanupPolicy", CleanupPolicy)
@@ -73,7 +73,7 @@ def _read_groups(fields: Fields, limits: FileLimits) -> tuple[str, ...]:
     """The consumer groups besides $Default, which may be named and need not be."""
     names = UniqueNames("consumer group")
     groups = []
-    most = limits.consumer_groups_max
+    most = limits.consumer_groups_limit
     allowed = "1 to 50 letters, digits and - . _ ~; a letter or digit at both ends; or $Default"
     declared = []
     for group in fields.objects("ConsumerGroups"):

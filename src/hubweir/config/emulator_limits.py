@@ -21,47 +21,47 @@ class FileLimits:
 
     # Words that a file of the official emulators must have: the namespaces' names, the logging member, ASCII ranges.
     official: bool = False
-    namespaces_max: int = 1_000
+    namespaces_limit: int = 1_000
     hubs_min: int = 0
-    hubs_max: int = 10_000
-    partitions_max: int = PARTITIONS_LIMIT
-    consumer_groups_max: int = GROUPS_PER_HUB_LIMIT - 1  # $Default is one, and not counted here
-    throughput_units_max: int = UNITS_LIMIT
-    premium_messaging_partitions_max: int = 16
-    entities_max: int = 10_000  # queues and topics together
+    hubs_limit: int = 10_000
+    partitions_limit: int = PARTITIONS_LIMIT
+    consumer_groups_limit: int = GROUPS_PER_HUB_LIMIT - 1  # $Default is one, and not counted here
+    throughput_units_limit: int = UNITS_LIMIT
+    premium_messaging_partitions_limit: int = 16
+    entities_limit: int = 10_000  # queues and topics together
     subscriptions_min: int = 0
-    subscriptions_max: int = 2_000  # per topic; Service Bus quotas
-    rules_max: int = 2_000  # per topic in the cloud, so no subscription has more
+    subscriptions_limit: int = 2_000  # per topic; Service Bus quotas
+    rules_limit: int = 2_000  # per topic in the cloud, so no subscription has more
     time_to_live_min_ms: int = SECOND_MS
-    time_to_live_max_ms: int = UNLIMITED_MS
+    time_to_live_limit_ms: int = UNLIMITED_MS
     duplicate_window_min_ms: int = 5 * SECOND_MS  # the emulators' lower end; the cloud's is 20 s
-    duplicate_window_max_ms: int = 7 * DAY_MS
+    duplicate_window_limit_ms: int = 7 * DAY_MS
     lock_min_ms: int = 5 * SECOND_MS
-    lock_max_ms: int = 5 * MINUTE_MS
-    delivery_count_max: int = 2_000
+    lock_limit_ms: int = 5 * MINUTE_MS
+    delivery_count_limit: int = 2_000
 
 
 SERVICE = FileLimits()
 
 OFFICIAL_EMULATOR = FileLimits(
     official=True,
-    namespaces_max=1,
+    namespaces_limit=1,
     hubs_min=1,
-    hubs_max=10,
-    partitions_max=32,
-    consumer_groups_max=20,
-    entities_max=50,
+    hubs_limit=10,
+    partitions_limit=32,
+    consumer_groups_limit=20,
+    entities_limit=50,
     subscriptions_min=1,
-    subscriptions_max=50,
-    rules_max=1_000,
+    subscriptions_limit=50,
+    rules_limit=1_000,
     time_to_live_min_ms=5 * MINUTE_MS,
-    time_to_live_max_ms=HOUR_MS,
-    duplicate_window_max_ms=5 * MINUTE_MS,
-    delivery_count_max=10,
+    time_to_live_limit_ms=HOUR_MS,
+    duplicate_window_limit_ms=5 * MINUTE_MS,
+    delivery_count_limit=10,
 )
 
 
 def file_limits(profile: str, *, allow_more_partitions: bool = False) -> FileLimits:
     """The limits of files under a profile, by its name in namespace/tiers.py. allow_more_partitions: as the setting."""
     limits = OFFICIAL_EMULATOR if profile == EMULATOR_PROFILE.name else SERVICE
-    return replace(limits, partitions_max=RAISED_PARTITIONS_LIMIT) if allow_more_partitions else limits
+    return replace(limits, partitions_limit=RAISED_PARTITIONS_LIMIT) if allow_more_partitions else limits

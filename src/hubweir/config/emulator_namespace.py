@@ -44,7 +44,7 @@ class Taken:
 def read_namespaces(user_config: Fields, root: Root, limits: FileLimits, taken: Taken) -> list[NamespaceConfig]:
     """The member of UserConfig that root names."""
     namespaces = []
-    for fields in user_config.objects(root.value, required=True, least=1, most=limits.namespaces_max):
+    for fields in user_config.objects(root.value, required=True, least=1, most=limits.namespaces_limit):
         namespace = _read_namespace(fields, root, limits, taken)
         fields.finish()
         if namespace is not None:
@@ -57,18 +57,18 @@ def _read_namespace(fields: Fields, root: Root, limits: FileLimits, taken: Taken
     name = _read_name(fields, root, limits)
     if root is Root.EVENT_HUBS:
         fields.choice("Type", NamespaceType)
-    units = fields.integer("ThroughputUnits", least=1, most=limits.throughput_units_max)
-    maximum_units = fields.integer("MaximumThroughputUnits", least=0, most=limits.throughput_units_max)
+    units = fields.integer("ThroughputUnits", least=1, most=limits.throughput_units_limit)
+    maximum_units = fields.integer("MaximumThroughputUnits", least=0, most=limits.throughput_units_limit)
     inflates = fields.boolean("IsAutoInflateEnabled")
     if inflates and fields.member("MaximumThroughputUnits") is None:
         what = "auto-inflate needs MaximumThroughputUnits"
         fields.wrong("IsAutoInflateEnabled", what, allowed="true together with MaximumThroughputUnits")
     if units is not None and maximum_units and maximum_units < units:
         what = f"MaximumThroughputUnits is below ThroughputUnits ({units})"
-        fields.wrong("MaximumThroughputUnits", what, allowed=f"{units} to {limits.throughput_units_max}")
+        fields.wrong("MaximumThroughputUnits", what, allowed=f"{units} to {limits.throughput_units_limit}")
     sku = fields.choice("Sku", Sku)
     messaging_partitions = fields.integer(
-        "PremiumMessagingPartitions", least=1, most=limits.premium_messaging_partitions_max
+        "PremiumMessagingPartitions", least=1, most=limits.premium_messaging_partitions_limit
     )
     hostnames = read_hostnames(fields, taken.hostnames)
     rules = read_authorization_rules(fields)

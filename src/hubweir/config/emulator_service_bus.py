@@ -43,14 +43,14 @@ def read_queues_and_topics(
     """The members Queues and Topics of a namespace; their names are of one kind."""
     names = UniqueNames("queue or topic")
     queues = []
-    for fields in namespace.objects("Queues", most=limits.entities_max):
+    for fields in namespace.objects("Queues", most=limits.entities_limit):
         name = _read_name(fields, limits, ENTITY_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="queue")
         fields.finish()
         if name is not None and names.take(name, fields):
             queues.append(QueueConfig(name=name, properties=properties, location=fields.place("Name")))
     topics = []
-    for fields in namespace.objects("Topics", most=limits.entities_max):
+    for fields in namespace.objects("Topics", most=limits.entities_limit):
         name = _read_name(fields, limits, ENTITY_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="topic")
         subscriptions = _read_subscriptions(fields, limits)
@@ -58,9 +58,9 @@ def read_queues_and_topics(
         if name is not None and names.take(name, fields):
             place = fields.place("Name")
             topics.append(TopicConfig(name=name, properties=properties, subscriptions=subscriptions, location=place))
-    if max(len(queues), len(topics)) <= limits.entities_max < len(queues) + len(topics):
+    if max(len(queues), len(topics)) <= limits.entities_limit < len(queues) + len(topics):
         what = f"the namespace has {len(queues) + len(topics)} queues and topics"
-        namespace.wrong("Topics", what, kind=Kind.WRONG_COUNT, allowed=f"at most {limits.entities_max} together")
+        namespace.wrong("Topics", what, kind=Kind.WRONG_COUNT, allowed=f"at most {limits.entities_limit} together")
     return tuple(queues), tuple(topics)
 
 
@@ -73,7 +73,7 @@ def _read_subscriptions(topic: Fields, limits: FileLimits) -> tuple[Subscription
     names = UniqueNames("subscription")
     subscriptions = []
     least = limits.subscriptions_min
-    for fields in topic.objects("Subscriptions", required=least > 0, least=least, most=limits.subscriptions_max):
+    for fields in topic.objects("Subscriptions", required=least > 0, least=least, most=limits.subscriptions_limit):
         name = _read_name(fields, limits, SHORT_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="subscription")
         rules = _read_rules(fields, limits)
@@ -95,7 +95,7 @@ def _read_properties(entity: Fields, limits: FileLimits, *, kind: str) -> Messag
         # The official process shows it for subscriptions, without an effect.
         fields.ignore("DuplicateDetectionHistoryTimeWindow")
     time_to_live_ms = fields.duration(
-        "DefaultMessageTimeToLive", least_ms=limits.time_to_live_min_ms, most_ms=limits.time_to_live_max_ms
+        "DefaultMessageTimeToLive", least_ms=limits.time_to_live_min_ms, most_ms=limits.time_to_live_limit_ms
     )
     properties = MessagingProperties(
         default_message_time_to_live_ms=time_to_live_ms,
@@ -103,19 +103,19 @@ def _read_properties(entity: Fields, limits: FileLimits, *, kind: str) -> Messag
         forward_dead_lettered_messages_to=_read_forward(fields, "ForwardDeadLetteredMessagesTo") if receives else None,
         forward_to=_read_forward(fields, "ForwardTo") if receives else None,
         lock_duration_ms=(
-            fields.duration("LockDuration", least_ms=limits.lock_min_ms, most_ms=limits.lock_max_ms)
+            fields.duration("LockDuration", least_ms=limits.lock_min_ms, most_ms=limits.lock_limit_ms)
             if receives
             else None
         ),
         max_delivery_count=(
-            fields.integer("MaxDeliveryCount", least=1, most=limits.delivery_count_max) if receives else None
+            fields.integer("MaxDeliveryCount", least=1, most=limits.delivery_count_limit) if receives else None
         ),
         requires_session=fields.boolean("RequiresSession") if receives else None,
         duplicate_detection_history_time_window_ms=(
             fields.duration(
                 "DuplicateDetectionHistoryTimeWindow",
                 least_ms=limits.duplicate_window_min_ms,
-                most_ms=limits.duplicate_window_max_ms,
+                most_ms=limits.duplicate_window_limit_ms,
             )
             if stores
             else None
@@ -149,7 +149,7 @@ def _read_forward(fields: Fields, name: str) -> str | None:
 def _read_rules(subscription: Fields, limits: FileLimits) -> tuple[RuleConfig, ...]:
     names = UniqueNames("rule")
     rules = []
-    for fields in subscription.objects("Rules", most=limits.rules_max):
+    for fields in subscription.objects("Rules", most=limits.rules_limit):
         rule = _read_rule(fields, limits)
         fields.finish()
         if rule is not None and names.take(rule.name, fields):

@@ -147,7 +147,7 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
                 )
 
     @property
-    def partitions_max(self) -> int:
+    def partitions_limit(self) -> int:
         """Of an event hub that is made from now on."""
         return RAISED_PARTITIONS_LIMIT if self.allow_more_partitions else PARTITIONS_LIMIT
 

@@ -72,13 +72,13 @@ class ProducerSequences:
     def __init__(
         self,
         *,
-        producers_max: int = PRODUCERS_LIMIT,
+        producers_limit: int = PRODUCERS_LIMIT,
         lifetime_ms: int = LIFETIME_MS,
         resuming_lifetime_ms: int = RESUMING_LIFETIME_MS,
     ) -> None:
         self._producers: dict[int, ProducerState] = {}
         self._held: dict[int, int] = {}  # opening -> producer id
-        self._max = producers_max
+        self._limit = producers_limit
         self._lifetime_ms = lifetime_ms
         self._resuming_lifetime_ms = resuming_lifetime_ms
 
@@ -289,7 +289,7 @@ class ProducerSequences:
                 del self._held[producer.opening]
 
     def _make_room(self, expire: Callable[[list[int]], None]) -> None:
-        if len(self._producers) < self._max:
+        if len(self._producers) < self._limit:
             return
         silent = [
             (producer.kept.time_ms, producer_id)
@@ -298,7 +298,7 @@ class ProducerSequences:
         ]
         if not silent:
             text = (
-                f"{self._max} idempotent producers hold links to this partition or may resume, which is the limit; "
+                f"{self._limit} idempotent producers hold links to this partition or may resume, which is the limit; "
                 "close some, or wait until those that resume are forgotten."
             )
             raise ServiceError(RESOURCE_LIMIT, text)

@@ -36,7 +36,7 @@ OnRules = Callable[[RuleLevel | ServiceError], None]
 class CatalogWriter:
     """A namespace's catalog on its log, which must be DURABLE. namespace: what everybody else reads.
 
-    profile, host, partitions_max, capture_account: what changes are judged against (ChangeContext).
+    profile, host, partitions_limit, capture_account: what changes are judged against (ChangeContext).
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class CatalogWriter:
         *,
         profile: Profile = DEVELOPMENT,
         host: str = "hubweir",
-        partitions_max: int = PARTITIONS_LIMIT,
+        partitions_limit: int = PARTITIONS_LIMIT,
         capture_account: str = "",
     ) -> None:
         if catalog_log.durability is not Durability.DURABLE:
@@ -54,7 +54,7 @@ class CatalogWriter:
         self._log = CatalogLog(catalog_log, env)
         catalog = self._log.catalog
         self._changes = Changes(
-            catalog, env, profile=profile, host=host, partitions_max=partitions_max, capture_account=capture_account
+            catalog, env, profile=profile, host=host, partitions_limit=partitions_limit, capture_account=capture_account
         )
         self.namespace = Namespace(catalog, profile=profile, host=host)
         self._log.on_applied = self.namespace.changed

@@ -13,13 +13,13 @@ from hubweir.namespace.tiers import Profile
 class ChangeContext:
     """profile: whose quotas hold. host: how texts name the namespace. now_ms: since 1970.
 
-    partitions_max: of an event hub that is made; those that are there keep theirs. capture_account: the storage account
-    that captured files may go to, or empty.
+    partitions_limit: of an event hub that is made; those that are there keep theirs. capture_account: the storage
+    account that captured files may go to, or empty.
     """
 
     profile: Profile
     host: str
-    partitions_max: int
+    partitions_limit: int
     capture_account: str
     now_ms: int
 

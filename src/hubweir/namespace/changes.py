@@ -39,15 +39,15 @@ RuleChange = Callable[[RuleLevel], Rules]
 
 
 class Changes:
-    """Judges changes of one catalog. profile, host, partitions_max, capture_account: see ChangeContext."""
+    """Judges changes of one catalog. profile, host, partitions_limit, capture_account: see ChangeContext."""
 
     def __init__(
-        self, catalog: Catalog, env: Env, *, profile: Profile, host: str, partitions_max: int, capture_account: str
+        self, catalog: Catalog, env: Env, *, profile: Profile, host: str, partitions_limit: int, capture_account: str
     ) -> None:
         self._catalog = catalog
         self._env = env
         self._host = host
-        self._context = ChangeContext(profile, host, partitions_max, capture_account, now_ms=0)
+        self._context = ChangeContext(profile, host, partitions_limit, capture_account, now_ms=0)
 
     def describe(self, change: NamespaceChange) -> DescribeNamespace:
         """What the namespace is from now on. ServiceError when its name is no legal one."""

@@ -92,7 +92,7 @@ class EventHubDescription(EntityDescription, frozen=True, tag=EntityKind.EVENT_H
         """See EntityDescription. The groups come in order, $Default first."""
         check_hub_name(self.name)
         check_name_is_free(self, existing)
-        check_partition_count(self, context.partitions_max)
+        check_partition_count(self, context.partitions_limit)
         check_retention(self)
         check_rules(self.title, self.rules)
         check_user_metadata(self.title, self.user_metadata)

@@ -231,7 +231,7 @@ class Service:
         settings = self.settings
         for wanted in self.namespaces:
             account = capture_account(settings)
-            writer = stored.open(wanted, partitions_max=settings.partitions_max, capture_account=account)
+            writer = stored.open(wanted, partitions_limit=settings.partitions_limit, capture_account=account)
             values = gateway_settings(settings, wanted, hosts[wanted.name], issuer)
             await start_gateway(self.process, writer, wanted, values)
 

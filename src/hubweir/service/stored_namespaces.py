@@ -66,9 +66,9 @@ class StoredNamespaces:
         return log, CatalogLog(log, self._env).catalog
 
     def open(
-        self, served: NamespaceSettings, *, partitions_max: int = PARTITIONS_LIMIT, capture_account: str = ""
+        self, served: NamespaceSettings, *, partitions_limit: int = PARTITIONS_LIMIT, capture_account: str = ""
     ) -> CatalogWriter:
-        """The namespace on its catalog, which is made when it is new. partitions_max, capture_account: ChangeContext.
+        """The namespace on its catalog, which is made when it is new. partitions_limit, capture_account: ChangeContext.
 
         CatalogLost, and nothing is made, when there are logs that no catalog names: its own may be the lost one.
         After a crash in between: a catalog without a name, which the next start takes.
@@ -84,7 +84,7 @@ class StoredNamespaces:
             self._env,
             profile=PROFILES[served.profile],
             host=served.name,
-            partitions_max=partitions_max,
+            partitions_limit=partitions_limit,
             capture_account=capture_account,
         )
 

@@ -51,7 +51,7 @@ def test_partitions_are_1_to_32(limits: FileLimits) -> None:
 
 
 def test_more_partitions_are_taken_where_they_are_allowed() -> None:
-    limits = dataclasses.replace(SERVICE, partitions_max=1024)
+    limits = dataclasses.replace(SERVICE, partitions_limit=1024)
     assert hub_of(limits, PartitionCount=1024).partition_count == 1024
     assert wrong(limits, PartitionCount=1025) == [("bad value", "PartitionCount")]
 

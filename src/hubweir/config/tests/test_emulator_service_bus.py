@@ -215,7 +215,7 @@ def test_a_rule_keeps_both_filters_and_says_which_is_used() -> None:
 
 def test_the_number_of_rules_is_bounded() -> None:
     sql = {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "1=1"}}
-    rules = [{"Name": f"r{number}", "Properties": sql} for number in range(SERVICE.rules_max + 1)]
+    rules = [{"Name": f"r{number}", "Properties": sql} for number in range(SERVICE.rules_limit + 1)]
     path = "Topics[0].Subscriptions[0].Rules"
     assert told(bus_file(Topics=topic(Rules=rules))) == [("wrong count", path)]
     assert told(bus_file(Topics=topic(Rules=rules[:1001])), limits=OFFICIAL_EMULATOR) == [("wrong count", path)]

@@ -45,7 +45,7 @@ def test_what_cannot_be_is_refused_with_the_way_out(values: dict[str, object], t
 
 
 def test_a_flag_lifts_the_count_of_partitions() -> None:
-    assert (Settings().partitions_max, Settings(allow_more_partitions=True).partitions_max) == (32, 1_024)
+    assert (Settings().partitions_limit, Settings(allow_more_partitions=True).partitions_limit) == (32, 1_024)
 
 
 def test_the_key_is_not_shown() -> None:

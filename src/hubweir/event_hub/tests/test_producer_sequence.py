@@ -204,7 +204,7 @@ def test_producers_expire_after_their_lifetime_unless_a_link_holds_them() -> Non
 
 
 def test_above_the_cap_the_most_silent_one_goes_and_the_log_is_told() -> None:
-    table = Table(producers_max=2)
+    table = Table(producers_limit=2)
     for producer_id in (7, 8):
         opening, _ = table.open(producer_id)
         table.send(opening, 1, producer_id=producer_id)
@@ -328,7 +328,7 @@ def test_a_round_goes_with_a_null_number_and_its_epochs_end() -> None:
 
 
 def test_producers_with_rounds_live_longer_and_do_not_make_room_for_others() -> None:
-    table = Table(lifetime_ms=100, resuming_lifetime_ms=1_000, producers_max=1)
+    table = Table(lifetime_ms=100, resuming_lifetime_ms=1_000, producers_limit=1)
     opening, _ = table.attach(1)
     table.sequences.close(opening)
     assert table.sequences.expired(500) == [] and table.sequences.expired(1_004) == [7]

@@ -37,7 +37,7 @@ class World:
             self.env,
             profile=profile,
             host="ns.local",
-            partitions_max=PARTITIONS_LIMIT,
+            partitions_limit=PARTITIONS_LIMIT,
             capture_account="",
         )
         self.done(self.judge.describe(lambda known: replace_fields(known, name="ns")))

@@ -19,8 +19,8 @@ from hubweir.namespace.tiers import DEVELOPMENT, MESSAGE_SIZE_LIMIT_BYTES
 HUB = EventHubDescription("h", 1)
 
 
-def check(hub: EventHubDescription, partitions_max: int = PARTITIONS_LIMIT) -> EventHubDescription:
-    return hub.checked((), ChangeContext(DEVELOPMENT, "ns.local", partitions_max, "", 0))
+def check(hub: EventHubDescription, partitions_limit: int = PARTITIONS_LIMIT) -> EventHubDescription:
+    return hub.checked((), ChangeContext(DEVELOPMENT, "ns.local", partitions_limit, "", 0))
 
 
 @pytest.mark.parametrize(
