@@ -17,7 +17,7 @@ from log_world import SETTINGS, STORE, events_run, records_of
 from hubweir.counters import Counters
 from hubweir.errors import LogOffline, StoreError
 from hubweir.messaging_store.log import Appended, Durability, Refused, Run
-from hubweir.messaging_store.segment_engine import closing, failed_sync, group_commit, log_snapshots, retention
+from hubweir.messaging_store.segment_engine import failed_sync, group_commit, log_snapshots, retention, roll
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.idle_mark import IdleMark
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
@@ -226,7 +226,7 @@ def test_a_close_ends_also_when_its_last_step_faults() -> None:
     script.env.run_for(100)
     closed: list[bool] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closing, "_ignore_failure", lambda result: 1 // 0)
+        patch.setattr(roll, "_ignore_failure", lambda result: 1 // 0)
         script.store.close(lambda: closed.append(True))
         script.env.run_for(5_000)
     assert closed == [True]

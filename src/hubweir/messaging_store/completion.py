@@ -23,7 +23,7 @@ from hubweir.kernels.stored_batch import (
     MAGIC,
     VERSION,
 )
-from hubweir.messaging_store.control_batch import numbers_behind
+from hubweir.messaging_store.control_batch import IDLE, numbers_behind, pack_mark
 from hubweir.messaging_store.record import BatchHeader
 
 _MADE = struct.Struct(MADE_STRUCT)
@@ -80,6 +80,26 @@ def complete_run(
     if flags & FLAG_CONTINUES:
         raise KernelRefusal("the run ends inside a chain: its last batch says that another one continues it")
     return RunEnd(next_index, next_offset, number, None if last is None else last_record_offset(run, *last))
+
+
+def completed_mark(
+    body: bytes = IDLE,
+    *,
+    nonce: int,
+    index: int,
+    offset: int,
+    time_ms: int,
+    number: int,
+    durable_upto: int,
+    writer_epoch: int,
+) -> bytearray:
+    """A mark that is ready to be written at a log's end: its next index and offset there, and the mark's own number."""
+    mark = pack_mark(body)
+    complete_run(
+        mark, nonce=nonce, first_index=index, first_offset=offset, enqueued_time_ms=time_ms, first_number=number,
+        durable_upto=durable_upto, writer_epoch=writer_epoch,
+    )  # fmt: skip
+    return mark
 
 
 def last_record_offset(run: bytes | bytearray | memoryview, at: int, count: int, offset: int, records_at: int) -> int:

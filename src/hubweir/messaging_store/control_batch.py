@@ -35,6 +35,11 @@ def pack_control(control: int, body: bytes = b"") -> bytearray:
     return out
 
 
+def pack_mark(body: bytes = IDLE) -> bytearray:
+    """A mark, to be completed: IDLE, or CLOSED, which vouches for the log's end."""
+    return pack_control(CONTROL_IDLE_MARK, body)
+
+
 def pack_skipped(next_index: int, next_offset: int) -> bytearray:
     """The control batch that moves a log's next numbers ahead (promise P4)."""
     return pack_control(CONTROL_SKIPPED, _SKIPPED.pack(CONTROL_SKIPPED, next_index, next_offset)[1:])

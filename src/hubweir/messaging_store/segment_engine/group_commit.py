@@ -32,12 +32,16 @@ from hubweir.messaging_store.disk.segment import (
     SegmentHeader,
 )
 from hubweir.messaging_store.log import Durability, Refused
-from hubweir.messaging_store.segment_engine.closing import close_segment, save_indexes
 from hubweir.messaging_store.segment_engine.entry_queue import EntryQueue
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.idle_mark import IdleMark, mark_entry
 from hubweir.messaging_store.segment_engine.log_state import Entry, LogState, tell
-from hubweir.messaging_store.segment_engine.superseding import superseded_whole
+from hubweir.messaging_store.segment_engine.roll import (
+    close_segment,
+    needs_new_segment,
+    save_indexes,
+    superseded_whole,
+)
 from hubweir.messaging_store.segment_engine.sync_waiters import SyncWaiters
 from hubweir.messaging_store.segment_engine.write_round import FencedBehindWrite, check_behind_write, write_round
 
@@ -166,7 +170,13 @@ class GroupCommit:
         state = self._state
         if self._busy or state.offline is not None or not (self._queue.entries or self._roll_wanted):
             return
-        new = self._needs_new_segment()
+        waiting = self._queue.entries
+        new = needs_new_segment(
+            state,
+            size=len(waiting[0].run) if waiting else None,
+            roll_age_ms=self.roll_age_ms,
+            is_asked=self._roll_wanted,
+        )
         if not new and not self._queue.entries:
             self._roll_wanted = False
             return self._after_round()
@@ -183,23 +193,6 @@ class GroupCommit:
             self._put_back(entries)  # its end comes back here
         else:
             self._start_round(entries, size, new)
-
-    def _needs_new_segment(self) -> bool:
-        state, active = self._state, self._state.active
-        if active is None or active.header.durability is not state.durability:
-            return True
-        if active.end <= SEGMENT_HEADER_SIZE:
-            return False
-        if self._roll_wanted:
-            return True
-        if not self._queue.entries:
-            return False
-        if active.end + len(self._queue.entries[0].run) > state.settings.segment_bytes:
-            return True
-        age = self.roll_age_ms
-        # Made while the clock was wrong, ahead: what was appended to it cannot grow old before that time.
-        passed_ms = state.clock.created_ms() - active.header.created_ms
-        return passed_ms < 0 or (age is not None and passed_ms >= age)
 
     def _take(self, new: bool) -> tuple[list[Entry], int]:
         """The entries of the next round: all that fit into the segment, one at least; and their bytes."""

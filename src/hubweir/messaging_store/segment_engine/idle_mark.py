@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
+from hubweir.messaging_store.completion import completed_mark
+from hubweir.messaging_store.control_batch import IDLE
 from hubweir.messaging_store.log import Appended
 from hubweir.messaging_store.segment_engine.log_state import Entry, LogState
 
@@ -76,11 +76,11 @@ def _nobody(entry: Entry) -> None:
 
 def mark_entry(state: LogState, body: bytes) -> Entry:
     """A mark for the log's end, completed: everything below it is durable, and it says so."""
-    end, run = state.appended, pack_control(CONTROL_IDLE_MARK, body)
+    end = state.appended
     time_ms = max(state.clock.stamp_ms(), end.last_time_ms)
-    complete_run(
-        run, nonce=state.nonce, first_index=end.index, first_offset=end.offset, enqueued_time_ms=time_ms,
-        first_number=end.number, durable_upto=state.synced.number, writer_epoch=state.writer_epoch,
+    run = completed_mark(
+        body, nonce=state.nonce, index=end.index, offset=end.offset, time_ms=time_ms, number=end.number,
+        durable_upto=state.synced.number, writer_epoch=state.writer_epoch,
     )  # fmt: skip
     appended = Appended(end.index, end.index, end.offset, end.offset, time_ms)
     return Entry(run, end, replace(end, number=end.number + 1), appended, None, is_mark=True)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from hubweir.env import Lane, Result
 from hubweir.errors import DiskFull, LogFenced, LogOffline, StoreError
-from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
+from hubweir.messaging_store.control_batch import pack_mark
 from hubweir.messaging_store.disk.notes import BODY_LIMIT, KEY_LIMIT, FoundNotes, remove_older, save_notes
 from hubweir.messaging_store.disk.segment import NO_SPACE
 from hubweir.messaging_store.log import Appended, Note, OnNoted, Refused, call_all
@@ -95,7 +95,7 @@ class LogNotes:
                 waiting.is_settled = True
             self._begin()
 
-        self._append(pack_control(CONTROL_IDLE_MARK, IDLE), now_ms, ended)
+        self._append(pack_mark(), now_ms, ended)
         self._behind_mark, self._mark_number = behind, self._state.appended.number
 
     def _begin(self) -> None:

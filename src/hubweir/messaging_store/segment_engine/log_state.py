@@ -127,7 +127,7 @@ class LogState:
     ) -> SegmentHeader:
         """The header of a segment that starts at an end of the log, and is about to be made.
 
-        replaced: the segment that it takes the place of as a whole (superseding.py). created_ms None: now.
+        replaced: the segment that it takes the place of as a whole (roll.py). created_ms None: now.
         """
         created_ms = self.clock.created_ms() if created_ms is None else created_ms
         first_number = at.number if replaced is None else replaced.header.first_number

@@ -18,8 +18,8 @@ from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
 from hubweir.errors import DiskFull, LogLost, LogOffline
 from hubweir.kernels.stored_batch import HEADER_SIZE
-from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control, pack_skipped
+from hubweir.messaging_store.completion import complete_run, completed_mark
+from hubweir.messaging_store.control_batch import pack_skipped
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, load_newest
 from hubweir.messaging_store.disk.notes import FoundNotes, load_notes
@@ -41,8 +41,8 @@ from hubweir.messaging_store.segment_engine.failed_sync import EpochSource
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.log_state import LogEnd, LogSettings, LogState
 from hubweir.messaging_store.segment_engine.reserve import Reserve
+from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
-from hubweir.messaging_store.segment_engine.superseding import begins_with, superseded_whole
 from hubweir.messaging_store.tail import Tail
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
@@ -185,7 +185,8 @@ def _with_indexes(file_name: str) -> list[str]:
 
 def _start_behind(state: LogState, found: Recovered, now: Now, *, skip: bool) -> None:
     """Make the first segment of this open: what stands behind D, maybe skipped numbers, and a mark that vouches."""
-    files, end, now_ms = state.env.files, state.visible, now.stamp_ms
+    files, end = state.env.files, state.visible
+    time_ms = max(now.stamp_ms, end.last_time_ms)
     at = end
     if found.vouched.index < found.end.index:
         # Not the newest record before D, but the first one behind it: never earlier, and as good for every search.
@@ -199,11 +200,18 @@ def _start_behind(state: LogState, found: Recovered, now: Now, *, skip: bool) ->
             end.index + SKIPPED_NUMBERS, end.offset + SKIPPED_NUMBERS, end.last_offset, end.last_time_ms,
             end.last_index, end.number + 1,
         )  # fmt: skip
-        marks += _completed(state, pack_skipped(skipped.index, skipped.offset), end, now_ms, durable_upto=at.number)
+        run = pack_skipped(skipped.index, skipped.offset)
+        complete_run(
+            run, nonce=state.nonce, first_index=end.index, first_offset=end.offset, first_number=end.number,
+            enqueued_time_ms=time_ms, durable_upto=at.number, writer_epoch=state.writer_epoch,
+        )  # fmt: skip
+        marks += run
         end = skipped
         found.lost.append(f"{_why_skipped(found)}: numbers {state.visible.index} to {end.index - 1} are skipped")
-    mark = pack_control(CONTROL_IDLE_MARK, IDLE)
-    marks += _completed(state, mark, end, now_ms, durable_upto=end.number)
+    marks += completed_mark(
+        nonce=state.nonce, index=end.index, offset=end.offset, time_ms=time_ms, number=end.number,
+        durable_upto=end.number, writer_epoch=state.writer_epoch,
+    )  # fmt: skip
     end = replace(end, number=end.number + 1)
     header = state.new_header(at, superseded_whole(found.segments, at.index), created_ms=now.created_ms)
     begin = begins_with(header, number=found.vouched.number, last_time_ms=at.last_time_ms)
@@ -222,14 +230,6 @@ def _why_skipped(found: Recovered) -> str:
     if found.durability is Durability.RELAXED and not found.clean:
         return "relaxed, and not closed cleanly, so that up to 16 MiB of the newest events may be lost"
     return "the newest segment may be lost"
-
-
-def _completed(state: LogState, run: bytearray, at: LogEnd, now_ms: int, *, durable_upto: int) -> bytearray:
-    complete_run(
-        run, nonce=state.nonce, first_index=at.index, first_offset=at.offset, first_number=at.number,
-        enqueued_time_ms=max(now_ms, at.last_time_ms), durable_upto=durable_upto, writer_epoch=state.writer_epoch,
-    )  # fmt: skip
-    return run
 
 
 def _time_at(state: LogState, found: Recovered) -> int:

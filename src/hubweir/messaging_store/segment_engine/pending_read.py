@@ -7,7 +7,7 @@ though the log still counts on it is lost: refused once, with an alarm, for aski
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar, cast
 
 from hubweir.alarms import READ_FAULT
 from hubweir.env import Lane, Result
@@ -22,19 +22,92 @@ Raw = TypeVar("Raw")
 Answer = TypeVar("Answer")
 
 
-class PendingRead:
-    """See Pending. next: the question that was asked again in its place."""
+class PendingRead(Generic[Raw, Answer]):
+    """One question that goes to the files. See Pending, and read_away.
 
-    __slots__ = ("cancelled", "next")
+    _next: the question that was asked again in its place.
+    """
 
-    def __init__(self) -> None:
-        self.cancelled = False
-        self.next: PendingRead | None = None
+    __slots__ = ("_again", "_answer", "_call", "_is_cancelled", "_next", "_on_done", "_state")
+
+    def __init__(
+        self,
+        state: LogState,
+        call: Callable[[], Raw],
+        answer: Callable[[Raw], Answer | Refused],
+        on_done: Callable[[Answer | Refused], None],
+        again: Callable[[], Answer | Pending],
+    ) -> None:
+        self._state = state
+        self._call = call
+        self._answer = answer
+        self._on_done = on_done
+        self._again = again
+        self._is_cancelled = False
+        self._next: Pending | None = None
 
     def cancel(self) -> None:
-        self.cancelled = True
-        if self.next is not None:
-            self.next.cancel()
+        """See Pending.cancel."""
+        self._is_cancelled = True
+        if self._next is not None:
+            self._next.cancel()
+
+    def begin(self) -> None:
+        """Ask."""
+        self._state.steps.away(Lane.READS, self._contained, self._ended)
+
+    def _contained(self) -> Raw:
+        """In a thread. Reading changes nothing: after a fault of ours this read is refused, and the log goes on."""
+        try:
+            return self._call()
+        except (OSError, StoreError):
+            raise
+        except Exception as fault:
+            raise _ReadFault(fault) from fault
+
+    def _ended(self, result: Result[Raw]) -> None:
+        if self._is_cancelled:
+            return
+        state = self._state
+        try:
+            raw = result.value()
+            state.alarms.end(READ_FAULT, state.about)
+            value = self._made(raw)
+        except SegmentGone as gone:
+            if not any(gone.segment is kept for kept in state.segments):
+                self._ask_again()
+                return
+            value = Refused(_lost(state, gone))
+        except _ReadFault as error:
+            state.steps.report(error.fault)
+            state.alarms.begin(READ_FAULT, state.about, f"a read ended in a fault of the service: {error.fault!r}")
+            value = Refused(_faulted(state, error.fault))
+        except StoreError as error:
+            value = Refused(error)
+        except OSError as error:
+            if error.errno in NO_FILES:
+                value = Refused(out_of_files(state.log_id, error))
+            else:
+                value = Refused(StoreError(f"log {state.log_id}: cannot be read: {error}"))
+        self._on_done(value)
+
+    def _made(self, raw: Raw) -> Answer | Refused:
+        """What answer makes of the result; a fault in it is raised when this read was answered."""
+        try:
+            return self._answer(raw)
+        except (OSError, StoreError):
+            raise
+        except Exception as fault:
+            # On the loop, so the log's own state may be wrong: it stops.
+            self._on_done(Refused(_faulted(self._state, fault)))
+            raise
+
+    def _ask_again(self) -> None:
+        outcome = self._again()
+        if isinstance(outcome, PendingRead | _Refusal):
+            self._next = outcome
+        else:
+            self._on_done(cast("Answer", outcome))
 
 
 def read_away(
@@ -44,64 +117,32 @@ def read_away(
     on_done: Callable[[Answer | Refused], None],
     again: Callable[[], Answer | Pending],
 ) -> Pending:
-    """Run call away from the loop, and on_done with what answer makes of its result, or with Refused."""
-    pending = PendingRead()
+    """Run call away from the loop, and on_done with what answer makes of its result, or with Refused.
 
-    def done(result: Result[Raw]) -> None:
-        if pending.cancelled:
-            return
-        value: Answer | Refused
-        try:
-            raw = result.value()
-            state.alarms.end(READ_FAULT, state.about)
-            try:
-                value = answer(raw)
-            except (OSError, StoreError):
-                raise
-            except Exception as fault:
-                # On the loop, so the log's own state may be wrong: it stops, and this read is answered first.
-                on_done(Refused(_faulted(state, fault)))
-                raise
-        except SegmentGone as gone:
-            if not any(gone.segment is kept for kept in state.segments):
-                outcome = again()
-                if isinstance(outcome, PendingRead):
-                    pending.next = outcome
-                else:
-                    on_done(outcome)  # type: ignore[arg-type]  # not pending, so an answer
-                return
-            value = Refused(_lost(state, gone))
-        except _ReadFault as error:
-            state.steps.report(error.fault)
-            refusal = _faulted(state, error.fault)
-            state.alarms.begin(READ_FAULT, state.about, f"a read ended in a fault of the service: {error.fault!r}")
-            value = Refused(refusal)
-        except StoreError as error:
-            value = Refused(error)
-        except OSError as error:
-            if error.errno in NO_FILES:
-                value = Refused(out_of_files(state.log_id, error))
-            else:
-                value = Refused(StoreError(f"log {state.log_id}: cannot be read: {error}"))
-        on_done(value)
-
-    def contained() -> Raw:
-        try:
-            return call()
-        except (OSError, StoreError):
-            raise
-        except Exception as fault:  # reading changes nothing: this read is refused, the log goes on
-            raise _ReadFault(fault) from fault
-
-    state.steps.away(Lane.READS, contained, done)
+    again: asks the same once more, when a file was gone that the log does not count on any more.
+    """
+    pending = PendingRead(state, call, answer, on_done, again)
+    pending.begin()
     return pending
 
 
 def refuse_soon(state: LogState, error: StoreError, on_done: Callable[[Refused], None]) -> Pending:
     """A read that is refused, not inside this call."""
-    pending = PendingRead()
-    state.steps.soon(lambda: None if pending.cancelled else on_done(Refused(error)))
-    return pending
+    refusal = _Refusal()
+    state.steps.soon(lambda: None if refusal.is_cancelled else on_done(Refused(error)))
+    return refusal
+
+
+class _Refusal:
+    """The Pending of a read that is refused."""
+
+    __slots__ = ("is_cancelled",)
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
 
 
 class _ReadFault(StoreError):

@@ -14,7 +14,7 @@ from hubweir.env import Buffer, SyncFailed
 from hubweir.errors import DiskFull, LogFenced, OutOfFiles
 from hubweir.messaging_store.disk.segment import NO_FILES, NO_SPACE, ActiveSegment, SegmentHeader
 from hubweir.messaging_store.segment_engine.log_state import LogState
-from hubweir.messaging_store.segment_engine.superseding import begins_with
+from hubweir.messaging_store.segment_engine.roll import begins_with
 
 
 class FencedBehindWrite(LogFenced):

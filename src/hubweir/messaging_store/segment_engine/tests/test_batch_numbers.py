@@ -1,6 +1,6 @@
 """D counts control batches, too: what was said behind a record is vouched for, rewritten and missed as records are.
 
-A segment that holds no record is superseded without what it says (superseding.py): marks, which nobody needs then.
+A segment that holds no record is superseded without what it says (roll.py): marks, which nobody needs then.
 """
 
 from __future__ import annotations

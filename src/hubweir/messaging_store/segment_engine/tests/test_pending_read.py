@@ -7,13 +7,13 @@ import pytest
 
 from hubweir.alarms import READ_FAULT, Alarms
 from hubweir.counters import Counters
-from hubweir.errors import CorruptStore, LogOffline, OutOfFiles, StoreError
+from hubweir.errors import CorruptStore, LogFenced, LogOffline, OutOfFiles, StoreError
 from hubweir.messaging_store.disk.log_reader import SegmentGone
 from hubweir.messaging_store.disk.segment import SegmentHeader
 from hubweir.messaging_store.disk.segment_files import Segment
-from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.log import Durability, Pending, Refused
 from hubweir.messaging_store.segment_engine.known_damage import KnownDamage
-from hubweir.messaging_store.segment_engine.pending_read import PendingRead, read_away
+from hubweir.messaging_store.segment_engine.pending_read import read_away, refuse_soon
 from hubweir.messaging_store.segment_engine.steps import Steps
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -69,11 +69,28 @@ def test_a_file_that_retention_took_is_asked_for_again() -> None:
 
 
 def test_a_cancelled_question_that_was_asked_again_has_no_answer() -> None:
-    asked_again = PendingRead()
-    env, answers, pending = ask(gone, again=lambda: asked_again)
-    env.run()
+    asked: list[Pending] = []
+
+    def again() -> Pending:
+        asked.append(read_away(state_of(env, Counters()), lambda: 1, lambda value: value, answers.append, lambda: 0))
+        return asked[-1]
+
+    env, answers, pending = ask(gone, again=again)
+    while not asked:
+        env.run_for(1)
+    assert answers == []
     pending.cancel()
-    assert asked_again.cancelled and answers == []
+    env.run()
+    assert answers == []
+
+
+def test_a_question_that_is_asked_again_of_a_log_that_was_taken_over_is_refused() -> None:
+    env = SimulatedEnv(1)
+    state, answers = state_of(env, Counters()), []
+    fenced = LogFenced("another has it")
+    read_away(state, gone, lambda value: value, answers.append, lambda: refuse_soon(state, fenced, answers.append))
+    env.run()
+    assert answers == [Refused(fenced)]
 
 
 def test_a_file_that_is_lost_is_refused_once_and_alarmed() -> None:

@@ -1,4 +1,4 @@
-"""superseding.py: which segment a new one takes the place of, and what it says of the numbers that it leaves out."""
+"""roll.py: which segment a new one takes the place of, what it begins with, and what the old one leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import read_header
 from hubweir.messaging_store.segment_engine import failed_sync, open_log, write_round
-from hubweir.messaging_store.segment_engine.superseding import begins_with, superseded_whole
+from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
 from hubweir.testing.memory_faults import Fault, Killed
 
 
@@ -76,3 +76,32 @@ def test_control_without_the_mark_it_would_be(bench: Any, closed: bool, monkeypa
     for module in (open_log, failed_sync, write_round):
         monkeypatch.setattr(module, "begins_with", lambda *args, **kwargs: [])
     assert damage_behind_a_torn_write(bench, closed=closed)
+
+
+def test_a_finished_segment_leaves_its_indexes(bench: Any) -> None:
+    for number in range(30):
+        bench.append(b"%d" % number * 200)
+    paths = bench.env.files.paths()
+    finished = [name.removesuffix(".log") for name in bench.segments()[:-1]]
+    assert finished and all(any(f"{stem}.offsets" in path for path in paths) for stem in finished)
+
+
+def test_a_closed_log_gives_back_the_spare_space(bench: Any) -> None:
+    bench.append(b"a")
+    path = bench.log._state.active.path
+    assert bench.env.files.size_of(path) >= 1 << 20
+    bench.store.close(lambda: None)
+    bench.env.run()
+    assert bench.env.files.size_of(path) < 1000
+
+
+def test_closing_ends_even_when_every_call_fails(bench: Any) -> None:
+    bench.append(b"a")
+    bench.env.files.plan(Fault.EIO, forever=True)
+    closed: list[bool] = []
+    bench.log.close(lambda: closed.append(True))
+    bench.env.run_for(5000)
+    assert closed == [True]
+    bench.env.files.heal()
+    bench.reopen()
+    assert bench.everything() == {0: b"a"}
