@@ -8,7 +8,7 @@
     store-N/newest/<log id>                the log's newest segment, and a limit of its numbers (newest_segment.py)
     store-N/logs/<log id>/                 one log; the id is generated, 32 hexadecimal digits
         <first index, 20 digits>-<epoch, 8 hex>.log      a segment (segment.py)
-        <the same>.offsets, <the same>.times             its sparse indexes (offset_index.py, time_index.py)
+        <the same>.offsets, <the same>.times             its sparse indexes (sparse_index.py)
         snapshot, snapshot.previous                      the owner's state (snapshot.py)
         notes-<epoch, 8 hex>                             the owner's notes (notes.py)
     *.new                                  a file that was being written when the process ended: removed at open

@@ -52,10 +52,11 @@ from hubweir.messaging_store.completion import last_record_offset
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES, Damage, Piece, Place, follow, place_of, scan
 from hubweir.messaging_store.disk.layout import UNFINISHED_SUFFIX, parse_segment_name
 from hubweir.messaging_store.disk.newest_segment import NewestSegment
-from hubweir.messaging_store.disk.segment_files import Segment, SegmentIndexes, read_saved_indexes
+from hubweir.messaging_store.disk.segment_files import Segment, read_saved_indexes
 from hubweir.messaging_store.disk.segment_headers import read_headers
 from hubweir.messaging_store.disk.segment_order import arrange, order
 from hubweir.messaging_store.disk.snapshot import Snapshot
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Durability, Note
 from hubweir.messaging_store.record import BatchHeader, read_header
 

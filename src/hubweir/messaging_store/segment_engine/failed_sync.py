@@ -28,7 +28,7 @@ from hubweir.alarms import LOG_OFFLINE
 from hubweir.env import Files, Lane, Result, Timer
 from hubweir.errors import LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.disk.segment import ActiveSegment, SegmentHeader
-from hubweir.messaging_store.disk.segment_files import SegmentIndexes
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.log_state import Entry, LogState, tell

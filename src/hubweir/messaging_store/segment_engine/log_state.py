@@ -17,7 +17,8 @@ from hubweir.limits import MIB, StoreLimits
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, UNFINISHED_SUFFIX, SegmentName
 from hubweir.messaging_store.disk.newest_segment import newest_behind, save_newest
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader, create
-from hubweir.messaging_store.disk.segment_files import Segment, SegmentIndexes
+from hubweir.messaging_store.disk.segment_files import Segment
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Appended, Durability, Refused, call_all
 from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk

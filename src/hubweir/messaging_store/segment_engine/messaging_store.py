@@ -8,26 +8,19 @@ offline for good, with an alarm and a line in the service's log. Whoever is to o
 
 After a crash: the lock is free; a log that was being created is there, empty, or not at all; one that was being
 deleted may be there still, with fewer segments: delete it again.
-
-Long because whoever opens, makes and deletes logs, and learns that the folder is another's, holds the same few tables.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from hubweir.alarms import CLOCK_AWAY, DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
+from hubweir.alarms import DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
 from hubweir.counters import Counters
 from hubweir.env import Env, FolderLock, Lane, Result, join_path
-from hubweir.errors import CorruptStore, LogFenced, NewerFormat, OldFormat, StoreError
-from hubweir.messaging_store.disk.clock_file import load_clock, save_clock
+from hubweir.errors import CorruptStore, LogFenced, StoreError
+from hubweir.messaging_store.disk.format_file import check_format
 from hubweir.messaging_store.disk.layout import (
-    CLOCK_NAME,
-    FORMAT_NAME,
-    FORMAT_TEXT,
-    FORMAT_VERSION,
     LOGS_FOLDER,
     NEWEST_FOLDER,
     is_log_id,
@@ -41,8 +34,8 @@ from hubweir.messaging_store.disk.newest_segment import (
     save_newest,
 )
 from hubweir.messaging_store.disk.recovery import remove_unfinished
-from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
 from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.segment_engine.clock_keeper import ClockKeeper
 from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
@@ -52,11 +45,6 @@ from hubweir.messaging_store.segment_engine.retention import remove_log
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.writer_epochs import NEWEST_POSSIBLE, WriterEpochs, newest_epoch_in
 from hubweir.messaging_store.trusted_clock import TrustedClock
-
-logger = logging.getLogger(__name__)
-
-# What a killed process knew of the time is this old at most; the rest is found out anew.
-CLOCK_SAVE_MS = 60_000
 
 
 class MessagingStore:
@@ -85,7 +73,7 @@ class MessagingStore:
         self._disk = FullDisk(env, alarms, about)
         self._marks = DueMarks(env, settings.idle_mark_ms)
         self.clock = TrustedClock(env)
-        self._clock_saved_ms = 0  # on the boot clock
+        self._clock_keeper = ClockKeeper(env, folder, alarms, about)
         self.epochs = WriterEpochs(env, folder, self._reserve)
 
     @classmethod
@@ -111,7 +99,7 @@ class MessagingStore:
         counters = counters or Counters()
         store = cls(env, folder, lock, counters, settings or LogSettings(), alarms or Alarms(env, counters))
         try:
-            store._check_format()
+            check_format(files, folder)
             for name in (LOGS_FOLDER, NEWEST_FOLDER):
                 files.make_folder(join_path(folder, name))
                 files.sync_folder(join_path(folder, name))  # what is seen there now is relied on
@@ -120,7 +108,7 @@ class MessagingStore:
             files.sync_folder(parent)
             store._tell_of_epochs(store.epochs.open())
             if has_retention:
-                store._load_clock()
+                store.clock = store._clock_keeper.load(store._reserve)
             store._reserve.make()
             store._reserve.watch()
         except BaseException:
@@ -317,37 +305,7 @@ class MessagingStore:
     def keep_clock(self) -> None:
         """Tell what is wrong with the clock, and make what it knows durable, away from the loop, when that is a while
         ago. Cheap; to be called every few seconds."""
-        text, about = self.clock.trouble, f"store {self._folder}"
-        if text is None:
-            self.alarms.end(CLOCK_AWAY, about)
-        else:
-            self.alarms.begin(CLOCK_AWAY, about, text)
-        now_ms = self._env.boottime_ms()
-        if now_ms - self._clock_saved_ms < CLOCK_SAVE_MS or self._taken_over is not None:
-            return
-        self._clock_saved_ms = now_ms
-        files, folder, state = self._env.files, self._folder, self.clock.state
-
-        def saved(result: Result[None]) -> None:
-            try:
-                result.value()
-            except OSError as error:
-                logger.warning("%s cannot be written, it is tried again in a minute: %s", CLOCK_NAME, error)
-
-        self._env.offload(Lane.MAINTENANCE, lambda: save_clock(files, folder, state), saved)
-
-    def _load_clock(self) -> None:
-        """Go on with the clock of the process before; begin one where there is none. Blocking; raises OSError."""
-        state = load_clock(self._env.files, self._folder)
-        if state is None:
-            if self._env.files.exists(join_path(self._folder, CLOCK_NAME)):
-                text = f"{self._folder}/{CLOCK_NAME} is damaged; the clock is believed as it is"
-                self.alarms.begin(DAMAGED_FILE, f"store {self._folder}", text)
-            state = self.clock.state
-            self._reserve.use_for(lambda: save_clock(self._env.files, self._folder, state))
-        self.clock = TrustedClock(self._env, state)
-        # A process that is killed soon is not to be forgotten: the first time comes with the first sweep.
-        self._clock_saved_ms = self._env.boottime_ms() - CLOCK_SAVE_MS
+        self._clock_keeper.keep(self.clock, is_saved=self._taken_over is None)
 
     # -- another owner
 
@@ -378,25 +336,6 @@ class MessagingStore:
     def _check_owner(self) -> None:
         if self._taken_over is not None:
             raise self._taken_over
-
-    # -- format
-
-    def _check_format(self) -> None:
-        files = self._env.files
-        data = read_whole(files, join_path(self._folder, FORMAT_NAME))
-        if data is None:
-            write_whole(files, self._folder, FORMAT_NAME, f"{FORMAT_TEXT}{FORMAT_VERSION}\n".encode())
-            return
-        text = data.decode("ascii", "replace")
-        number = text.removeprefix(FORMAT_TEXT).strip()
-        if not text.startswith(FORMAT_TEXT) or not (number.isascii() and number.isdigit()):
-            raise CorruptStore(f"{self._folder}/{FORMAT_NAME} is damaged; it should say {FORMAT_TEXT}{FORMAT_VERSION}")
-        if int(number) != FORMAT_VERSION:
-            other = NewerFormat if int(number) > FORMAT_VERSION else OldFormat
-            raise other(
-                f"{self._folder} has store format {number}; this version reads {FORMAT_VERSION}. "
-                "Nothing was changed: use the version that wrote it"
-            )
 
 
 def about_log(log_id: str, name: str) -> str:

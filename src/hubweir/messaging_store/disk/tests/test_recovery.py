@@ -9,13 +9,13 @@ from hubweir.errors import CorruptStore
 from hubweir.kernels import twins
 from hubweir.kernels.contract import W_POSITION
 from hubweir.kernels.stored_batch import MAGIC
-from hubweir.messaging_store.disk import batch_scan, recovery, segment_files
+from hubweir.messaging_store.disk import batch_scan, recovery, sparse_index
 from hubweir.messaging_store.disk.batch_scan import Place, follow
 from hubweir.messaging_store.disk.newest_segment import load_newest
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
 from hubweir.messaging_store.disk.recovery import UsedNumbers, recover
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE
-from hubweir.messaging_store.disk.segment_files import SegmentIndexes
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.open_log import SKIPPED_NUMBERS
@@ -254,7 +254,7 @@ def test_a_start_finds_the_same_whatever_the_piece_and_the_kernel(seed: int, mon
         data[random.randrange(SEGMENT_HEADER_SIZE, len(data))] ^= 1
     if seed % 4 == 0:
         data[random.randrange(min(400, len(data)), len(data) + 1) :] = b""  # behind the header and the first batch
-    monkeypatch.setattr(segment_files, "ENTRY_EVERY_BYTES", random.choice([1, 200, 500]))
+    monkeypatch.setattr(sparse_index, "ENTRY_EVERY_BYTES", random.choice([1, 200, 500]))
     files = ReadOnlyFiles(bench.env.files)
 
     def found() -> list[object]:

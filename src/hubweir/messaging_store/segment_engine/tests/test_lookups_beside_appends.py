@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 
 from hubweir.messaging_store.disk.batch_scan import Place
-from hubweir.messaging_store.disk.offset_index import ENTRY_EVERY_BYTES, OffsetIndex
-from hubweir.messaging_store.disk.segment_files import SegmentIndexes
-from hubweir.messaging_store.disk.time_index import TimeIndex
+from hubweir.messaging_store.disk.sparse_index import ENTRY_EVERY_BYTES, OffsetIndex, SegmentIndexes, TimeIndex
 from hubweir.testing.interleaving import interleaved
 
 Lookup = Callable[[SegmentIndexes], Any]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hubweir.messaging_store.disk.batch_scan import Place
-from hubweir.messaging_store.disk.offset_index import ENTRY_EVERY_BYTES, OffsetIndex
+from hubweir.messaging_store.disk.sparse_index import ENTRY_EVERY_BYTES, OffsetIndex, TimeIndex
 
 PLACES = [Place(128, 10, 1000), Place(128 + ENTRY_EVERY_BYTES, 20, 3000), Place(128 + 3 * ENTRY_EVERY_BYTES, 35, 9000)]
 
@@ -46,8 +46,22 @@ def test_an_empty_index_comes_back_empty() -> None:
 
 
 def test_a_file_of_another_index_is_refused() -> None:
-    from hubweir.messaging_store.disk.time_index import TimeIndex
-
     times = TimeIndex()
     times.add(5, 10)
     assert OffsetIndex.unpack(times.pack()) is None
+
+
+def test_a_search_by_time_gives_the_last_batch_that_is_surely_too_early() -> None:
+    index = TimeIndex()
+    for time_ms, first in ((100, 0), (100, 5), (200, 9)):
+        index.add(time_ms, first)
+    assert [index.before(time_ms) for time_ms in (99, 100, 101, 200, 201)] == [None, None, 5, 5, 9]
+
+
+def test_the_file_of_times_holds_them_and_notices_damage() -> None:
+    index = TimeIndex()
+    index.add(100, 7)
+    data = index.pack()
+    again = TimeIndex.unpack(data)
+    assert again is not None and len(again) == 1 and again.before(101) == 7
+    assert TimeIndex.unpack(data[:-1]) is None and TimeIndex.unpack(bytes(len(data))) is None
