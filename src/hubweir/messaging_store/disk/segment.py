@@ -40,7 +40,7 @@ import errno
 import struct
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hubweir.env import Buffer, File, Files, join_path
 from hubweir.errors import NewerFormat
@@ -101,6 +101,15 @@ class SegmentHeader:
             previous.writer_epoch, previous.first_index, self.first_number, bytes(16),
         )  # fmt: skip
         return head + _CRC.pack(crc32c(head, CRC_SEED))
+
+
+# Of a header that cannot be read the name of its file tells the rest.
+_UNREAD = SegmentHeader("", 0, 0, 0, 0, -1, -1, 0, Durability.DURABLE)
+
+
+def unread_header(log_id: str, nonce: int, name: SegmentName) -> SegmentHeader:
+    """What is known of a segment whose header is damaged, or whose file is lost."""
+    return replace(_UNREAD, log_id=log_id, nonce=nonce, writer_epoch=name.writer_epoch, first_index=name.first_index)
 
 
 def unpack_header(data: bytes) -> SegmentHeader | None:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from hubweir.messaging_store.disk.layout import SegmentName
 from hubweir.messaging_store.disk.newest_segment import NewestSegment
-from hubweir.messaging_store.disk.segment import SegmentHeader
+from hubweir.messaging_store.disk.segment import SegmentHeader, unread_header
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.disk.segment_headers import SegmentFile
-from hubweir.messaging_store.log import Durability
 
 
 @dataclass(slots=True)
@@ -44,9 +43,8 @@ def arrange(
     while True:
         if missing is not None:
             lost.add(missing)
-            epoch, first_index = order(missing)
-            header = SegmentHeader(log_id, nonce or 0, epoch, first_index, 0, -1, -1, 0, Durability.DURABLE)
-            known = sorted([*known, SegmentFile(header, 0)], key=lambda file: order(file.header.name))
+            found = SegmentFile(unread_header(log_id, nonce or 0, missing), 0)
+            known = sorted([*known, found], key=lambda file: order(file.header.name))
         arranged = _live(known, folder, lost)
         missing = _missing_between(arranged.segments, {*names, *lost})
         if missing is None:

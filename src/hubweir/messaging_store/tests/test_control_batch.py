@@ -15,7 +15,7 @@ from hubweir.messaging_store.control_batch import (
     pack_control,
     pack_skipped,
 )
-from hubweir.messaging_store.record import headers_of, read_header
+from hubweir.messaging_store.record import begin_batch, headers_of, read_header, seal_batch
 from hubweir.messaging_store.tests.batches import complete, sealed
 
 UNKNOWN = 5
@@ -45,3 +45,10 @@ def test_skipped_numbers_move_the_next_index_and_offset() -> None:
     skip = read_header(run)
     assert control_of(run, skip) == (CONTROL_SKIPPED, struct.pack(">QQ", 500, 9000))
     assert end_of_batch(run, skip) == (end.next_index, end.next_offset) == (500, 9000)
+
+
+def test_a_control_batch_that_says_nothing_moves_no_number() -> None:
+    run = bytearray()
+    seal_batch(run, begin_batch(run), count=0, kind=KIND_CONTROL)
+    complete(run)
+    assert end_of_batch(run, read_header(run)) == (10, 1000)

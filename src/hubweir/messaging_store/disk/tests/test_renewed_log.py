@@ -9,6 +9,7 @@ from hubweir.messaging_store.disk.layout import NEWEST_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, load_newest
 from hubweir.messaging_store.disk.recovery import UsedNumbers
 from hubweir.messaging_store.disk.renewed_log import renew_log
+from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE
 from hubweir.messaging_store.log import Bounds
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -44,6 +45,9 @@ def test_it_begins_empty_behind_every_number_that_the_lost_one_can_have_used(ben
     assert remembered is not None and remembered.index_limit > 2
     begin = renew(bench)
     assert begin == UsedNumbers(remembered.index_limit, remembered.offset_limit)
+    files = bench.env.files
+    assert [files.size_of(f"{FOLDER}/{name}") for name in files.list(FOLDER)] == [SEGMENT_HEADER_SIZE]
+    assert not files.open_files, "neither space nor a descriptor is kept for a log that nobody uses yet"
     bench.log = bench.store.create_log(LOG_ID)
     at = begin.index, begin.offset
     assert bench.log.bounds == Bounds(at[0], at[0], at[1], at[1], -1, None, -1)

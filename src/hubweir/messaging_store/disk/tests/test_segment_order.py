@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hubweir.errors import CorruptStore
+from hubweir.messaging_store.disk.log_copy import LogCopy
 from hubweir.messaging_store.disk.newest_segment import load_newest
+from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
+from hubweir.messaging_store.disk.recovery import recover
+from hubweir.messaging_store.disk.segment import unpack_header
 from hubweir.messaging_store.log import Durability, Refused, Run
+from hubweir.testing.memory_files import MemoryFiles
 
 LOG_ID = "ab" * 16
 FOLDER = f"store-0/logs/{LOG_ID}"
@@ -131,6 +138,34 @@ def test_a_lost_segment_keeps_what_it_superseded_from_coming_back(bench) -> None
     bench.open()
     assert isinstance(bench.read(1), Refused)
     assert bench.read(0).next_index == 1
+
+
+def test_a_segment_that_begins_where_a_newer_one_does_is_superseded_whole_and_removed(bench) -> None:
+    bench.append(b"a")
+    bench.env.run_for(2_000)
+    bench.reopen()
+    old = bench.segments()[0]
+    twin = old.replace("-00000001", "-00000009")
+    content = bytes(bench.env.files.bytes_of(f"{FOLDER}/{old}"))
+    header = unpack_header(content)
+    assert header is not None
+    bench.env.crash()
+    bench.env = bench.env.restart()
+    bench.env.files.set_bytes(f"{FOLDER}/{twin}", replace(header, writer_epoch=9).pack() + content[128:])
+    found = recover(bench.env.files, FOLDER, LOG_ID)
+    assert [segment.header.name.file_name for segment in found.segments] == [twin] and found.superseded == [old]
+    bench.open()
+    assert bench.everything() == {0: b"a"}
+
+
+def test_a_copy_beside_a_lost_segment_is_as_large_as_what_is_there(bench) -> None:
+    fill(bench)
+    lose(bench, bench.segments()[1])
+    files = bench.env.files
+    copy = LogCopy(ReadOnlyFiles(files), FOLDER, LOG_ID)
+    copied = []
+    copy.copy_to(MemoryFiles(), copied.append)
+    assert copy.size_bytes == sum(copied) > 0
 
 
 def test_a_store_that_forgot_a_log_skips_numbers_rather_than_guess(bench) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.messaging_store.disk.snapshot import Snapshot, load, save
+from hubweir.messaging_store.disk.whole_file import seal, write_whole
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 
@@ -24,6 +25,14 @@ def test_a_damaged_newest_one_leaves_the_one_before() -> None:
     assert load(files, "") == [Snapshot(3, 0, b"three"), Snapshot(1, 0, b"one")], (
         "a damaged one never pushes out a good one"
     )
+
+
+def test_an_owner_may_have_nothing_to_say_and_what_is_too_short_is_no_snapshot() -> None:
+    files = MemoryFiles()
+    save(files, "", Snapshot(4, 50, b""))
+    assert load(files, "") == [Snapshot(4, 50, b"")]
+    write_whole(files, "", "snapshot", seal(bytes(15)))
+    assert load(files, "") == []
 
 
 @pytest.mark.parametrize("seed", range(10))

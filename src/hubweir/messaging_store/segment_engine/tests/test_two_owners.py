@@ -205,6 +205,7 @@ def test_a_repair_of_the_first_owner_refuses_nothing_that_the_second_one_may_hav
     bench.env.files.plan(Fault.SYNC_EIO)
     bench.append(b"half there", wait_ms=500)
     assert isinstance(bench.outcomes[-1], Refused) and not bench.outcomes[-1].known
+    assert list(bench.env.files.open_files.values()) == [pair.second.log._state.active.path], "none of the first one's"
     assert b"of the second" in pair.check(cut=True).values()
 
 
