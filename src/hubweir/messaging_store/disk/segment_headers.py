@@ -70,7 +70,10 @@ def read_headers(files: Files, folder: str, log_id: str, names: Sequence[Segment
         elif nonce is not None and number < len(found) - 1:
             # Its range is known from its neighbours; reads there find nothing sound and say so.
             told.append(f"{path}: the segment header and the batch behind it are damaged")
-            found[number] = SegmentFile(replace(segment.header, nonce=nonce), segment.size)
+            # Offset and time where it begins are not known: those of its end are never too early. (segment_order.py)
+            end = found[number + 1].header
+            known = replace(segment.header, nonce=nonce, first_offset=end.first_offset, last_time_ms=end.last_time_ms)
+            found[number] = SegmentFile(known, segment.size)
         else:
             raise CorruptStore(
                 f"{path}: the newest segment's header and first batch are damaged; nothing can be proved"

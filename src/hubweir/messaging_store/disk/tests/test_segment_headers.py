@@ -76,6 +76,28 @@ def test_an_older_segment_that_lost_its_batch_too_keeps_its_place(three, number:
     assert after.files[number].header.nonce == before.nonce and "behind it are damaged" in after.damaged[0]
 
 
+def test_searches_before_an_older_segment_that_lost_both_find_what_stands_before_it(bench) -> None:
+    """A reader that begins by an offset or a time would else begin behind events that are sound."""
+    offsets, times = [], []
+    for number in range(6):
+        bench.env.run_for(2_000)
+        if number in (2, 4):
+            bench.reopen()
+        appended = bench.append(b"%d" % number)
+        offsets.append(appended.first_offset)
+        times.append(appended.enqueued_time_ms)
+    bench.env.run_for(2_000)
+    damage(bench, 1, 0, HEADER_AND_BATCH)
+    bench.reopen()
+    damaged = [2, 3]
+    for number in (0, 1, 4, 5):
+        assert bench.answer(bench.log.find_offset, offsets[number]) == number
+        assert bench.answer(bench.log.find_time, times[number]) == number
+    for number in damaged:  # who reads there is told what is lost
+        assert bench.answer(bench.log.find_offset, offsets[number]) in damaged
+        assert bench.answer(bench.log.find_time, times[number]) in damaged
+
+
 def test_the_newest_segment_that_lost_its_batch_too_is_refused(three) -> None:
     damage(three, 2, 0, HEADER_AND_BATCH)
     with pytest.raises(CorruptStore, match="nothing can be proved"):
