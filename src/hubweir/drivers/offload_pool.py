@@ -16,8 +16,9 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from hubweir.env import Lane
 
@@ -35,8 +36,7 @@ OTHER_THREADS = {Lane.RECOVERY: 4, Lane.CAPTURE: 8, Lane.REMOVALS: 2, Lane.MAINT
 DONE_AT_ONCE = 32
 
 
-@dataclass(slots=True)
-class CallResult(Generic[T]):
+class CallResult(Struct, Generic[T]):
     """How a call ended; `hubweir.env.Result`."""
 
     returned: T | None
@@ -56,8 +56,7 @@ class CallResult(Generic[T]):
         return self.returned  # type: ignore[return-value]  # a call that returned None has T = None
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     call: Callable[[], Any]
     on_done: Callable[[CallResult[Any]], None]
 

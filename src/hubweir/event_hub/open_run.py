@@ -13,6 +13,8 @@ from array import array
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from msgspec import Struct
+
 from hubweir.errors import KernelRefusal
 from hubweir.event_hub.partition_key import is_legal_key
 from hubweir.kernels import find_key, ingest
@@ -55,8 +57,7 @@ class Added:
     events: int
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(Struct):
     """The batch at the end of the run, not yet sealed. start: of its header; records: of its first record. count: its
     events so far."""
 
@@ -68,8 +69,7 @@ class _Batch:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(Struct, frozen=True):
     """The end of the run before a delivery: what to go back to when a later part of it proves malformed."""
 
     size: int

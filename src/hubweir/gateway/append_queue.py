@@ -12,9 +12,10 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents
@@ -37,8 +38,7 @@ class Submitter(Protocol):
         """The broker's word about deliveries of this submitter: EventsAppended or Refusal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """Deliveries first_id to last_id (both included, serial numbers) of one link, and the bytes they came in.
 
     ids: which of these, where others of the link went elsewhere; None: all. settled: the sender wants no outcome; the

@@ -7,7 +7,8 @@ table). The made half, in front of it, stays as the maker sealed it (record.py).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels import crc32c, find_record
@@ -31,8 +32,7 @@ _COMPLETED = struct.Struct(COMPLETED_STRUCT)
 _U32 = struct.Struct(">I")
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnd:
+class RunEnd(Struct, frozen=True):
     """The end of the log behind a completed run. last_record_offset is None when the run has no record."""
 
     next_index: int

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from msgspec import Struct
+
 from hubweir.errors import CorruptStore, StoreError
 
 
@@ -39,8 +41,7 @@ class Lease:
     writer_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """Where a run was put. Known at once; durable only when `on_done` says so. Ends are exclusive."""
 
     first_index: int
@@ -50,8 +51,7 @@ class Appended:
     enqueued_time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What a log holds and shows: indexes first_index .. next_index - 1 are visible.
 
     last_index is the index of the newest visible record (numbers may be skipped behind it), last_offset its offset,
@@ -68,8 +68,7 @@ class Bounds:
     last_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Stored batches back to back, whole ones. Empty data: nothing visible at that position yet.
 
     The first batch holds the index that was asked for, maybe in its middle (kernels.find_record goes there). Batches

@@ -14,6 +14,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from hubweir.kernels import crc32c
 from hubweir.kernels.stored_batch import (
     CRC_SEED,
@@ -47,8 +49,7 @@ class Producer:
     digest: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BatchHeader:
+class BatchHeader(Struct, frozen=True):
     """A batch header as read, and where it stands in its buffer. Nothing about it is verified."""
 
     position: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hubweir.kernels.stored_batch import AT_BATCH_NUMBER, AT_COUNT, AT_FIRST_INDEX, AT_LENGTH
 from hubweir.messaging_store.log import Run
@@ -20,8 +21,7 @@ assert AT_COUNT == AT_LENGTH + 4
 _COMPACT_AT = 256
 
 
-@dataclass(frozen=True, slots=True)
-class TailRun:
+class TailRun(Struct, frozen=True):
     """One appended run and what it spans; control runs span nothing."""
 
     data: memoryview

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from hubweir.amqp.transport.serial_number import MODULUS, unwrap
 
@@ -45,8 +46,7 @@ class PartialDelivery:
         return held
 
 
-@dataclass(frozen=True, slots=True)
-class IdRange(Generic[Owner]):
+class IdRange(Struct, Generic[Owner], frozen=True):
     """Deliveries first to last of a session, both included, of one link. Ids wrap at 2**32."""
 
     first: int

@@ -14,8 +14,9 @@ event comes at all.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import DeliveryState
@@ -28,8 +29,7 @@ if TYPE_CHECKING:  # the engine's objects report these events: the imports would
     from hubweir.amqp.transport.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class SaslInitiated:
+class SaslInitiated(Struct, frozen=True):
     """Server: the peer chose a mechanism. Call Endpoint.answer_sasl; until then its further bytes wait.
 
     response: the initial response as it came, b"" when absent. hostname: what the peer wants to reach, without
@@ -41,29 +41,25 @@ class SaslInitiated:
     hostname: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SaslFinished:
+class SaslFinished(Struct, frozen=True):
     """Client: the server's outcome. 0 is success and the conversation goes on by itself; else Closed follows."""
 
     code: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """The peer's open came. On the server ours has been sent in answer."""
 
     open: Open
 
 
-@dataclass(frozen=True, slots=True)
-class SessionBegun:
+class SessionBegun(Struct, frozen=True):
     """A session is mapped on both sides. On the server the answer has been sent."""
 
     session: Session
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded:
+class SessionEnded(Struct, frozen=True):
     """A session is over with all its links: the peer ended it, or answered an end of the host, or a fault ended it.
 
     error: the peer's, or the one that a fault of the peer made us send.
@@ -73,8 +69,7 @@ class SessionEnded:
     error: AmqpError | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkAttached:
+class LinkAttached(Struct, frozen=True):
     """Server: the peer asks for a link; call accept or refuse on it, now or later. Client: our attach was accepted.
 
     On the server link is a ReceiverLink when the peer wants to send, a SenderLink when it wants to receive. Deliveries
@@ -84,16 +79,14 @@ class LinkAttached:
     link: Link
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRefused:
+class LinkRefused(Struct, frozen=True):
     """Client: our attach was answered with a null terminus and a detach. error: the reason the peer gave, if any."""
 
     link: Link
     error: AmqpError | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkDetached:
+class LinkDetached(Struct, frozen=True):
     """A link is over: the peer detached it, or answered a detach of the host, or a fault of the peer ended it.
 
     error: the reason, the peer's or ours. closed: False when the peer only suspended the link; we forget it either way.
@@ -104,8 +97,7 @@ class LinkDetached:
     closed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveriesReceived:
+class DeliveriesReceived(Struct, frozen=True):
     """Whole deliveries of one link, in order. The host settles those whose D_SETTLED is 0, by id, with link.settle.
 
     rows: delivery rows as hubweir.kernels.contract draws them (DELIVERY_WIDTH integers each), count of them. Their
@@ -119,8 +111,7 @@ class DeliveriesReceived:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class OversizeReceived:
+class OversizeReceived(Struct, frozen=True):
     """A delivery over the link's max_message_size came to its end; its bytes were thrown away as they came.
 
     The link stays usable. size: bytes of the whole payload. settled: the sender wants no outcome; else reject it.
@@ -132,8 +123,7 @@ class OversizeReceived:
     settled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CreditGranted:
+class CreditGranted(Struct, frozen=True):
     """The receiver of one of our sender links wrote a flow, or a session window opened: link.credit, link.drain and
     link.sendable are new. When link.drain is set and nothing is left to send, call link.drained().
     """
@@ -141,8 +131,7 @@ class CreditGranted:
     link: SenderLink
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """The receiver's word about deliveries first_id to last_id (both included) that we sent unsettled on link.
 
     outcome: None when it gave none. settled: False when the receiver waits for us to settle too; the engine has.
@@ -156,8 +145,7 @@ class Settled:
     settled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """The connection is over; the last event. Write what data_to_send still holds, then close the transport.
 
     error: the peer's, or the one that we sent it, or what was wrong before either could be. by_peer: whose step it

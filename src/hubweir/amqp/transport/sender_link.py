@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from hubweir.amqp.transport.events import CreditGranted
 from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.frame import cut_frames, split_transfer
@@ -24,8 +26,7 @@ if TYPE_CHECKING:  # a session makes its links: the import would go round
 RCV_SECOND, SND_SETTLED = 1, 1
 
 
-@dataclass(frozen=True, slots=True)
-class RunCursor:
+class RunCursor(Struct, frozen=True):
     """Where in a run to go on: a batch header's position, a record's (0: the first), its place there."""
 
     batch_at: int = 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hubweir.gateway.append_queue import Submission, Submitter
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, DELIVERY_WIDTH
@@ -17,8 +18,7 @@ _MASK = 0xFFFF_FFFF
 _HALF = 0x8000_0000
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryRange:
+class DeliveryRange(Struct, frozen=True):
     """Deliveries first_id to last_id, both included."""
 
     first_id: int

@@ -17,8 +17,9 @@ Long because one machine says what the next write carries: in both modes, after 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from hubweir.env import Result, Timer
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreError
@@ -46,8 +47,7 @@ from hubweir.messaging_store.segment_engine.sync_waiters import SyncWaiters
 from hubweir.messaging_store.segment_engine.write_round import FencedBehindWrite, check_behind_write, write_round
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Round:
+class _Round(Struct, frozen=True, eq=False):
     """A durable round that is under way. old: the segment before it; header: of a new one, or None."""
 
     state: LogState

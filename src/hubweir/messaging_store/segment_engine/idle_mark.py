@@ -8,7 +8,8 @@ damaged in the second before a crash.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hubweir.messaging_store.completion import completed_mark
 from hubweir.messaging_store.control_batch import IDLE

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec import Struct
+
 from hubweir.alarms import Alarms
 from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
@@ -44,8 +46,7 @@ class LogSettings:
     uses_reserve: bool = False  # appends may use what is kept for a full disk: for the catalog, where deletes are
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
+class LogEnd(Struct, frozen=True):
     """An end of the log: the next index and offset, and the newest record's offset and time (-1: none yet).
 
     last_index: of the newest record. Numbers may be skipped behind it, so it is not always index - 1; -1: none yet.
@@ -60,8 +61,7 @@ class LogEnd:
     number: int = 0
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """One run on its way to the file. before, end: the ends of the log without and with it.
 
     is_tried: it waits again, behind a write that failed and may have left a part of it in the file.

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
+
+from msgspec.structs import replace
 
 from hubweir.alarms import DAMAGED_FILE, RECORDS_LOST, Alarms
 from hubweir.counters import Counters

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
