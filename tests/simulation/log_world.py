@@ -24,6 +24,7 @@ from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels.stored_batch import KIND_EVENTS, RECORD_HEADER_SIZE, RECORD_STRUCT
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
@@ -207,7 +208,7 @@ class LogWorld:
             self.env.run_for(4000)
         else:
             assert self.log is not None
-            self.log.expire(now_ms=self.env.now_ms(), retention_ms=2500)
+            expire(self.log, now_ms=self.env.now_ms(), retention_ms=2500)
 
     def append(self) -> None:
         assert self.log is not None

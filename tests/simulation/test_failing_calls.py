@@ -15,6 +15,7 @@ from hubweir.env import SyncFailed
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels import which
 from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.retention import expire
 from hubweir.testing.memory_faults import Ended, Fault
 from hubweir.testing.memory_files import MemoryFile, MemoryFiles
 
@@ -46,7 +47,7 @@ class Script(LogWorld):
             if number % 3 == 2:
                 self.log.save_snapshot(b"state", lambda outcome: None)
                 self.env.run_for(1000)
-                self.log.expire(now_ms=self.env.now_ms(), retention_ms=1500)
+                expire(self.log, now_ms=self.env.now_ms(), retention_ms=1500)
         self.env.run_for(500)
         self.store.close(lambda: None)
         self.env.run()

@@ -17,7 +17,8 @@ from log_world import SETTINGS, STORE, events_run, records_of
 from hubweir.counters import Counters
 from hubweir.errors import LogOffline, StoreError
 from hubweir.messaging_store.log import Appended, Durability, Refused, Run
-from hubweir.messaging_store.segment_engine import failed_sync, group_commit, log_snapshots, retention, roll
+from hubweir.messaging_store.retention import expire
+from hubweir.messaging_store.segment_engine import failed_sync, group_commit, log_snapshots, roll, trimming
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.idle_mark import IdleMark
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
@@ -39,8 +40,8 @@ PARTS: list[tuple[Any, str]] = [
     (GroupCommit, "_refuse"), (LogState, "show"), (LogState, "started"), (LogState, "new_header"), (Tail, "add"),
     (Tail, "shrink"), (IdleMark, "_append_if_idle"), (IdleMark, "arm"), (SyncWaiters, "release"),
     (group_commit, "save_indexes"), (group_commit, "write_round"), (LogState, "create_segment"),
-    (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (retention, "remove_segments"),
-    (log_snapshots, "save"), (LogSnapshots, "trim_limit"),
+    (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (trimming, "remove_segments"),
+    (log_snapshots, "save"), (LogSnapshots, "covered"),
 ]  # fmt: skip
 
 
@@ -117,7 +118,7 @@ class Script:
             self.env.run_for(1)
         self.env.run_for(10_000)
         try:
-            self.log.expire(now_ms=self.env.now_ms(), retention_ms=3_600_000)
+            expire(self.log, now_ms=self.env.now_ms(), retention_ms=3_600_000)
         except Planted as fault:
             self.log.stop(fault)  # as the sweep of a broker does
         self.env.run_for(30_000)

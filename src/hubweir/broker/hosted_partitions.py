@@ -23,6 +23,7 @@ from hubweir.event_hub.producer_log import producer_notes, replay, restore_snaps
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.told_losses import ToldLosses
 from hubweir.messaging_store.log import Durability, Log
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.open_log import LogOpening, OpenedLog
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.throughput_unit.partition_cap import PartitionCap
@@ -200,11 +201,11 @@ def _expire(hosted: HostedPartition, now_ms: int) -> None:
     """Trim a partition; what is not captured yet stays longer, as far as the quota of capture goes."""
     keep_from = None if hosted.capture is None else hosted.capture.keep_from
     if hosted.capture is None or keep_from is None:
-        hosted.log.expire(now_ms=now_ms, retention_ms=hosted.retention_ms)
+        expire(hosted.log, now_ms=now_ms, retention_ms=hosted.retention_ms)
     else:
         longer_ms = hosted.capture.kept_longer_ms
-        hosted.log.expire(
-            now_ms=now_ms, retention_ms=hosted.retention_ms, keep_from=keep_from, kept_longer_ms=longer_ms
+        expire(
+            hosted.log, now_ms=now_ms, retention_ms=hosted.retention_ms, keep_from=keep_from, kept_longer_ms=longer_ms
         )
 
 

@@ -200,10 +200,21 @@ class Log(Protocol):
         then. None: CorruptStore is raised there.
         """
 
-    def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
-        """Drop whole segments whose newest record is older than retention; return the new first index.
+    def older_than(self, time_ms: int) -> int:
+        """An index below which every record is older than time_ms, on the clock by which the store's records grow old.
 
-        keep_from: records from this index on stay, until they are older by kept_longer_ms than retention says.
+        As large as the engine can tell without reading, so more records may be as old: with segments, those of one.
+        """
+
+    def trim(self, index: int) -> int:
+        """Drop the records below index, from the oldest on; return the first index that is left.
+
+        An engine may keep some of them: one that drops whole segments keeps at most one segment more. It drops nothing
+        that is not covered by the older of two snapshots, when the owner saves any. What it kept goes with a later
+        call. Notes and the newest record's numbers and time stay. Does nothing when the lease is over or the log is
+        closed.
+        After a crash: every record from index on is there, and below it maybe a part of those that were dropped, in
+        order and without a hole.
         """
 
     def set_roll_age(self, roll_age_ms: int | None) -> None:

@@ -254,18 +254,19 @@ class ReplicatedLog:
         self._env.call_soon(lambda: None if later.is_cancelled else call())
         return later
 
-    # -- retention and snapshots
+    # -- trimming and snapshots
 
-    def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
-        """See Log.expire."""
-        covered = [index for index, _ in self._shared.snapshots]
-        limit = self._visible.index if not covered else min(covered) if len(covered) > 1 else 0
-        end, kept = self._visible, 0
-        for batch in self._batches:
-            is_held = keep_from is not None and batch.next_index > keep_from
-            if batch.time_ms >= now_ms - retention_ms - (kept_longer_ms if is_held else 0) or batch.next_index > limit:
-                break
-            kept += 1
+    def older_than(self, time_ms: int) -> int:
+        """See Log.older_than."""
+        younger = (batch.first_index for batch in self._batches if batch.time_ms >= time_ms)
+        return next(younger, self._visible.index)
+
+    def trim(self, index: int) -> int:
+        """See Log.trim. Nothing goes while appends are on their way: they name the end before them."""
+        covered = [snapshot_index for snapshot_index, _ in self._shared.snapshots]
+        limit = index if not covered else min(index, *covered) if len(covered) > 1 else 0
+        end = self._visible
+        kept = bisect_right(self._batches, limit, key=lambda batch: batch.next_index)
         if not kept or self._newest_epoch > self._epoch or self._appended.index != end.index:
             return end.first_index
         position = self._batches[kept].position if kept < len(self._batches) else self._batches[-1].position + 1

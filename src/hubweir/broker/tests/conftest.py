@@ -111,7 +111,8 @@ class HandLog:
         self.cold = False
         self.fail_with: Exception | None = None
         self.damaged: Refused | None = None
-        self.expired: list[tuple[int, int]] = []
+        self.aged: list[int] = []
+        self.trimmed: list[int] = []
         self.waiting_reads: list[HandPending] = []
         self.notes: dict[bytes, Note] = {}
         self.notes_damage: str | None = None
@@ -176,8 +177,12 @@ class HandLog:
     def on_visible(self, callback: Callable[[], None]) -> None:
         self._on_visible = callback
 
-    def expire(self, *, now_ms: int, retention_ms: int) -> int:
-        self.expired.append((now_ms, retention_ms))
+    def older_than(self, time_ms: int) -> int:
+        self.aged.append(time_ms)
+        return self.first
+
+    def trim(self, index: int) -> int:
+        self.trimmed.append(index)
         return self.first
 
     def set_roll_age(self, roll_age_ms: int | None) -> None:

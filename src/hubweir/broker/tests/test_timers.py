@@ -21,7 +21,7 @@ def test_every_partition_is_swept_once_a_sweep(bench: Any) -> None:
     for name in ("b", "c"):
         bench.ask(CreatePartition(name, "orders", "1", Durability.DURABLE, HOUR_MS))
     bench.env.pass_time(3 * SWEEP_MS)
-    assert [len(log.expired) for log in bench.store.logs.values()] == [3, 3, 3]
+    assert [len(log.trimmed) for log in bench.store.logs.values()] == [3, 3, 3]
     assert bench.store.clock_kept == 3
 
 

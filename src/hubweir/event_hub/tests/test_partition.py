@@ -13,6 +13,7 @@ from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
 from hubweir.messaging_store.log import Durability, Refused, Run
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.simulated_env import START_MS, SimulatedEnv
 
@@ -193,7 +194,7 @@ def test_what_retention_took_shows_as_a_jump_to_the_oldest_event_kept() -> None:
     owner.env.run_for(2 * HOUR_MS)
     owner.append(1)
     before = owner.partition.info()
-    log.expire(now_ms=owner.env.now_ms(), retention_ms=HOUR_MS)
+    expire(log, now_ms=owner.env.now_ms(), retention_ms=HOUR_MS)
     owner.env.run_for(5_000)
     after = owner.partition.info()
     assert after.begin_sequence_number == 10

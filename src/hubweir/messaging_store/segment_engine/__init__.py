@@ -7,6 +7,6 @@ makes a log of what is on disk. segment_log.py is the log, a front of those who 
   the mark of an idle log: idle_mark.py, due_marks.py
 - reads: reads.py, pending_read.py, and what is known to be damaged, known_damage.py
 - what owners keep beside records: log_notes.py, log_snapshots.py
-- what goes: retention.py
+- what goes: trimming.py
 - what fails: failed_sync.py, steps.py; on a full disk full_disk.py and reserve.py
 """

@@ -28,7 +28,7 @@ class LogSnapshots:
         self._covered = [snapshot.index for snapshot in found]
         self._saving = False
 
-    def trim_limit(self) -> int | None:
+    def covered(self) -> int | None:
         """How far trimming may go: to the older of two snapshots; nowhere with only one; None: anywhere, with none."""
         if not self._covered:
             return None

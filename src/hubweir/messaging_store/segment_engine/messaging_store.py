@@ -41,8 +41,8 @@ from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.open_log import EpochBehind, LogOpening, Now, OpenedLog, open_log
 from hubweir.messaging_store.segment_engine.reserve import Reserve
-from hubweir.messaging_store.segment_engine.retention import remove_log
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.trimming import remove_log
 from hubweir.messaging_store.segment_engine.writer_epochs import NEWEST_POSSIBLE, WriterEpochs, newest_epoch_in
 from hubweir.messaging_store.trusted_clock import TrustedClock
 

@@ -1,6 +1,6 @@
 """SegmentLog: a log in segment files. The engine behind the Log interface (log.py).
 
-Appends go to group_commit.py, which moves the watermark; reads are reads.py; old segments go by retention.py, no
+Appends go to group_commit.py, which moves the watermark; reads are reads.py; old segments go by trimming.py, no
 further than log_snapshots.py allows; notes are log_notes.py; a start is recovery.py; a failed sync is failed_sync.py.
 This file keeps the interface's promises with them, on the owner's loop; what blocks is offloaded, but for a start's
 `replay` and `load_snapshot`.
@@ -22,7 +22,7 @@ from hubweir.messaging_store.segment_engine.log_notes import LogNotes
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
 from hubweir.messaging_store.segment_engine.log_state import Entry, LogEnd, LogState
 from hubweir.messaging_store.segment_engine.reads import Reads
-from hubweir.messaging_store.segment_engine.retention import Held, Retention
+from hubweir.messaging_store.segment_engine.trimming import Trimming
 from hubweir.messaging_store.tail import Tail
 
 
@@ -42,7 +42,7 @@ class SegmentLog:
         self._reads = Reads(state)
         self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
         self._notes = LogNotes(state, self._append, self._commit.when_synced, notes)
-        self._retention = Retention(state, self._commit.roll)
+        self._trimming = Trimming(state, self._commit.roll)
 
     # -- what it is
 
@@ -183,18 +183,15 @@ class SegmentLog:
         self._check_writable(len(body or b""))
         self._notes.add(key, body, now_ms, on_done)
 
-    # -- retention and snapshots
+    # -- trimming and snapshots
 
-    def expire(self, *, now_ms: int, retention_ms: int, keep_from: int | None = None, kept_longer_ms: int = 0) -> int:
-        """See Log.expire."""
-        oldest_ms = now_ms - retention_ms
-        held = None if keep_from is None else Held(keep_from, oldest_ms - kept_longer_ms)
-        return self._retention.expire(
-            oldest_kept_ms=oldest_ms,
-            trim_limit=self._snapshots.trim_limit(),
-            held=held,
-            roll_age_ms=self._commit.roll_age_ms,
-        )
+    def older_than(self, time_ms: int) -> int:
+        """See Log.older_than."""
+        return self._trimming.older_than(time_ms)
+
+    def trim(self, index: int) -> int:
+        """See Log.trim."""
+        return self._trimming.trim(index, covered=self._snapshots.covered(), roll_age_ms=self._commit.roll_age_ms)
 
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """See Log.save_snapshot."""

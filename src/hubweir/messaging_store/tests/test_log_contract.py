@@ -12,6 +12,7 @@ import pytest
 
 from hubweir.errors import KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import LOG_ID, SMALL, events, messages_of
 from hubweir.testing.replicated_log import DELAY_MS, ReplicatedLog
@@ -241,7 +242,7 @@ def test_old_records_go_and_notes_and_last_values_stay(owner: Owner) -> None:
         owner.append(b"%d" % number * 200)
     before, now_ms = owner.log.bounds, owner.engine.env.now_ms()
     for _ in range(4):
-        owner.log.expire(now_ms=now_ms + 3 * HOUR_MS, retention_ms=HOUR_MS)
+        expire(owner.log, now_ms=now_ms + 3 * HOUR_MS, retention_ms=HOUR_MS)
         owner.engine.run_for(200)
     after = owner.log.bounds
     assert after.first_index == after.next_index == 30 and after.last_time_ms == before.last_time_ms
@@ -251,11 +252,66 @@ def test_old_records_go_and_notes_and_last_values_stay(owner: Owner) -> None:
     assert owner.append(b"more").first_index == 30
 
 
+def test_a_trim_drops_no_record_from_its_index_on_and_a_prefix_before_it(owner: Owner) -> None:
+    for number in range(30):
+        owner.append(b"%d" % number * 200)
+    stored = owner.everything()
+    first = owner.log.trim(17)
+    assert 0 < first <= 17 and owner.log.bounds.first_index == first
+    for index in (0, 16, 17, 5):
+        assert owner.log.trim(min(index, first)) == first, "a smaller index changes nothing"
+        owner.engine.run_for(200)
+    assert owner.everything() == {index: message for index, message in stored.items() if index >= first}
+    assert owner.read(0).first_index == first
+    owner = again(owner)
+    kept = owner.everything()
+    assert set(range(17, 30)) <= set(kept) and sorted(kept) == list(range(min(kept), 30))
+    assert owner.append(b"more").first_index == 30
+
+
+def test_a_trim_of_everything_keeps_the_numbers(owner: Owner) -> None:
+    for number in range(10):
+        owner.append(b"%d" % number * 200)
+    before = owner.log.bounds
+    for _ in range(3):
+        owner.log.trim(99)
+        owner.engine.run_for(200)
+    after = owner.log.bounds
+    assert (after.first_index, after.next_index, after.first_offset) == (10, 10, before.next_offset)
+    assert (after.last_index, after.last_offset, after.last_time_ms) == (9, before.last_offset, before.last_time_ms)
+    assert owner.append(b"more").first_index == 10 and owner.everything() == {10: b"more"}
+
+
+def test_a_log_whose_lease_is_over_trims_nothing(owner: Owner) -> None:
+    for number in range(30):
+        owner.append(b"%d" % number * 200)
+    second = Owner(owner.engine, owner.engine.second_owner())
+    second.append(b"of the second")
+    for _ in range(2):
+        owner.log.trim(30)
+        owner.engine.run_for(200)
+    assert list(second.everything()) == list(range(31))
+    second = again(second)
+    assert list(second.everything()) == list(range(31))
+
+
+def test_a_log_tells_how_old_its_records_are(owner: Owner) -> None:
+    start_ms = owner.engine.env.now_ms()
+    times = [owner.append(b"%d" % number * 200).enqueued_time_ms for number in range(30)]
+    told = [owner.log.older_than(time_ms) for time_ms in (start_ms, *times, times[-1] + 1)]
+    assert told == sorted(told) and (told[0], told[-1]) == (0, 30)
+    assert all(index <= number for number, index in enumerate(told[1:-1])) and len(set(told)) > 3
+    owner.log.trim(30)
+    assert owner.log.older_than(start_ms) == owner.log.bounds.first_index
+    owner = again(owner)
+    assert owner.log.older_than(times[-1] + 1) == 30 >= owner.log.older_than(times[-1])
+
+
 def test_what_somebody_must_read_yet_stays_for_longer(owner: Owner) -> None:
     for number in range(30):
         owner.append(b"%d" % number * 200)
     now_ms = owner.engine.env.now_ms() + 3 * HOUR_MS
-    first = owner.log.expire(now_ms=now_ms, retention_ms=HOUR_MS, keep_from=20, kept_longer_ms=24 * HOUR_MS)
+    first = expire(owner.log, now_ms=now_ms, retention_ms=HOUR_MS, keep_from=20, kept_longer_ms=24 * HOUR_MS)
     assert 0 < first <= 20
     owner.engine.run_for(200)
     assert min(owner.everything()) == first and owner.read(0).first_index == first
@@ -271,10 +327,10 @@ def test_snapshots_come_back_and_hold_back_what_they_do_not_cover(owner: Owner) 
     for number in range(5):
         owner.append(b"%d" % number * 2_000)
     now_ms = owner.engine.env.now_ms() + 3 * HOUR_MS
-    assert owner.log.expire(now_ms=now_ms, retention_ms=1) == 0
+    assert expire(owner.log, now_ms=now_ms, retention_ms=1) == 0
     owner.log.save_snapshot(b"second", done.append)
     owner.engine.run_for(200)
-    assert owner.log.expire(now_ms=now_ms, retention_ms=1) == 1
+    assert expire(owner.log, now_ms=now_ms, retention_ms=1) == 1
     owner.engine.run_for(200)
     owner = again(owner)
     assert owner.log.load_snapshot() == (6, b"second")

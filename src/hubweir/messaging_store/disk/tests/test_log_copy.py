@@ -10,6 +10,7 @@ from hubweir.messaging_store.disk.inspection import StoredBatch, batches, look
 from hubweir.messaging_store.disk.log_copy import LogChanged, LogCopy
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
 from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
 from hubweir.testing.memory_files import Fault, MemoryFiles
@@ -146,7 +147,7 @@ def trimmed_behind_a_look(bench: Bench, *, snapshot_at: int | None) -> LogCopy:
         for _ in range(2):
             bench.log.save_snapshot(b"later state", lambda outcome: None)
             bench.env.run_for(2_000)
-    bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=20_000)
+    expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=20_000)
     bench.env.run_for(2_000)
     assert bench.log.bounds.first_index > 0
     return copy

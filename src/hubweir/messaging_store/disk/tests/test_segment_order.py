@@ -13,6 +13,7 @@ from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
 from hubweir.messaging_store.disk.recovery import recover
 from hubweir.messaging_store.disk.segment import unpack_header
 from hubweir.messaging_store.log import Durability, Refused, Run
+from hubweir.messaging_store.retention import expire
 from hubweir.testing.memory_files import MemoryFiles
 
 LOG_ID = "ab" * 16
@@ -117,7 +118,7 @@ def test_what_retention_took_is_not_lost(bench) -> None:
     fill(bench)
     bench.env.run_for(10_000)
     bench.append(b"6")
-    bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=5_000)
+    expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=5_000)
     bench.env.run_for(1_000)
     assert len(bench.segments()) < 3
     bench.reopen()

@@ -7,6 +7,7 @@ import pytest
 from hubweir.alarms import DAMAGE, Alarms
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.known_damage import TOLD_RANGES, KnownDamage
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -71,5 +72,5 @@ def test_the_alarm_of_a_log_is_over_when_the_damage_is_gone(bench, deleted: bool
         bench.store.delete_log(bench.log.log_id, lambda _: None)
     else:
         bench.env.run_for(5_000)
-        bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=1_000)
+        expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=1_000)
     assert bench.store.alarms.current() == ()

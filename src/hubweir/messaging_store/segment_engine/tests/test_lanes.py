@@ -9,6 +9,7 @@ import pytest
 
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Appended, Run
+from hubweir.messaging_store.retention import expire
 from hubweir.testing.memory_faults import Fault
 
 OTHER = "cd" * 16
@@ -27,7 +28,7 @@ def search_the_oldest_offset(bench: Any) -> None:
 
 
 def let_old_segments_go(bench: Any) -> None:
-    bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=0)
+    expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=0)
 
 
 def save_a_snapshot(bench: Any) -> None:

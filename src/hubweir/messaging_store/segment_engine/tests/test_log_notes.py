@@ -11,6 +11,7 @@ from hubweir.env import Lane
 from hubweir.errors import DiskFull, LogFenced, LogOffline
 from hubweir.messaging_store.disk.notes import BODY_LIMIT, KEY_LIMIT, notes_name
 from hubweir.messaging_store.log import Durability, Note, Refused
+from hubweir.messaging_store.retention import expire
 from hubweir.testing.memory_faults import Fault
 
 FOLDER = "store-0/logs/" + "ab" * 16
@@ -188,7 +189,7 @@ def test_retention_and_new_segments_take_no_note(bench) -> None:
     for number in range(12):
         bench.append(b"%d" % number * 600)
     for _ in range(3):
-        bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1)
+        expire(bench.log, now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1)
         bench.env.run_for(200)
     assert bench.log.bounds.first_index == 12
     bench.reopen(power_cut=True)

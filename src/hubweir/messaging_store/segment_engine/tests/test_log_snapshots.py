@@ -36,7 +36,7 @@ def test_a_relaxed_snapshot_covers_only_what_is_synced(relaxed) -> None:
 def test_trimming_goes_to_the_older_of_two_snapshots(bench) -> None:
     def limit(*indexes: int) -> int | None:
         found = [Snapshot(index, 0, b"") for index in indexes]
-        return LogSnapshots(bench.log._state, lambda callback: None, found).trim_limit()
+        return LogSnapshots(bench.log._state, lambda callback: None, found).covered()
 
     assert limit() is None  # nobody takes any
     assert limit(31) == 0

@@ -9,6 +9,7 @@ from hubweir.errors import DiskFull, LogOffline
 from hubweir.messaging_store.control_batch import CONTROL_SKIPPED, control_of
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import headers_of
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.open_log import SKIPPED_NUMBERS
@@ -86,7 +87,7 @@ def test_the_last_index_outlives_the_records_that_retention_took(make_bench) -> 
     bench.reopen()
     for _ in range(4):
         bench.env.run_for(10_000)
-        bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=1_000)
+        expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=1_000)
     bench.env.run_for(10_000)
     bench.reopen()
     bounds = bench.log.bounds

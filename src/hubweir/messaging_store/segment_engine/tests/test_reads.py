@@ -6,6 +6,7 @@ import pytest
 
 from hubweir.errors import CorruptStore
 from hubweir.messaging_store.log import Run
+from hubweir.messaging_store.retention import expire
 
 
 def test_reads_take_one_batch_at_least_and_no_more_bytes_than_asked(bench) -> None:
@@ -63,7 +64,7 @@ def test_offsets_and_times_are_found_cold_and_live(bench) -> None:
 def test_a_read_before_the_first_index_starts_there(bench) -> None:
     for number in range(40):
         bench.append(b"%d" % number * 100)
-    first = bench.log.expire(now_ms=bench.env.now_ms() + 100, retention_ms=1000)
+    first = expire(bench.log, now_ms=bench.env.now_ms() + 100, retention_ms=1000)
     bench.env.run_for(100)
     assert 0 < first < 40 and bench.read(0, max_bytes=1).first_index == first
 
@@ -100,7 +101,7 @@ def test_a_search_in_a_log_whose_records_are_all_gone_finds_its_end(bench) -> No
     bench.append(b"a")
     bench.append(b"b")
     for _ in range(3):
-        bench.log.expire(now_ms=bench.env.now_ms() + 1_000, retention_ms=0)
+        expire(bench.log, now_ms=bench.env.now_ms() + 1_000, retention_ms=0)
         bench.env.run_for(500)
     bounds = bench.log.bounds
     assert bounds.first_index == bounds.next_index == 2

@@ -5,6 +5,7 @@ import pytest
 from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Log, Run
 from hubweir.messaging_store.record import headers_of
+from hubweir.messaging_store.retention import expire
 from hubweir.testing.garbage import left_for_collections
 from hubweir.testing.memory_files import Fault
 
@@ -145,7 +146,7 @@ def test_a_log_that_is_closed_or_deleted_is_freed_without_a_collection(bench, ma
         log.find_time(bench.env.now_ms() - 1500, lambda _: None)
         log.save_snapshot(b"state", lambda _: None)
         bench.env.run_for(2000)
-        log.expire(now_ms=bench.env.now_ms(), retention_ms=1)
+        expire(log, now_ms=bench.env.now_ms(), retention_ms=1)
         bench.env.run_for(2000)
         bench.store.close_log(log_id, lambda: None)
         bench.env.run_for(500)

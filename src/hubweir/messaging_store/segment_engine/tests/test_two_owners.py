@@ -15,6 +15,7 @@ from hubweir.alarms import STORE_TAKEN_OVER
 from hubweir.errors import LogFenced
 from hubweir.messaging_store.disk.segment import ActiveSegment
 from hubweir.messaging_store.log import Appended, Refused
+from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine import group_commit, write_round
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.memory_files import MemoryFile
@@ -170,7 +171,7 @@ def test_retention_of_the_first_owner_removes_nothing(bench, make_events) -> Non
     bench.env.run_for(10_000)
     Pair(bench, make_events).second_comes()
     before = bench.env.files.paths()
-    bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=1)
+    expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=1)
     bench.env.run_for(500)
     assert bench.env.files.paths() == before and bench.store.alarms.current()
 

@@ -1,23 +1,23 @@
-"""Removes whole segments whose time is over.
+"""Trims a log in segment files: whole segments go, from the oldest on, and how old each is the log tells.
 
-A segment goes when its newest record is older than the retention time, everything older went before it, and snapshots
-do not need it. The newest segment never goes: when it is old, the log starts a new, empty one, whose header keeps the
-last offset and time, and the old one goes the next time.
+A segment goes when every record in it lies below the index that is asked for, and snapshots do not need it; so at most
+one segment more stays than was asked for. The newest segment never goes: when all in it may, the log starts a new,
+empty one, whose header keeps the last offset and time, and the old one goes the next time.
 
 How old a record is, its enqueued time says as long as it lies between the times at which its segment and the next one
 were made (trusted_clock.py). One that does not was stamped by a wrong clock: the record is then as old as the next
 segment, and a log without one starts one by age. So enqueued times of years ahead keep nothing for years, and those of
 years ago remove nothing.
 
-After a crash: a prefix of the log is gone, never a hole: superseded files go first (they would come back to life if
-what supersedes them were gone), then segments from the oldest on, each removal durable before the next. The order stays
-when a removal fails and is done again. A log that is deleted goes in the same sense: by writer epochs, oldest first.
+After a crash: a prefix of the log is gone, never a hole, and maybe less of it than `trim` said: superseded files go
+first (they would come back to life if what supersedes them were gone), then segments from the oldest on, each removal
+durable before the next. The order stays when a removal fails and is done again. A log that is deleted goes in the same
+sense: by writer epochs, oldest first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from hubweir.env import Files, Lane, Result, join_path
@@ -28,15 +28,7 @@ from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.trusted_clock import JUMP_MS
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Records from keep_from on, and not older than oldest_ms, stay beyond their time: somebody must read them yet."""
-
-    keep_from: int
-    oldest_ms: int
-
-
-class Retention:
+class Trimming:
     """Lets the old segments of one log go. roll: has a new segment started, so that the newest one can go, too."""
 
     def __init__(self, state: LogState, roll: Callable[[], None]) -> None:
@@ -45,83 +37,109 @@ class Retention:
         self._removing = False
         self._leaving: list[Segment] = []  # oldest first: the log does not count on them any more, their files may be
 
-    def expire(
-        self, *, oldest_kept_ms: int, trim_limit: int | None, held: Held | None, roll_age_ms: int | None = None
-    ) -> int:
-        """See Log.expire; the arguments are those of expired_count. The files go away from the loop, oldest first."""
+    def older_than(self, time_ms: int) -> int:
+        """See Log.older_than."""
         state = self._state
-        if self._removing or state.closing or state.fenced is not None:
-            return state.first_index
-        count, roll = expired_count(
-            state.segments, state.visible.last_time_ms, created_ms=state.clock.created_ms(),
-            oldest_kept_ms=oldest_kept_ms, trim_limit=trim_limit, held=held, roll_age_ms=roll_age_ms,
+        return index_of_age(
+            state.segments, time_ms, last_time_ms=state.visible.last_time_ms, next_index=state.visible.index,
+            created_ms=state.clock.created_ms(),
         )  # fmt: skip
-        if roll and state.offline is None and state.segments[-1].first_index < state.visible.index:
-            self._roll()
-        gone, superseded = state.segments[:count], state.superseded
-        self._leaving += gone
-        leaving = self._leaving
-        if not leaving and not superseded:
+
+    def trim(self, index: int, *, covered: int | None, roll_age_ms: int | None) -> int:
+        """See Log.trim. The files go away from the loop, oldest first.
+
+        covered: the index up to which snapshots cover the log; None when nobody takes snapshots. roll_age_ms: the age
+        at which the newest one is followed by another when nothing else says how old its records are; None: it is not.
+        """
+        state = self._state
+        if state.closing or state.fenced is not None:
             return state.first_index
-        state.segments = state.segments[count:]
-        state.superseded = []
+        count = count_below(state.segments, index if covered is None else min(index, covered))
+        is_all = count == len(state.segments) - 1 and index >= state.visible.index
+        if (is_all or self._is_ageless(roll_age_ms)) and state.offline is None:
+            newest = state.segments[-1]
+            if newest.first_index < state.visible.index:
+                self._roll()
+        gone = state.segments[:count]
         if gone:
+            self._leaving += gone
+            state.segments = state.segments[count:]
             first = state.segments[0].header
             state.first_index, state.first_offset = first.first_index, first.first_offset
             state.damage.forget_before(state.first_index)
             state.counters.add("log.expired_segments", len(gone))
-        self._removing = True
+        if not self._removing:
+            self._remove()
+        return state.first_index
+
+    def _is_ageless(self, roll_age_ms: int | None) -> bool:
+        """Whether the newest segment's stamps say nothing of its age, and it is to be followed by another."""
+        state, created_ms = self._state, self._state.clock.created_ms()
+        if not state.segments or state.visible.last_time_ms < 0:
+            return False
+        return is_ageless(state.segments[-1], state.visible.last_time_ms, created_ms, roll_age_ms)
+
+    def _remove(self) -> None:
+        """Remove the files that the log does not count on; what fails is done again with the next trim."""
+        state = self._state
+        leaving, superseded = self._leaving[:], state.superseded
+        if not leaving and not superseded:
+            return
+        self._removing, state.superseded = True, []
         files, folder = state.env.files, state.folder
 
         def removed(result: Result[None]) -> None:
             self._removing = False
             try:
                 result.value()
-                self._leaving = []
             except LogFenced as error:
                 state.fence(error)
             except OSError:
-                state.superseded = superseded + state.superseded  # the next sweep begins again with these
+                state.superseded = superseded + state.superseded
+            else:
+                del self._leaving[: len(leaving)]
+                if self._leaving:
+                    self._remove()
 
         def remove() -> None:
             state.check_epoch()  # the files of another owner are his to remove
             remove_segments(files, folder, superseded, leaving)
 
         state.steps.away(Lane.REMOVALS, remove, removed)
-        return state.first_index
 
 
-def expired_count(
-    segments: Sequence[Segment],
-    last_time_ms: int,
-    *,
-    created_ms: int,
-    oldest_kept_ms: int,
-    trim_limit: int | None,
-    held: Held | None = None,
-    roll_age_ms: int | None = None,
-) -> tuple[int, bool]:
-    """How many of the first segments may go, and whether the newest one should be followed by an empty one.
-
-    last_time_ms: of the log's newest record, -1 for none. created_ms: of a segment that was made now. oldest_kept_ms:
-    now less retention. trim_limit: the index up to which snapshots cover the log; None when nobody takes snapshots.
-    held: what stays longer for a reader. roll_age_ms: the age at which the newest one is followed by another when
-    nothing else says how old its records are; None: it is not.
-    """
-    count, ends = 0, _ends(segments, created_ms)
-    for segment, following, end_ms in zip(segments, segments[1:], ends, strict=False):
-        newest_ms = _newest(segment, following.header.last_time_ms, end_ms)
-        if newest_ms >= oldest_kept_ms or (trim_limit is not None and following.first_index > trim_limit):
-            break
-        if held is not None and following.first_index > held.keep_from and newest_ms >= held.oldest_ms:
-            break
+def count_below(segments: Sequence[Segment], index: int) -> int:
+    """How many of the first segments hold only records below an index; never the newest one."""
+    count = 0
+    while count + 1 < len(segments) and segments[count + 1].first_index <= index:
         count += 1
-    if not segments or last_time_ms < 0:
-        return count, False
-    if _is_believed(segments[-1], last_time_ms, created_ms):
-        return count, count == len(segments) - 1 and last_time_ms < oldest_kept_ms
-    age_ms = created_ms - segments[-1].header.created_ms
-    return count, age_ms < 0 or (roll_age_ms is not None and age_ms >= roll_age_ms)
+    return count
+
+
+def index_of_age(
+    segments: Sequence[Segment], time_ms: int, *, last_time_ms: int, next_index: int, created_ms: int
+) -> int:
+    """The first index of the oldest segment that may hold a record of time_ms or later; next_index when none does.
+
+    last_time_ms: of the log's newest record, -1 for none. created_ms: of a segment that was made now.
+    """
+    if not segments:
+        return next_index
+    ends = _ends(segments, created_ms)
+    for segment, following, end_ms in zip(segments, segments[1:], ends, strict=False):
+        if _newest(segment, following.header.last_time_ms, end_ms) >= time_ms:
+            return segment.first_index
+    newest = segments[-1]
+    is_older = 0 <= last_time_ms < time_ms and _is_believed(newest, last_time_ms, created_ms)
+    return next_index if is_older else newest.first_index
+
+
+def is_ageless(newest: Segment, last_time_ms: int, created_ms: int, roll_age_ms: int | None) -> bool:
+    """Whether the newest segment's last stamp is not believed, and the segment itself is roll_age_ms old."""
+    if _is_believed(newest, last_time_ms, created_ms):
+        return False
+    age_ms = created_ms - newest.header.created_ms
+    return age_ms < 0 or (roll_age_ms is not None and age_ms >= roll_age_ms)
 
 
 def _ends(segments: Sequence[Segment], created_ms: int) -> list[int]:

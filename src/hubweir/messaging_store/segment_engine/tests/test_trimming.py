@@ -11,7 +11,14 @@ from hubweir.messaging_store.disk.layout import SegmentName
 from hubweir.messaging_store.disk.segment import SegmentHeader, create
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.log import Durability, Refused
-from hubweir.messaging_store.segment_engine.retention import Held, expired_count, remove_log, remove_segments
+from hubweir.messaging_store.retention import expire
+from hubweir.messaging_store.segment_engine.trimming import (
+    count_below,
+    index_of_age,
+    is_ageless,
+    remove_log,
+    remove_segments,
+)
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFile, MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -26,35 +33,38 @@ def segments(*last_times: int, created: tuple[int, ...] | None = None) -> list[S
     return [Segment(header, "", header.first_index + 10, 0) for header in headers]
 
 
-def test_a_segment_goes_when_its_newest_record_is_too_old() -> None:
+def expired_count(known: list[Segment], last_time_ms: int, *, created_ms: int, oldest_kept_ms: int) -> int:
+    """How many of the segments hold only what is older than a time."""
+    next_index = known[-1].end_index if known else 0
+    assert next_index is not None
+    return count_below(
+        known,
+        index_of_age(
+            known, oldest_kept_ms, last_time_ms=last_time_ms, next_index=next_index, created_ms=created_ms
+        ),
+    )  # fmt: skip
+
+
+def test_a_segment_is_older_than_a_time_when_its_newest_record_is() -> None:
     known = segments(-1, 100, 200, 300)
-    for kept_ms, count in ((50, 0), (101, 1), (201, 2), (301, 3), (900, 3)):
-        assert expired_count(known, 400, created_ms=1000, oldest_kept_ms=kept_ms, trim_limit=None)[0] == count
+    for kept_ms, count in ((50, 0), (100, 0), (101, 1), (201, 2), (301, 3), (900, 3)):
+        assert expired_count(known, 400, created_ms=1000, oldest_kept_ms=kept_ms) == count
 
 
-def test_the_newest_one_is_followed_by_an_empty_one_when_it_is_old() -> None:
+def test_all_is_older_than_a_time_behind_the_newest_record() -> None:
+    def index(known: list[Segment], last_time_ms: int, time_ms: int) -> int:
+        return index_of_age(known, time_ms, last_time_ms=last_time_ms, next_index=20, created_ms=1000)
+
     known = segments(-1, 100)
-    assert expired_count(known, 400, created_ms=1000, oldest_kept_ms=400, trim_limit=None) == (1, False)
-    assert expired_count(known, 400, created_ms=1000, oldest_kept_ms=401, trim_limit=None) == (1, True)
-    assert expired_count([], -1, created_ms=1000, oldest_kept_ms=401, trim_limit=None) == (0, False)
-    assert expired_count(segments(-1), -1, created_ms=1000, oldest_kept_ms=401, trim_limit=None) == (0, False)
+    assert [index(known, 400, time_ms) for time_ms in (100, 101, 400, 401)] == [0, 10, 10, 20]
+    assert index([], -1, 401) == 20
+    assert index(segments(-1), -1, 401) == 0, "nothing was ever appended"
 
 
-def test_snapshots_hold_back_what_they_do_not_cover() -> None:
+def test_segments_below_an_index_are_counted_and_never_the_newest() -> None:
     known = segments(-1, 100, 200, 300)
-    assert expired_count(known, 400, created_ms=1000, oldest_kept_ms=900, trim_limit=20) == (2, False)
-
-
-def test_a_reader_that_is_behind_holds_back_what_it_has_not_read_for_a_time() -> None:
-    known = segments(-1, 100, 200, 300)
-
-    def count(keep_from: int, oldest_ms: int) -> int:
-        return expired_count(
-            known, 400, created_ms=1000, oldest_kept_ms=900, trim_limit=None, held=Held(keep_from, oldest_ms)
-        )[0]
-
-    assert [count(keep_from, 0) for keep_from in (0, 9, 10, 29, 30)] == [0, 0, 1, 2, 3]
-    assert [count(0, oldest_ms) for oldest_ms in (100, 101, 201, 301)] == [0, 1, 2, 3]
+    assert [count_below(known, index) for index in (0, 9, 10, 19, 20, 30, 31, 99)] == [0, 0, 1, 1, 2, 3, 3, 3]
+    assert count_below([], 5) == 0
 
 
 HOUR_MS = 3_600_000
@@ -64,7 +74,7 @@ YEARS_MS = 10 * 365 * 24 * HOUR_MS
 def removed_at(known: list[Segment], last_time_ms: int, *, now: int, retention: int = 24) -> int:
     """How many go at an hour of the clock."""
     oldest_ms = (now - retention) * HOUR_MS
-    return expired_count(known, last_time_ms, created_ms=now * HOUR_MS, oldest_kept_ms=oldest_ms, trim_limit=None)[0]
+    return expired_count(known, last_time_ms, created_ms=now * HOUR_MS, oldest_kept_ms=oldest_ms)
 
 
 def test_a_time_of_years_ahead_keeps_a_segment_as_long_as_the_next_one_is_kept() -> None:
@@ -93,18 +103,18 @@ def test_the_first_event_of_a_segment_may_be_older_than_the_segment() -> None:
 
 @pytest.mark.parametrize("last_time_ms", [YEARS_MS, 5])
 def test_the_newest_one_is_followed_by_an_empty_one_by_age_when_its_time_says_nothing(last_time_ms: int) -> None:
-    known = segments(-1, created=(100 * HOUR_MS,))
+    (newest,) = segments(-1, created=(100 * HOUR_MS,))
 
     def rolls(now: int, roll_age: int | None = 3) -> bool:
-        age_ms = None if roll_age is None else roll_age * HOUR_MS
-        oldest_ms = (now - 24) * HOUR_MS
-        return expired_count(
-            known, last_time_ms, created_ms=now * HOUR_MS, oldest_kept_ms=oldest_ms, trim_limit=None, roll_age_ms=age_ms
-        )[1]
+        return is_ageless(
+            newest, last_time_ms, created_ms=now * HOUR_MS, roll_age_ms=None if roll_age is None else roll_age * HOUR_MS
+        )
 
     assert [rolls(now) for now in (100, 102, 103, 200)] == [False, False, True, True]
     assert rolls(99)  # it was made while the clock was ahead: that says nothing of what is in it
     assert not rolls(200, roll_age=None)
+    believed_ms = 150 * HOUR_MS
+    assert not is_ageless(newest, believed_ms, created_ms=200 * HOUR_MS, roll_age_ms=HOUR_MS)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -161,9 +171,9 @@ def test_old_segments_expire_and_the_numbers_stay(bench) -> None:
         bench.append(b"%d" % number * 100)
     bounds = bench.log.bounds
     bench.env.run_for(10_000)
-    bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=5000)
+    expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=5000)
     bench.env.run_for(200)
-    assert bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=5000) == 40
+    assert expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=5000) == 40
     bench.env.run_for(200)
     assert len(bench.segments()) == 1
     bench.reopen(close=True, power_cut=True)
@@ -173,13 +183,49 @@ def test_old_segments_expire_and_the_numbers_stay(bench) -> None:
     assert bench.append(b"next").first_index == 40
 
 
+def test_a_trim_keeps_at_most_one_segment_more_and_begins_no_new_one(bench) -> None:
+    for number in range(40):
+        bench.append(b"%d" % number * 100)
+    firsts = [segment.first_index for segment in bench.log._state.segments]
+    assert len(firsts) > 3
+    for index in (1, firsts[1], firsts[2] - 1, firsts[2] + 1, 39):
+        first = bench.log.trim(index)
+        assert first == max(each for each in firsts if each <= index) == bench.log.bounds.first_index
+        bench.env.run_for(200)
+    assert len(bench.segments()) == 1 and min(bench.everything()) == firsts[-1]
+    assert bench.log.trim(3) == firsts[-1], "what is gone does not come back"
+
+
+def test_what_is_trimmed_while_files_go_follows_them(bench) -> None:
+    for number in range(40):
+        bench.append(b"%d" % number * 100)
+    firsts = [segment.first_index for segment in bench.log._state.segments]
+    for index in firsts[1:4]:
+        assert bench.log.trim(index) == index
+    bench.env.run_for(200)
+    assert [int(name[:20]) for name in bench.segments()] == firsts[3:]
+
+
+def test_a_log_that_was_taken_over_trims_nothing(bench) -> None:
+    for number in range(40):
+        bench.append(b"%d" % number * 100)
+    kept = bench.segments()
+    bench.take_over()
+    bench.log.trim(30)
+    bench.env.run_for(200)
+    assert bench.segments() == kept
+    assert bench.log.trim(40) == bench.log.trim(35)
+    bench.env.run_for(200)
+    assert bench.segments() == kept
+
+
 def test_a_closed_log_lets_nothing_go(bench) -> None:
     for number in range(40):
         bench.append(b"%d" % number * 100)
     kept = bench.segments()
     bench.log.close(lambda: None)
     bench.env.run_for(200)
-    assert bench.log.expire(now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1) == 0
+    assert expire(bench.log, now_ms=bench.env.now_ms() + 10_000_000, retention_ms=1) == 0
     bench.env.run_for(200)
     assert len(kept) > 1 and bench.segments() == kept
 
@@ -189,11 +235,11 @@ def test_what_could_not_be_removed_goes_the_next_time(bench) -> None:
         bench.append(b"%d" % number * 100)
     bench.env.run_for(2_000)
     bench.env.files.plan(Fault.EIO, forever=True)
-    first = bench.log.expire(now_ms=bench.env.now_ms() + 100, retention_ms=3000)
+    first = expire(bench.log, now_ms=bench.env.now_ms() + 100, retention_ms=3000)
     bench.env.run_for(200)
     before = bench.segments()
     bench.env.files.heal()
-    assert bench.log.expire(now_ms=bench.env.now_ms() + 100, retention_ms=10_000_000) == first > 0
+    assert expire(bench.log, now_ms=bench.env.now_ms() + 100, retention_ms=10_000_000) == first > 0
     bench.env.run_for(200)
     assert len(bench.segments()) < len(before)
 
@@ -231,14 +277,14 @@ def test_a_removal_that_failed_is_done_again_in_the_same_order(make_bench, seed:
         files = bench.env.files
         assert bench.log._state.superseded and set(stored) == accepted
         files.plan(Fault.EIO, nth)
-        bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=15_000)
+        expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=15_000)
         bench.env.run_for(200)
         files.heal()
         nth_cut += 1
         files.plan(Fault.POWER_CUT, nth_cut)
         is_cut = False
         try:
-            bench.log.expire(now_ms=bench.env.now_ms(), retention_ms=15_000)
+            expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=15_000)
             bench.env.run_for(200)
         except PowerCut:
             is_cut = True
