@@ -4,7 +4,7 @@ A log is appended at its end, read in order, and trimmed at its front. Its recor
 offsets (table: kernels/stored_batch.py). `append` and `read` are completions: they answer later through a callback on
 the owner's loop, so that a sync or a cold read never stalls the loop, and so that a replicated engine can stand
 behind the same interface. The segment files of this folder (segment_log.py) are the first engine; what another one has
-to do says docs/extending.md, and tests/test_log_contract.py tries it.
+to do says docs/extending.md, and its tests of the contract try it.
 
 One writer: whoever holds the lease. Every lease has a writer epoch, higher than all before it; an append under an
 older epoch raises LogFenced, and readers never see a batch of an older epoch behind one of a newer.
