@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from hubweir.broker import producers
+from hubweir.broker import producer_snapshots
 from hubweir.broker.tests.numbered_world import NumberedWorld, Violation
 from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
 from hubweir.event_hub.producer_sequence import ProducerSequences
@@ -74,7 +74,7 @@ def violations(*, at_least: int = CALLS_MAX) -> tuple[int, list[str]]:
 
 @pytest.fixture(autouse=True)
 def snapshots_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producers, "EVENTS_PER_SNAPSHOT", 5)
+    monkeypatch.setattr(producer_snapshots, "EVENTS_PER_SNAPSHOT", 5)
 
 
 def test_no_power_cut_at_any_call_lets_an_older_epoch_in_or_tells_a_wrong_number_or_digest() -> None:

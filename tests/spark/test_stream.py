@@ -104,7 +104,7 @@ def expire(hub: Hub, partition_id: str) -> None:
     in_a_year_ms = int((time.time() + 366 * 86_400) * 1000)
 
     async def sweep() -> None:
-        while broker._partitions.expire_next(in_a_year_ms):
+        while broker._residents.sweep_next(in_a_year_ms):
             pass
 
     def is_empty() -> bool:

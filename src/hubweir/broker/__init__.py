@@ -1,11 +1,15 @@
 """Brokers: each owns one messaging store and runs what gateways ask of it. Floor: servers.
 
-Start with commands/, the seam: everything a gateway may ask and every answer. broker.py runs commands on the
-partitions that hosted_partitions.py keeps open and openings.py opens, changes of one partition in turn (turns.py).
-Readers are readers.py, each of them opened_reader.py; displaced ones make room in departures.py. Idempotent producers
-are producers.py, one unit a partition is capping.py, retention is timers.py, and refusals.py turns errors of a store
-into refusals. The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py
-asks it from the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.
+Start with commands/, the seam: everything a gateway may ask and every answer. broker.py runs what concerns all logs,
+and hands a command about one log to the log's resident (residents.py). openings.py makes residents, deletions.py ends
+them, timers.py visits them now and then; log_store.py is what is asked of the store, and refusals.py turns its errors
+into refusals.
 
-Capture is a room of its own, capture/.
+The resident of a partition is hosted_partition.py. Its readers are readers.py, each of them opened_reader.py; displaced
+ones make room in departures.py. Its idempotent producers are producers.py, with producer_snapshots.py; its cap is
+capping.py; its capture is a room of its own, capture/. Changes of one thing are done in turn by turns.py. What all
+partitions share is partition_tools.py.
+
+The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py asks it from
+the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.
 """

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hubweir.broker.hosted_partitions import HostedPartition
 from hubweir.env import Clock
+from hubweir.event_hub.partition import Partition
 from hubweir.throughput_unit.partition_cap import PartitionCap, partition_busy_error
 
 
@@ -31,11 +31,43 @@ class Charge:
 FREE = Charge(None, 0, 0)  # of every send to a partition that has no cap
 
 
-def charge(hosted: HostedPartition, size_bytes: int, events: int, clock: Clock) -> Charge:
-    """Take a send from the partition's cap; ServiceError SERVER_BUSY, and nothing is taken, when it is over it."""
-    if hosted.cap is None:
-        return FREE
-    busy = hosted.cap.admit(size_bytes, events, clock.monotonic_ms())
-    if busy is not None:
-        raise partition_busy_error(hosted.partition.hub, hosted.partition.partition_id, busy)
-    return Charge(hosted.cap, size_bytes, events)
+class CappedNamespaces:
+    """The namespaces of a broker whose partitions are capped, those to come too."""
+
+    def __init__(self) -> None:
+        self._since_ms: dict[str, int] = {}
+
+    def set(self, namespace: str, *, is_on: bool, now_ms: int) -> bool:
+        """Whether that is a change: if not, caps that are there go on. now_ms: monotonic."""
+        if is_on == (namespace in self._since_ms):
+            return False
+        if is_on:
+            self._since_ms[namespace] = now_ms
+        else:
+            del self._since_ms[namespace]
+        return True
+
+    def new_cap(self, namespace: str) -> PartitionCap | None:
+        """For one of its partitions; None: it is not capped."""
+        since_ms = self._since_ms.get(namespace)
+        return None if since_ms is None else PartitionCap(now_ms=since_ms)
+
+
+class Capping:
+    """One partition with its cap. cap: None while it has none."""
+
+    __slots__ = ("_clock", "_partition", "cap")
+
+    def __init__(self, clock: Clock, partition: Partition) -> None:
+        self._clock = clock
+        self._partition = partition
+        self.cap: PartitionCap | None = None
+
+    def charge(self, size_bytes: int, events: int) -> Charge:
+        """Take a send from the cap; ServiceError SERVER_BUSY, and nothing is taken, when it is over it."""
+        if self.cap is None:
+            return FREE
+        busy = self.cap.admit(size_bytes, events, self._clock.monotonic_ms())
+        if busy is not None:
+            raise partition_busy_error(self._partition.hub, self._partition.partition_id, busy)
+        return Charge(self.cap, size_bytes, events)

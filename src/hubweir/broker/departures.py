@@ -8,7 +8,7 @@ longer. After a crash nobody waits: all readers are gone with their broker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.broker.commands.command import Owner
@@ -19,57 +19,57 @@ DEPARTURE_LIMIT_MS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    place: Hashable
+    group: str
     owner: Owner
     timer: Timer
 
 
 class Departures:
-    """Of one broker. place: a partition and a consumer group, as the caller names them."""
+    """Those of one partition. group: a consumer group, in lower case."""
 
     def __init__(self, env: Env, *, longest_ms: int = DEPARTURE_LIMIT_MS) -> None:
         self._env = env
         self._longest_ms = longest_ms
         self._leaving: dict[int, _Leaving] = {}
-        self._waiting: dict[int, tuple[Hashable, Callable[[], None]]] = {}
+        self._waiting: dict[int, tuple[str, Callable[[], None]]] = {}
 
-    def begin(self, reader_id: int, place: Hashable, owner: Owner) -> None:
+    def begin(self, reader_id: int, group: str, owner: Owner) -> None:
         """This reader of owner was displaced, and its link is not detached yet."""
         timer = self._env.call_later(self._longest_ms, lambda: self.end(reader_id))
-        self._leaving[reader_id] = _Leaving(place, owner, timer)
+        self._leaving[reader_id] = _Leaving(group, owner, timer)
 
     def end(self, reader_id: int) -> None:
         """Its link is detached. Twice, or for a reader that was not displaced, does nothing."""
         leaving = self._leaving.pop(reader_id, None)
         if leaving is not None:
             leaving.timer.cancel()
-            self._go_on(leaving.place)
+            self._go_on(leaving.group)
 
-    def end_of(self, is_his: Callable[[Owner], bool]) -> None:
-        """The peers of these owners are gone, and their links with them."""
-        for reader_id in [reader_id for reader_id, leaving in self._leaving.items() if is_his(leaving.owner)]:
+    def end_of(self, owner: Owner) -> None:
+        """The owner's peer is gone, and its links with it."""
+        for reader_id in [key for key, leaving in self._leaving.items() if owner.covers(leaving.owner)]:
             self.end(reader_id)
 
-    def wait(self, reader_id: int, place: Hashable, go_on: Callable[[], None]) -> None:
-        """Call go_on once, when nobody leaves this place any more: now, or later unless the reader is cancelled."""
-        self._waiting[reader_id] = place, go_on
-        self._go_on(place)
+    def wait(self, reader_id: int, group: str, go_on: Callable[[], None]) -> None:
+        """Call go_on once, when nobody leaves this group any more: now, or later unless the reader is cancelled."""
+        self._waiting[reader_id] = group, go_on
+        self._go_on(group)
 
     def cancel(self, reader_id: int) -> None:
         """This reader waits no longer; does nothing when it did not wait."""
         self._waiting.pop(reader_id, None)
 
     def close(self) -> None:
-        """The broker stops."""
+        """The broker stops, or the partition is gone."""
         self._waiting.clear()
         for leaving in self._leaving.values():
             leaving.timer.cancel()
         self._leaving.clear()
 
-    def _go_on(self, place: Hashable) -> None:
-        if any(leaving.place == place for leaving in self._leaving.values()):
+    def _go_on(self, group: str) -> None:
+        if any(leaving.group == group for leaving in self._leaving.values()):
             return
         for reader_id, (waited, go_on) in list(self._waiting.items()):
             # What an earlier one started may have cancelled it.
-            if waited == place and self._waiting.pop(reader_id, None) is not None:
+            if waited == group and self._waiting.pop(reader_id, None) is not None:
                 go_on()

@@ -11,25 +11,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
+from hubweir.broker.capping import Capping
 from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.reader import EventsRead, ReadEvents
-from hubweir.broker.hosted_partitions import HostedPartition
 from hubweir.broker.refusals import refusal_of
 from hubweir.env import Env, Timer
-from hubweir.errors import (
-    ILLEGAL_STATE,
-    HubweirError,
-    ServiceError,
-)
-from hubweir.event_hub.partition import Waiting
-from hubweir.event_hub.told_losses import LostEvents
+from hubweir.errors import ILLEGAL_STATE, HubweirError, ServiceError
+from hubweir.event_hub.partition import Partition, Waiting
+from hubweir.event_hub.told_losses import LostEvents, ToldLosses
 from hubweir.messaging_store.log import Pending, Refused, Run
 
 logger = logging.getLogger(__name__)
 
 OnAnswer = Callable[[Answer], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPartition:
+    """A partition as its readers share it: with its cap, and with the losses that its groups were told."""
+
+    partition: Partition
+    capping: Capping
+    losses: ToldLosses = field(default_factory=ToldLosses)
 
 
 class OpenedReader:
@@ -39,7 +45,7 @@ class OpenedReader:
         self,
         env: Env,
         reader_id: int,
-        hosted: HostedPartition,
+        where: ReadPartition,
         owner: Owner,
         group: str,
         next_index: int,
@@ -47,10 +53,10 @@ class OpenedReader:
     ) -> None:
         """group: in lower case. on_fault: ends this reader, and raises nothing."""
         self.reader_id = reader_id
-        self.hosted = hosted
         self.owner = owner
         self._env = env
-        self._log = hosted.partition.log
+        self._where = where
+        self._log = where.partition.log
         self._group = group
         self._next = next_index
         self._on_fault = on_fault
@@ -126,11 +132,11 @@ class OpenedReader:
 
     def _refused(self, error: HubweirError) -> None:
         """Tell of what is lost, or go on behind it; any other error is the answer."""
-        lost, partition = LostEvents.of(error), self.hosted.partition
+        lost, partition = LostEvents.of(error), self._where.partition
         if lost is None:
             self.refuse(error)
             return
-        if self.hosted.losses.must_hear(self._group, lost, self._env.monotonic_ms()):
+        if self._where.losses.must_hear(self._group, lost, self._env.monotonic_ms()):
             told = lost.error(partition)
             logger.warning("consumer group %s is told: %s", self._group, told.text)
             self.refuse(told)
@@ -142,7 +148,7 @@ class OpenedReader:
     def _answer_when_due(self, events: EventsRead) -> None:
         """Answer with events when the partition's cap lets them out; meanwhile the read may still be given up."""
         size, count = len(events.run), events.next_sequence_number - events.sequence_number
-        cap = self.hosted.cap
+        cap = self._where.capping.cap
         delay_ms = 0 if cap is None else cap.take(size, count, self._env.monotonic_ms())
         if cap is None or not delay_ms:
             self._answer_with(events)
@@ -160,7 +166,7 @@ class OpenedReader:
         if left_ms <= 0:
             self.give_up()
             return
-        self._waiting = self.hosted.partition.wait(self._next, partial(self._do, self._look))
+        self._waiting = self._where.partition.wait(self._next, partial(self._do, self._look))
         if self._deadline is not None and self._rings_ms > self._deadline_ms:
             self._deadline.cancel()
             self._deadline = None

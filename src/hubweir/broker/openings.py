@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from hubweir.alarms import PARTITION_NOT_OPEN, Alarms
-from hubweir.broker.capture.switch import CaptureSwitch, PreparedCapture
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import CreatePartition, OpenPartition
 from hubweir.broker.commands.process import Done, Refusal
-from hubweir.broker.hosted_partitions import HostedPartition, HostedPartitions, LogStore, name_of
+from hubweir.broker.log_store import LogStore
 from hubweir.broker.refusals import refusal_of
+from hubweir.broker.residents import Resident, Residents
 from hubweir.env import Env, Lane, Result, Timer
 from hubweir.errors import (
     ENTITY_MOVED,
@@ -38,7 +38,7 @@ from hubweir.errors import (
     NewerFormat,
     ServiceError,
 )
-from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.segment_engine.messaging_store import about_log
 from hubweir.messaging_store.segment_engine.open_log import EpochBehind, LogOpening, OpenedLog
 
@@ -75,7 +75,7 @@ class _Opening:
 
     @property
     def about(self) -> str:
-        return about_log(self.command.log_id, name_of(self.command))
+        return about_log(self.command.log_id, self.command.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +83,28 @@ class _Opened:
     """A partition that a thread opened, for the loop to host."""
 
     opened: OpenedLog
-    hosted: HostedPartition
-    capture: PreparedCapture
+    resident: Resident
 
 
 class Openings:
     """The partitions of one broker that are not open and are to be."""
 
     def __init__(
-        self, env: Env, store: LogStore, partitions: HostedPartitions, captures: CaptureSwitch, alarms: Alarms
+        self,
+        env: Env,
+        store: LogStore,
+        residents: Residents,
+        make_resident: Callable[[CreatePartition, Log, int], Resident],
+        alarms: Alarms,
     ) -> None:
+        """make_resident: what lives on a log that was opened. Blocking, in any thread; the number is the store's time.
+
+        It raises as recovery does.
+        """
         self._env = env
         self._store = store
-        self._partitions = partitions
-        self._captures = captures
+        self._residents = residents
+        self._make_resident = make_resident
         self._alarms = alarms
         self._known: dict[str, _Opening] = {}  # by log id; bounded by the catalog, as the queue is
         self._queue: deque[_Opening] = deque()
@@ -106,7 +114,7 @@ class Openings:
 
     def open(self, command: CreatePartition, on_answer: OnAnswer) -> None:
         """Have a partition opened; on_answer with the end of the next try. Done when it is open."""
-        if command.log_id in self._partitions:
+        if command.log_id in self._residents.by_log_id:
             self._env.call_soon(lambda: on_answer(Done()))
             return
         opening = self._known.get(command.log_id)
@@ -128,7 +136,7 @@ class Openings:
             return None
         if opening.problem is not None:
             return opening.problem
-        return ServiceError(SERVER_BUSY, f"{name_of(opening.command)} is being opened: try again in a moment")
+        return ServiceError(SERVER_BUSY, f"{opening.command.name} is being opened: try again in a moment")
 
     def end(self, log_id: str, on_ended: Callable[[], None]) -> None:
         """Try a partition no more; on_ended, maybe at once, when nothing of it is being opened."""
@@ -181,7 +189,7 @@ class Openings:
 
         try:
             asked = self._store.begin_opening(
-                command.log_id, durability=command.durability, name=name_of(command), makes=makes
+                command.log_id, durability=command.durability, name=command.name, makes=makes
             )
         except HubweirError as error:
             self._failed(opening, error)
@@ -189,11 +197,10 @@ class Openings:
             self._env.offload(Lane.RECOVERY, lambda: self._make_ready(command, asked), done)
 
     def _make_ready(self, command: CreatePartition, asked: LogOpening) -> _Opened:
-        """Open the log, and go on with its capture: both or neither, so that what is served is captured. Blocking."""
+        """Open the log, and make what lives on it: both or neither, so that what is served is captured. Blocking."""
         opened = self._store.recover_log(asked)
         try:
-            hosted = self._partitions.make_ready(command, opened.log)
-            return _Opened(opened, hosted, self._captures.prepare(hosted, command.capture, asked.now.stamp_ms))
+            return _Opened(opened, self._make_resident(command, opened.log, asked.now.stamp_ms))
         except BaseException:
             opened.discard()
             raise
@@ -213,16 +220,15 @@ class Openings:
             self._ended(opening, refusal_of(_deleted(opening) if opening.on_ended else stopping))
             return
         self._store.add_log(ready.opened)
-        self._captures.settle(ready.hosted, ready.capture, lambda refused: self._settled(opening, ready, refused))
+        ready.resident.settle(lambda refused: self._settled(opening, ready.resident, refused))
 
-    def _settled(self, opening: _Opening, ready: _Opened, refused: Refused | None) -> None:
-        """Its capture goes on, or does not: host it, or close its log again."""
+    def _settled(self, opening: _Opening, resident: Resident, refused: Refused | None) -> None:
+        """Host it, or close its log again."""
         if refused is not None or opening.on_ended or self._on_stopped is not None:
             error = ServiceError(STORE_OFFLINE, STOPPING) if refused is None else refused.error
             self._store.close_log(opening.command.log_id, lambda: self._failed(opening, error))
             return
-        self._partitions.add(ready.hosted)
-        self._captures.begin(ready.hosted, ready.capture)
+        self._residents.add(resident)
         self._alarms.end(PARTITION_NOT_OPEN, opening.about)
         self._ended(opening, Done())
 
@@ -304,12 +310,12 @@ class Openings:
 
 
 def _deleted(opening: _Opening) -> ServiceError:
-    return ServiceError(SERVER_BUSY, f"{name_of(opening.command)} is being deleted; ask again later")
+    return ServiceError(SERVER_BUSY, f"{opening.command.name} is being deleted; ask again later")
 
 
 def _problem(opening: _Opening, error: Exception) -> ServiceError:
     """What clients are told until it is open: to wait, or that somebody must see to it first."""
-    text = f"{name_of(opening.command)} is not open: {error}; it is tried again within {LAST_RETRY_MS // 1000} s"
+    text = f"{opening.command.name} is not open: {error}; it is tried again within {LAST_RETRY_MS // 1000} s"
     if isinstance(error, LogFenced):
         return ServiceError(ENTITY_MOVED, text)
     if isinstance(error, LogLost):

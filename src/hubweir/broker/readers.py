@@ -1,4 +1,4 @@
-"""All readers of a broker: opened, displaced by others, closed by either side, ended with their partition.
+"""The readers of one partition: opened, displaced by others, closed by either side, ended with the partition.
 
 Who may read beside whom, and who is displaced, is event_hub/epoch.py; a reader that displaced others is answered when
 departures.py says that they are gone. What one reader does is opened_reader.py.
@@ -11,23 +11,17 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from hubweir.broker.commands.command import Answer, Owner, Push
+from hubweir.broker.capping import Capping
+from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.reader import OpenReader, ReaderClosed, ReaderOpened
 from hubweir.broker.departures import Departures
-from hubweir.broker.hosted_partitions import HostedPartition
-from hubweir.broker.opened_reader import OpenedReader
+from hubweir.broker.opened_reader import OpenedReader, ReadPartition
+from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
-from hubweir.counters import Counters
-from hubweir.env import Env
-from hubweir.errors import (
-    DETACH_FORCED,
-    INTERNAL_ERROR,
-    NOT_FOUND,
-    HubweirError,
-    ServiceError,
-)
-from hubweir.event_hub.consumer_group import Reader
+from hubweir.errors import DETACH_FORCED, INTERNAL_ERROR, NOT_FOUND, HubweirError, ServiceError
+from hubweir.event_hub.consumer_group import Reader, ReaderTable
 from hubweir.event_hub.epoch import displaced_by, displacement
+from hubweir.event_hub.partition import Partition
 from hubweir.event_hub.told_losses import LostEvents
 from hubweir.messaging_store.log import Refused
 
@@ -37,28 +31,30 @@ OnAnswer = Callable[[Answer], None]
 
 
 class Readers:
-    """All readers of a broker. Ids are never used twice in its life. push: what gateways are told unasked."""
+    """Those of one partition. Their ids are never used twice in the broker's life."""
 
-    def __init__(self, env: Env, push: Callable[[Push], None], counters: Counters) -> None:
-        self._env = env
-        self._counters = counters
-        self._push = push
-        self._last_id = 0
+    def __init__(self, tools: PartitionTools, partition: Partition, capping: Capping) -> None:
+        self._env = tools.env
+        self._counters = tools.counters
+        self._push = tools.push
+        self._ids = tools.reader_ids
+        self._partition = partition
+        self._where = ReadPartition(partition, capping)
+        self._table = ReaderTable()
         self._open: dict[int, OpenedReader] = {}
         # Readers whose position is being looked up, by id: closing an owner ends these too.
-        self._opening: dict[int, tuple[Owner, HostedPartition]] = {}
-        # Readers that stand in their partition's table, but wait for those that they displaced.
+        self._opening: dict[int, Owner] = {}
+        # Readers that stand in the table, but wait for those that they displaced.
         self._entered: dict[int, tuple[OpenedReader, OnAnswer]] = {}
-        self._departures = Departures(env)
+        self._departures = Departures(tools.env)
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, command: OpenReader, hosted: HostedPartition, on_answer: OnAnswer) -> None:
+    def open(self, command: OpenReader, on_answer: OnAnswer) -> None:
         """Look the position up, displace whom the reader displaces, enter it; answers ReaderOpened or Refusal."""
-        self._last_id += 1
-        reader_id = self._last_id
-        self._opening[reader_id] = command.owner, hosted
+        reader_id = next(self._ids)
+        self._opening[reader_id] = command.owner
 
         def resolved(index: int | Refused) -> None:
             if self._opening.pop(reader_id, None) is None:
@@ -68,9 +64,10 @@ class Readers:
                 if lost is None:
                     on_answer(refusal_of(index.error))
                 else:  # the first read tells of it
-                    self._enter(reader_id, command, hosted, max(lost.first, hosted.log.bounds.first_index), on_answer)
+                    first = max(lost.first, self._partition.log.bounds.first_index)
+                    self._enter(reader_id, command, first, on_answer)
             else:
-                self._enter(reader_id, command, hosted, index, on_answer)
+                self._enter(reader_id, command, index, on_answer)
 
         def looked_up(index: int | Refused) -> None:
             try:
@@ -79,7 +76,7 @@ class Readers:
                 self._faulted(reader_id, fault)
 
         try:
-            index = hosted.partition.resolve(command.position, looked_up)
+            index = self._partition.resolve(command.position, looked_up)
         except HubweirError as error:
             self._opening.pop(reader_id, None)
             on_answer(refusal_of(error))
@@ -87,23 +84,20 @@ class Readers:
         if isinstance(index, int):
             resolved(index)
 
-    def _enter(
-        self, reader_id: int, command: OpenReader, hosted: HostedPartition, index: int, on_answer: OnAnswer
-    ) -> None:
-        """Take the reader into its partition's table in the place of those it displaces, then wait for their links."""
+    def _enter(self, reader_id: int, command: OpenReader, index: int, on_answer: OnAnswer) -> None:
+        """Take the reader into the table in the place of those it displaces, then wait for their links."""
         name, epoch = command.name, command.epoch
         try:
-            losers = displaced_by(hosted.readers.of_group(command.consumer_group), name=name, epoch=epoch)
+            losers = displaced_by(self._table.of_group(command.consumer_group), name=name, epoch=epoch)
         except ServiceError as error:
             on_answer(refusal_of(error))
             return
-        entry = hosted.readers.add(reader_id, command.consumer_group, name=name, epoch=epoch, owner=command.owner)
-        place = (hosted, entry.group)
+        entry = self._table.add(reader_id, command.consumer_group, name=name, epoch=epoch, owner=command.owner)
         on_fault = partial(self._faulted, reader_id)
-        reader = OpenedReader(self._env, reader_id, hosted, command.owner, entry.group, index, on_fault)
+        reader = OpenedReader(self._env, reader_id, self._where, command.owner, entry.group, index, on_fault)
         self._entered[reader_id] = (reader, on_answer)
         for loser in losers:
-            self._displace(loser, hosted, displacement(loser, name=name, epoch=epoch))
+            self._displace(loser, displacement(loser, name=name, epoch=epoch))
 
         def nobody_leaves() -> None:
             reader, answer = self._entered.pop(reader_id)
@@ -112,26 +106,37 @@ class Readers:
 
         # Telling the losers may have ended this one too.
         if reader_id in self._entered:
-            self._departures.wait(reader_id, place, nobody_leaves)
+            self._departures.wait(reader_id, entry.group, nobody_leaves)
 
-    def _displace(self, loser: Reader, hosted: HostedPartition, error: ServiceError) -> None:
+    def _displace(self, loser: Reader, error: ServiceError) -> None:
         """Take a reader out for another; its gateway confirms when its link is detached."""
-        reader = self._open.pop(loser.reader_id, None)
+        reader = self._take_out(loser.reader_id)
         if reader is None:
             self._end_entered(loser.reader_id, error)  # it was never answered: there is no link to end
             return
-        hosted.readers.remove(loser.reader_id)
-        self._departures.begin(loser.reader_id, (hosted, loser.group), reader.owner)
+        self._departures.begin(loser.reader_id, loser.group, reader.owner)
         reader.close(error)
-        self._push(ReaderClosed(loser.reader_id, reader.owner, error.condition.symbol, error.text))
+        self._tell(reader, error)
+
+    def _take_out(self, reader_id: int) -> OpenedReader | None:
+        """An open reader, which is open no longer; None when there is none."""
+        reader = self._open.pop(reader_id, None)
+        if reader is not None:
+            self._table.remove(reader_id)
+        return reader
+
+    def _tell(self, reader: OpenedReader, error: ServiceError) -> None:
+        """Tell a reader's gateway that it was ended."""
+        log_id, symbol = self._partition.log.log_id, error.condition.symbol
+        self._push(ReaderClosed(log_id, reader.reader_id, reader.owner, symbol, error.text))
 
     def _end_entered(self, reader_id: int, error: ServiceError) -> None:
         """Refuse a reader that still waits; does nothing when there is none."""
         entered = self._entered.pop(reader_id, None)
         if entered is not None:
-            reader, on_answer = entered
+            _, on_answer = entered
             self._departures.cancel(reader_id)
-            reader.hosted.readers.remove(reader_id)
+            self._table.remove(reader_id)
             on_answer(refusal_of(error))
 
     def _faulted(self, reader_id: int, fault: Exception) -> None:
@@ -141,10 +146,9 @@ class Readers:
         error = ServiceError(INTERNAL_ERROR, "The service has a fault; it is in its log.")
         try:
             self._end_entered(reader_id, error)
-            reader = self._open.pop(reader_id, None)
+            reader = self._take_out(reader_id)
             if reader is not None:
-                reader.hosted.readers.remove(reader_id)
-                self._push(ReaderClosed(reader_id, reader.owner, error.condition.symbol, error.text))
+                self._tell(reader, error)
                 reader.close(error)
         except Exception:
             logger.exception("reader %d: its gateway could not be told", reader_id)
@@ -162,36 +166,32 @@ class Readers:
 
     def close(self, reader_id: int) -> None:
         """Take a reader out; its outstanding read is answered empty. Does nothing when it is gone."""
-        reader = self._open.pop(reader_id, None)
+        reader = self._take_out(reader_id)
         if reader is not None:
-            reader.hosted.readers.remove(reader_id)
             reader.close()
 
-    def close_owner(self, owner: Owner) -> None:
-        """Close what this owner holds: of one connection, or with connection -1 of its whole process."""
-
-        def is_his(other: Owner) -> bool:
-            return other == owner or (owner.connection == -1 and other.process == owner.process)
-
-        self._opening = {key: entry for key, entry in self._opening.items() if not is_his(entry[0])}
-        for reader in [reader for reader, _ in self._entered.values() if is_his(reader.owner)]:
+    def owner_gone(self, owner: Owner) -> None:
+        """Close what this owner holds."""
+        self._opening = {key: its for key, its in self._opening.items() if not owner.covers(its)}
+        for reader in [reader for reader, _ in self._entered.values() if owner.covers(reader.owner)]:
             self._end_entered(reader.reader_id, _closed_before_open())
-        for reader in [reader for reader in self._open.values() if is_his(reader.owner)]:
+        for reader in [reader for reader in self._open.values() if owner.covers(reader.owner)]:
             self.close(reader.reader_id)
-        self._departures.end_of(is_his)
+        self._departures.end_of(owner)
 
-    def end_partition(self, hosted: HostedPartition, error: ServiceError) -> None:
-        """Take out all readers of a partition, refuse their reads with error, and tell their gateways."""
-        self._opening = {key: entry for key, entry in self._opening.items() if entry[1] is not hosted}
-        for reader in [reader for reader, _ in self._entered.values() if reader.hosted is hosted]:
-            self._end_entered(reader.reader_id, error)
-        for reader in [reader for reader in self._open.values() if reader.hosted is hosted]:
-            del self._open[reader.reader_id]
-            hosted.readers.remove(reader.reader_id)
-            reader.close(error)
-            self._push(ReaderClosed(reader.reader_id, reader.owner, error.condition.symbol, error.text))
+    def end(self, error: ServiceError) -> None:
+        """The partition is gone: take out all readers, refuse their reads with error, and tell their gateways."""
+        self._opening = {}
+        for reader_id in list(self._entered):
+            self._end_entered(reader_id, error)
+        for reader_id in list(self._open):
+            reader = self._take_out(reader_id)
+            if reader is not None:
+                reader.close(error)
+                self._tell(reader, error)
+        self._departures.close()
 
-    def close_all(self) -> None:
+    def stop(self) -> None:
         """The broker stops: every outstanding read is answered empty, every reader that waits is refused."""
         self._opening = {}
         for reader_id in list(self._entered):

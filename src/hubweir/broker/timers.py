@@ -12,25 +12,25 @@ SWEEP_MS = StoreLimits.retention_sweep_ms
 
 
 class RetentionSweep:
-    """Visits every partition once a sweep, one a turn of the loop, so that no turn is long."""
+    """Visits every resident once a sweep, one a turn of the loop, so that no turn is long."""
 
     def __init__(
         self,
         env: Env,
         clock: TrustedClock,
-        expire_next: Callable[[int], bool],
+        visit_next: Callable[[int], bool],
         *,
-        keep_clock: Callable[[], None],
+        at_end: Callable[[], None],
         sweep_ms: int = SWEEP_MS,
     ) -> None:
-        """expire_next(now_ms) trims one partition and says whether this sweep has more to visit.
+        """visit_next(now_ms) visits one resident and says whether this sweep has more to visit.
 
-        keep_clock: called once a sweep, so that alarms and the next process know what this one saw.
+        at_end: called once a sweep, when all were visited.
         """
         self._env = env
         self._clock = clock
-        self._expire_next = expire_next
-        self._keep_clock = keep_clock
+        self._visit_next = visit_next
+        self._at_end = at_end
         self._sweep_ms = sweep_ms
         self._timer: Timer | None = None
         self._stopped = False
@@ -49,8 +49,8 @@ class RetentionSweep:
             return
         more = False
         try:
-            more = self._expire_next(self._clock.now_ms())
+            more = self._visit_next(self._clock.now_ms())
         finally:  # also after a fault: a sweep that is not set up again never comes
             self._timer = self._env.call_later(0 if more else self._sweep_ms, self._step)
         if not more:
-            self._keep_clock()
+            self._at_end()

@@ -1,4 +1,4 @@
-"""Changes of one partition, one after the other: each begins when the one before has ended, in the order they came.
+"""Changes of one thing, one after the other: each begins when the one before has ended, in the order they came.
 
 Settings come faster than a disk makes them durable, and a partition may be deleted while one is under way: without
 turns, the end of an earlier change would undo a later one.
@@ -14,42 +14,63 @@ from functools import partial
 Change = Callable[[Callable[[], None]], None]
 
 
-class Turns:
-    """Used on the loop. The queues are bounded by the commands that the broker holds."""
+def _nobody_waits() -> None:
+    """Whoever asks for changes looks at is_busy."""
 
-    def __init__(self) -> None:
-        self._waiting: dict[str, deque[Change]] = {}
+
+class ChangeQueue:
+    """The changes of one thing. Used on the loop. The queue is bounded by the commands that ask for them."""
+
+    def __init__(self, on_idle: Callable[[], None] = _nobody_waits) -> None:
+        """on_idle: called each time that the last change has ended."""
+        self._waiting: deque[Change] = deque()  # the first is under way
+        self._on_idle = on_idle
 
     @property
-    def busy(self) -> list[str]:
-        """What has a change under way."""
-        return list(self._waiting)
+    def is_busy(self) -> bool:
+        """Whether a change is under way."""
+        return bool(self._waiting)
 
-    def take(self, name: str, change: Change) -> None:
-        """Do it, at once when nothing of that name is under way."""
-        if name in self._waiting:
-            self._waiting[name].append(change)
-        else:
-            self._waiting[name] = deque([change])
-            self._go_on(name)
+    def take(self, change: Change) -> None:
+        """Do it, at once when nothing is under way."""
+        self._waiting.append(change)
+        if len(self._waiting) == 1:
+            self._go_on()
 
-    def _go_on(self, name: str) -> None:
+    def _go_on(self) -> None:
         """Begin the changes that wait, one by one; those that end at once in a loop, so that many are no deep stack."""
-        waiting = self._waiting[name]
-        while waiting:
+        while self._waiting:
             state = _ChangeState()
-            waiting[0](partial(self._ended, name, state))
+            self._waiting[0](partial(self._ended, state))
             if not state.has_ended:
                 state.is_left = True
                 return
-            waiting.popleft()
-        del self._waiting[name]
+            self._waiting.popleft()
+        self._on_idle()
 
-    def _ended(self, name: str, state: _ChangeState) -> None:
+    def _ended(self, state: _ChangeState) -> None:
         state.has_ended = True
         if state.is_left:
-            self._waiting[name].popleft()
-            self._go_on(name)
+            self._waiting.popleft()
+            self._go_on()
+
+
+class Turns:
+    """The changes of many things, each by its name. A thing costs nothing while nothing is under way."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, ChangeQueue] = {}
+
+    def is_busy(self, name: str) -> bool:
+        """Whether a change of that name is under way."""
+        return name in self._queues
+
+    def take(self, name: str, change: Change) -> None:
+        """Do it, at once when nothing of that name is under way."""
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = ChangeQueue(partial(self._queues.__delitem__, name))
+        queue.take(change)
 
 
 class _ChangeState:

@@ -257,7 +257,7 @@ class CatalogKeeper:
         ]
         self._not_told = {entity.entity_id for entity in untold}
         for entity in unfinished:
-            if entity.entity_id not in self._turns.busy:
+            if not self._turns.is_busy(entity.entity_id):
                 self._finish(entity, _log_carried_on)
         for entity in untold:
             self._tell_settings(entity, _log_carried_on)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hubweir.alarms import Alarms
 from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.capture.destination import DurableFolders, LocalFolder, SharedDestination
 from hubweir.capture.pace import CapturePace
@@ -60,6 +61,7 @@ class CaptureTools:
     env: Env
     clock: TrustedClock
     counters: Counters
+    alarms: Alarms
     places: CapturePlaces
     slots: CaptureSlots
     pace: CapturePace

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hubweir.alarms import Alarms
 from hubweir.broker.capture.captured_file import CapturedFile
 from hubweir.broker.capture.failure import CaptureFailure
 from hubweir.broker.capture.intent import claim_name, note_intent, release
@@ -39,7 +38,7 @@ PIECE_BYTES = 2 * 1024 * 1024
 class CaptureRunner:
     """See the module's text. Used on the loop."""
 
-    def __init__(self, tools: CaptureTools, log: Log, capture: Capture, name: str, alarms: Alarms) -> None:
+    def __init__(self, tools: CaptureTools, log: Log, capture: Capture, name: str) -> None:
         """name: for people, "capture of ...". The mark is durable already."""
         self._tools = tools
         self._env = tools.env
@@ -51,7 +50,7 @@ class CaptureRunner:
         self._slot = capture.description.destination
         quota_bytes = tools.places.quota.size_bytes
         self._rest = CaptureRest(tools.env, tools.counters, tools.pace, quota_bytes)
-        self._failure = CaptureFailure(name, quota_bytes, tools.counters, alarms)
+        self._failure = CaptureFailure(name, quota_bytes, tools.counters, tools.alarms)
         self._is_checked = False  # whether files can be made where they are to go now
         self._stopped = False
         self._on_idle: list[Callable[[], None]] = []

@@ -1,8 +1,8 @@
-"""The captures of a broker's partitions: begun, changed and ended as their hubs say.
+"""Begins, changes and ends the capture of one partition, as its hub says.
 
 Enabling is answered when the mark is durable: what is accepted from then on is captured. Disabling removes the mark:
 the open window is not written, what is in finished files stays there. A file that is being made then is given up.
-Changes of one partition, its deletion too, are done one after the other.
+Changes, and the partition's deletion, are done one after the other.
 
 After a crash: a partition whose hub is captured goes on from its mark. Without one, capture was enabled and never
 answered: it begins now. A damaged mark says nothing: capture begins again with the oldest event that the log has, an
@@ -14,20 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hubweir.alarms import DAMAGED_FILE, Alarms
+from hubweir.alarms import DAMAGED_FILE
+from hubweir.broker.capture.captures import Captures
 from hubweir.broker.capture.intent import release
-from hubweir.broker.capture.places import CapturePlaces, CaptureTools
+from hubweir.broker.capture.places import CaptureTools
 from hubweir.broker.capture.runner import CaptureRunner
-from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.broker.commands.capture import CaptureState
-from hubweir.broker.hosted_partitions import HostedPartition, LogStore, name_of
-from hubweir.broker.turns import Turns
+from hubweir.broker.turns import ChangeQueue
 from hubweir.capture.capture import Capture, first_mark
 from hubweir.capture.capture_mark import MARK_KEY, SEED_SIZE, CaptureMark, note_mark, unpack_mark
-from hubweir.capture.pace import CapturePace
-from hubweir.counters import Counters
-from hubweir.env import Env, Lane
+from hubweir.env import Lane
 from hubweir.errors import STORE_OFFLINE, CorruptStore, ServiceError
+from hubweir.event_hub.partition import Partition
 from hubweir.messaging_store.log import Refused
 from hubweir.namespace.capture_description import CaptureDescription
 
@@ -48,57 +46,55 @@ class PreparedCapture:
 
 
 class CaptureSwitch:
-    """See the module's text. places None: this broker captures nothing, and refuses to."""
+    """See the module's text. runner: the capture that runs now; None while the partition is not captured."""
 
-    def __init__(
-        self, env: Env, store: LogStore, counters: Counters, places: CapturePlaces | None, alarms: Alarms
-    ) -> None:
-        self._env = env
-        self._store = store
-        self._counters = counters
-        pace = CapturePace()
-        self._tools = (
-            None if places is None else CaptureTools(env, store.clock, counters, places, CaptureSlots(pace), pace)
-        )
-        self._running: dict[str, CaptureRunner] = {}  # by log id
-        self._alarms = alarms
-        self._turns = Turns()
-        self._stopped = False
+    def __init__(self, captures: Captures, partition: Partition, *, namespace: str, name: str) -> None:
+        """name: of the partition, for people."""
+        self._captures = captures
+        self._partition = partition
+        self._log = partition.log
+        self._namespace = namespace
+        self._name = f"capture of {name}"
+        self.runner: CaptureRunner | None = None
+        self._changes = ChangeQueue()
+        self._is_stopped = False
 
-    def prepare(self, hosted: HostedPartition, description: CaptureDescription | None, now_ms: int) -> PreparedCapture:
-        """What capture of a partition whose log was just opened goes on from, for `settle` and `begin`. In any thread.
+    # The start of a partition
+
+    def prepare(self, description: CaptureDescription | None, now_ms: int) -> PreparedCapture:
+        """What capture goes on from, for `settle` and `begin`. In any thread: the log was just opened.
 
         now_ms: the store's clock, which the loop alone may ask. Raises NewerFormat; ServiceError when this broker has
         no capture.
         """
-        has_mark = MARK_KEY in hosted.log.notes
-        if description is None or not description.enabled:
+        has_mark = MARK_KEY in self._log.notes
+        if not _is_on(description):
             # Disabled, and ended before the mark was gone: enabled again, capture must not go on from it.
             return PreparedCapture(None, None, None, is_noted=not has_mark)
-        self._need_tools()
-        mark, damage = self._read_mark(hosted, now_ms)
+        self._captures.need_tools()
+        mark, damage = self._read_mark(now_ms)
         return PreparedCapture(description, mark, damage, is_noted=has_mark and damage is None)
 
-    def settle(
-        self, hosted: HostedPartition, prepared: PreparedCapture, on_done: Callable[[Refused | None], None]
-    ) -> None:
+    def settle(self, prepared: PreparedCapture, on_done: Callable[[Refused | None], None]) -> None:
         """Make durable what was prepared; on_done, maybe at once, when `begin` may follow."""
         if prepared.is_noted:
             on_done(None)
         else:
-            note_mark(hosted.log, prepared.mark, now_ms=self._store.clock.stamp_ms(), on_done=on_done)
+            note_mark(self._log, prepared.mark, now_ms=self._captures.clock.stamp_ms(), on_done=on_done)
 
-    def begin(self, hosted: HostedPartition, prepared: PreparedCapture) -> None:
-        """Go on with capture, or begin it, of a partition that is hosted now, if it is to be captured."""
+    def begin(self, prepared: PreparedCapture) -> None:
+        """Go on with capture, or begin it, if the partition, which is hosted now, is to be captured."""
         if prepared.damage is not None:
-            self._alarms.begin(DAMAGED_FILE, _name(hosted), prepared.damage)
+            self._captures.alarms.begin(DAMAGED_FILE, self._name, prepared.damage)
         if prepared.description is not None and prepared.mark is not None:
-            self._run(self._need_tools(), hosted, prepared.description, prepared.mark)
+            self._run(self._captures.need_tools(), prepared.description, prepared.mark)
 
-    def change(self, hosted: HostedPartition, description: CaptureDescription | None, on_done: OnDone) -> None:
+    # What is asked of it
+
+    def change(self, description: CaptureDescription | None, on_done: OnDone) -> None:
         """Do as the hub says now; on_done when that is durable. ServiceError when this broker has no capture."""
         if _is_on(description):
-            self._need_tools()
+            self._captures.need_tools()
 
         def begin(ended: Callable[[], None]) -> None:
             def done(refused: ServiceError | None) -> None:
@@ -106,99 +102,68 @@ class CaptureSwitch:
                 ended()
 
             if description is None or not description.enabled:
-                self._disable(hosted, done)
-            elif hosted.capture is not None:
-                hosted.capture.change(description)
+                self._disable(done)
+            elif self.runner is not None:
+                self.runner.change(description)
                 done(None)
             else:
-                self._enable(hosted, description, done)
+                self._enable(description, done)
 
-        self._turns.take(hosted.log.log_id, begin)
+        self._changes.take(begin)
 
-    def end(self, hosted: HostedPartition | None, on_idle: Callable[[], None]) -> None:
-        """The partition is removed: nothing of it is used any more when on_idle is called. Its mark goes with it."""
-        if hosted is None:
-            on_idle()
-            return
-
-        def begin(ended: Callable[[], None]) -> None:
-            capture = self._running.pop(hosted.log.log_id, None)
-
-            def idle() -> None:
-                self._alarms.end_all(_name(hosted))
-                on_idle()
-                ended()
-
-            if capture is None:
-                idle()
-            else:
-                capture.stop(idle)
-
-        self._turns.take(hosted.log.log_id, begin)
-
-    def stop(self, on_idle: Callable[[], None]) -> None:
-        """Begin nothing any more; on_idle when no call is under way. What is open goes on at the next start."""
-        self._stopped = True
-        left = 1
-
-        def idle() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                on_idle()
-
-        def behind(ended: Callable[[], None]) -> None:
-            idle()
-            ended()
-
-        for capture in list(self._running.values()):
-            left += 1
-            capture.stop(idle)
-        for log_id in self._turns.busy:
-            left += 1
-            self._turns.take(log_id, behind)
-        idle()
-
-    def state(self, hosted: HostedPartition) -> CaptureState:
-        """How far capture of a partition is."""
-        capture = hosted.capture
-        if capture is None:
-            return CaptureState(hosted.log.log_id, False, -1, 0, 0, 0, 0, "", "")
-        mark = capture.mark
+    def state(self) -> CaptureState:
+        """How far capture is."""
+        runner = self.runner
+        if runner is None:
+            return CaptureState(self._log.log_id, False, -1, 0, 0, 0, 0, "", "")
+        mark = runner.mark
         return CaptureState(
-            log_id=hosted.log.log_id,
+            log_id=self._log.log_id,
             is_running=True,
             next_sequence_number=mark.next_index,
-            behind_events=capture.behind_events,
-            behind_bytes=capture.behind_bytes,
+            behind_events=runner.behind_events,
+            behind_bytes=runner.behind_bytes,
             files=mark.files,
             uncaptured_events=mark.uncaptured,
             last_file=mark.last_file,
-            failure=capture.failure or "",
+            failure=runner.failure or "",
         )
 
-    def count(self) -> None:
-        """Set the gauges: how far all of them are behind."""
-        if self._running:
-            running = self._running.values()
-            self._counters.set("capture.partitions", len(running))
-            self._counters.set("capture.behind_events", sum(capture.behind_events for capture in running))
-            self._counters.set("capture.behind_bytes", sum(capture.behind_bytes for capture in running))
-            self._counters.set("capture.failing", sum(capture.failure is not None for capture in running))
+    def end(self, on_idle: Callable[[], None]) -> None:
+        """The partition is removed: nothing of it is used any more when on_idle is called. Its mark goes with it."""
+
+        def begin(ended: Callable[[], None]) -> None:
+            def idle() -> None:
+                self._captures.alarms.end_all(self._name)
+                on_idle()
+                ended()
+
+            runner = self._take_runner()
+            if runner is None:
+                idle()
+            else:
+                runner.stop(idle)
+
+        self._changes.take(begin)
+
+    def stop(self, on_idle: Callable[[], None]) -> None:
+        """Begin nothing any more; on_idle when no call is under way. What is open goes on at the next start."""
+        self._is_stopped = True
+
+        def begin(ended: Callable[[], None]) -> None:
+            on_idle()
+            ended()
+
+        if self.runner is None:
+            self._changes.take(begin)
+        else:
+            self.runner.stop(lambda: self._changes.take(begin))
 
     # Steps
 
-    def _need_tools(self) -> CaptureTools:
-        if self._tools is None:
-            raise ServiceError(STORE_OFFLINE, "This broker has no place for captured files: it captures nothing.")
-        return self._tools
-
-    def _new_mark(self, hosted: HostedPartition, now_ms: int) -> CaptureMark:
-        return first_mark(self._env.random_bytes(SEED_SIZE), hosted.log.bounds, now_ms)
-
-    def _read_mark(self, hosted: HostedPartition, now_ms: int) -> tuple[CaptureMark, str | None]:
+    def _read_mark(self, now_ms: int) -> tuple[CaptureMark, str | None]:
         """The mark to go on from, a new one where there is none; and what to tell when it was damaged."""
-        log, mark = hosted.log, self._new_mark(hosted, now_ms)
+        log, mark = self._log, self._new_mark(now_ms)
         note, damage = log.notes.get(MARK_KEY), log.notes_damage
         if note is None and damage is None:
             return mark, None
@@ -214,31 +179,33 @@ class CaptureSwitch:
             )
             return CaptureMark(mark.seed, bounds.first_index, bounds.first_offset, mark.window_start_ms), text
 
-    def _enable(self, hosted: HostedPartition, description: CaptureDescription, on_done: OnDone) -> None:
-        tools = self._need_tools()
-        now_ms = self._store.clock.stamp_ms()
-        mark = self._new_mark(hosted, now_ms)
+    def _new_mark(self, now_ms: int) -> CaptureMark:
+        return first_mark(self._captures.env.random_bytes(SEED_SIZE), self._log.bounds, now_ms)
+
+    def _enable(self, description: CaptureDescription, on_done: OnDone) -> None:
+        tools = self._captures.need_tools()
+        now_ms = tools.clock.stamp_ms()
+        mark = self._new_mark(now_ms)
 
         def noted(refused: Refused | None) -> None:
             if refused is not None:
                 on_done(ServiceError(STORE_OFFLINE, f"Capture cannot be enabled now: {refused.error}. Try again."))
                 return
-            if not self._stopped:  # else it begins at the next start, from its mark
-                self._run(tools, hosted, description, mark)
+            if not self._is_stopped:  # else it begins at the next start, from its mark
+                self._run(tools, description, mark)
             on_done(None)
 
-        note_mark(hosted.log, mark, now_ms=now_ms, on_done=noted)
+        note_mark(self._log, mark, now_ms=now_ms, on_done=noted)
 
-    def _disable(self, hosted: HostedPartition, on_done: OnDone) -> None:
-        capture, hosted.capture = hosted.capture, None
-        if capture is None:
+    def _disable(self, on_done: OnDone) -> None:
+        runner = self._take_runner()
+        if runner is None:
             on_done(None)
             return
-        self._running.pop(hosted.log.log_id, None)
-        env, tools, intent = self._env, self._need_tools(), capture.mark.intent
+        tools, intent = self._captures.need_tools(), runner.mark.intent
 
         def ended(refused: Refused | None) -> None:
-            self._alarms.end_all(_name(hosted))
+            tools.alarms.end_all(self._name)
             if refused is None:
                 on_done(None)
             else:
@@ -247,33 +214,30 @@ class CaptureSwitch:
 
         def noted(refused: Refused | None) -> None:
             if refused is None and intent is not None:
-                env.offload(Lane.CAPTURE, lambda: release(tools.places, intent), lambda _: ended(None))
+                tools.env.offload(Lane.CAPTURE, lambda: release(tools.places, intent), lambda _: ended(None))
             else:
                 ended(refused)
 
-        capture.stop(lambda: note_mark(hosted.log, None, now_ms=self._store.clock.stamp_ms(), on_done=noted))
+        runner.stop(lambda: note_mark(self._log, None, now_ms=tools.clock.stamp_ms(), on_done=noted))
 
-    def _run(
-        self,
-        tools: CaptureTools,
-        hosted: HostedPartition,
-        description: CaptureDescription,
-        mark: CaptureMark,
-    ) -> None:
-        partition, env = hosted.partition, self._env
+    def _run(self, tools: CaptureTools, description: CaptureDescription, mark: CaptureMark) -> None:
+        partition = self._partition
         capture = Capture(
-            mark, description, hosted.log.bounds,
-            namespace=hosted.namespace, hub=partition.hub, partition_id=partition.partition_id,
-            now_ms=tools.clock.stamp_ms(), monotonic_ms=env.monotonic_ms(),
+            mark, description, self._log.bounds,
+            namespace=self._namespace, hub=partition.hub, partition_id=partition.partition_id,
+            now_ms=tools.clock.stamp_ms(), monotonic_ms=tools.env.monotonic_ms(),
         )  # fmt: skip
-        hosted.capture = CaptureRunner(tools, hosted.log, capture, _name(hosted), self._alarms)
-        self._running[hosted.log.log_id] = hosted.capture
-        hosted.capture.start()
+        runner = self.runner = CaptureRunner(tools, self._log, capture, self._name)
+        self._captures.running[runner] = None
+        runner.start()
+
+    def _take_runner(self) -> CaptureRunner | None:
+        """The capture that ran, which nobody sees running any more."""
+        runner, self.runner = self.runner, None
+        if runner is not None:
+            del self._captures.running[runner]
+        return runner
 
 
 def _is_on(description: CaptureDescription | None) -> bool:
     return description is not None and description.enabled
-
-
-def _name(hosted: HostedPartition) -> str:
-    return f"capture of {name_of(hosted)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Command, answer, command
+from hubweir.broker.commands.command import Answer, LogCommand, answer, command
 
 
 @answer(80)
@@ -24,7 +24,5 @@ class CaptureState(Answer):
 
 
 @command(20, CaptureState)
-class AskCaptureState(Command):
+class AskCaptureState(LogCommand):
     """Answered CaptureState, of a partition that is not captured, too."""
-
-    log_id: str

@@ -44,6 +44,13 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class LogCommand(Command):
+    """A command about one log, which is its first field. The log's resident handles it (broker/residents.py)."""
+
+    log_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
     """Whose a reader or a producer is: a gateway process and one of its connections; -1: all of its connections.
 
@@ -52,6 +59,17 @@ class Owner:
 
     process: int
     connection: int
+
+    def covers(self, other: Owner) -> bool:
+        """Whether the end of this owner is the end of the other one, too."""
+        return other == self or (self.connection == -1 and other.process == self.process)
+
+
+class OwnedCommand(LogCommand):
+    """A command that opens something of a log for an owner; the end of the owner closes it, answered or not."""
+
+    __slots__ = ()
+    owner: Owner
 
 
 class Push:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Command, answer, command
+from hubweir.broker.commands.command import Answer, LogCommand, answer, command
 from hubweir.broker.commands.process import Done
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
 
 
 @command(1, Done)
-class CreatePartition(Command):
+class CreatePartition(LogCommand):
     """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash).
 
     namespace: whose hub it is, for what is set for a whole namespace (CapPartitions).
     """
 
-    log_id: str
     hub: str
     partition_id: str
     durability: Durability
     retention_ms: int
     namespace: str = ""
     capture: CaptureDescription | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call the partition; its namespace too, where it is known."""
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"partition {self.partition_id} of {self.hub}{where}"
 
 
 @command(21, Done)
@@ -30,20 +35,17 @@ class OpenPartition(CreatePartition):
 
 
 @command(2, Done)
-class DeletePartition(Command):
+class DeletePartition(LogCommand):
     """Remove a partition's log and end its readers; does nothing when it is gone.
 
     While it is being removed the same command joins: both are answered when it is done.
     """
 
-    log_id: str
-
 
 @command(3, Done)
-class ChangePartition(Command):
+class ChangePartition(LogCommand):
     """Set retention, durability and capture of a partition. Answered when the mark of capture is durable."""
 
-    log_id: str
     durability: Durability
     retention_ms: int
     capture: CaptureDescription | None = None
@@ -58,13 +60,12 @@ class EventsAppended(Answer):
 
 
 @command(4, EventsAppended)
-class AppendEvents(Command):
+class AppendEvents(LogCommand):
     """Store a run of sealed batches (headers not completed) whole. The broker owns run from now on.
 
     events, size_bytes: what it counts for where partitions are capped; the bytes are those of the deliveries.
     """
 
-    log_id: str
     run: bytearray
     events: int = 0
     size_bytes: int = 0
@@ -84,7 +85,5 @@ class PartitionInfo(Answer):
 
 
 @command(10, PartitionInfo)
-class AskPartitionInfo(Command):
+class AskPartitionInfo(LogCommand):
     """Answered PartitionInfo, as it is at that moment."""
-
-    log_id: str

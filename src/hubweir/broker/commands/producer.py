@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Command, Cost, Owner, answer, command
+from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Owner, answer, command
 from hubweir.broker.commands.partition import EventsAppended
 from hubweir.broker.commands.process import Done
 
@@ -22,14 +22,13 @@ class ProducerOpened(Answer):
 
 
 @command(13, ProducerOpened)
-class OpenProducer(Command):
+class OpenProducer(OwnedCommand):
     """Hold an idempotent producer of a partition for one link; None where the service is to assign.
 
     sequence_number: of the last event that the producer sent. Whoever held the producer before may not send any more.
     round: of a sink that resumes, from 0; None for other producers (event_hub/producer_sequence.py).
     """
 
-    log_id: str
     producer_id: int | None
     epoch: int | None
     sequence_number: int | None
@@ -38,7 +37,7 @@ class OpenProducer(Command):
 
 
 @command(14, Done, cost=Cost.END)
-class CloseProducer(Command):
+class CloseProducer(LogCommand):
     """The link is gone. What it sent and was not answered goes on."""
 
     opening_id: int
@@ -50,7 +49,7 @@ class AlreadyAppended(Answer):
 
 
 @command(15, EventsAppended, AlreadyAppended)
-class AppendNumbered(Command):
+class AppendNumbered(LogCommand):
     """Store one delivery of an idempotent producer: as AppendEvents, every batch with its producer block.
 
     Answered EventsAppended, or AlreadyAppended when the same events are stored and durable as the hub's mode says.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Command, Cost, Owner, Push, answer, command, push
+from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Owner, Push, answer, command, push
 from hubweir.broker.commands.process import Done
 from hubweir.event_hub.event_position import EventPosition
 
@@ -16,13 +16,12 @@ class ReaderOpened(Answer):
 
 
 @command(5, ReaderOpened)
-class OpenReader(Command):
+class OpenReader(OwnedCommand):
     """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people.
 
     Answered when every reader that it displaces has been confirmed closed, or had its time for that.
     """
 
-    log_id: str
     consumer_group: str
     position: EventPosition
     epoch: int | None
@@ -31,14 +30,14 @@ class OpenReader(Command):
 
 
 @command(6, Done, cost=Cost.END)
-class CloseReader(Command):
+class CloseReader(LogCommand):
     """The link is gone."""
 
     reader_id: int
 
 
 @command(12, Done, cost=Cost.END)
-class ConfirmReaderClosed(Command):
+class ConfirmReaderClosed(LogCommand):
     """The link of a reader that ReaderClosed named is detached. Does nothing for any other reader."""
 
     reader_id: int
@@ -58,7 +57,7 @@ class EventsRead(Answer):
 
 
 @command(8, EventsRead, cost=Cost.WAIT)
-class ReadEvents(Command):
+class ReadEvents(LogCommand):
     """The next events of a reader; one outstanding a reader. Answers when there are some, or after wait_ms empty.
 
     again_from: go back to this sequence number first, to one that was read already and not used.
@@ -71,7 +70,7 @@ class ReadEvents(Command):
 
 
 @command(9, Done, cost=Cost.END)
-class CancelRead(Command):
+class CancelRead(LogCommand):
     """Give up the outstanding read of a reader: it is answered with an empty EventsRead."""
 
     reader_id: int
@@ -84,6 +83,7 @@ class ReaderClosed(Push):
     The gateway detaches its link, then sends ConfirmReaderClosed, even when the link is gone already.
     """
 
+    log_id: str
     reader_id: int
     owner: Owner
     symbol: str

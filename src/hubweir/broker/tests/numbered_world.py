@@ -20,6 +20,7 @@ from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.partition import CreatePartition, EventsAppended
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered, OpenProducer, ProducerOpened
+from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.tests.resuming_sink import ResumingSink
 from hubweir.counters import Counters
 from hubweir.errors import StoreError
@@ -131,7 +132,7 @@ class Sender:
             elif opening == self.opening:
                 self.is_broken = True
 
-        self.world.broker.submit(AppendNumbered(opening, run), answered)
+        self.world.broker.submit(AppendNumbered(LOG_ID, opening, run), answered)
 
 
 class NumberedWorld:
@@ -215,6 +216,13 @@ class NumberedWorld:
                 producer = producer_of(run.data, header)
                 if producer is not None:
                     yield producer, header.count, bytes(run.data[header.records_at : header.end])
+
+    @property
+    def hosted(self) -> HostedPartition:
+        """The partition, as its owner has it now."""
+        resident = self.broker._residents.by_log_id[LOG_ID]
+        assert isinstance(resident, HostedPartition)
+        return resident
 
     def _start(self) -> Broker:
         for _ in range(5):

@@ -101,7 +101,7 @@ class ResumingSink:
             elif life == world.life and self.link == link:
                 self.link = None  # attach again
 
-        world.broker.submit(AppendNumbered(link[0], run), answered)
+        world.broker.submit(AppendNumbered(world.log_id, link[0], run), answered)
 
     def haunt(self) -> None:
         """What an older attempt of the same task may still do: attach with its round, or send on its link."""
@@ -124,4 +124,4 @@ class ResumingSink:
                 if not isinstance(answer, Refusal):
                     world.violate(f"a link of before, with epoch {epoch}, stored row {row}")
 
-            world.broker.submit(AppendNumbered(opening, world.transfer(producer, 1)), sent)
+            world.broker.submit(AppendNumbered(world.log_id, opening, world.transfer(producer, 1)), sent)

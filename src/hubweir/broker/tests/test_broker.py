@@ -6,7 +6,7 @@ import pytest
 
 from hubweir.alarms import PARTITION_NOT_OPEN
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.command import Answer, Command, Owner
+from hubweir.broker.commands.command import DECLARED, Answer, Command, LogCommand, Owner
 from hubweir.broker.commands.partition import (
     AppendEvents,
     AskPartitionInfo,
@@ -26,6 +26,7 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
+from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.tests.numbered_world import body_of, transfer
 from hubweir.counters import Counters
 from hubweir.errors import CorruptStore, DiskFull, LogFenced, LogOffline
@@ -89,7 +90,9 @@ def test_a_partition_that_is_not_hosted_has_moved(bench: Any, command: Any) -> N
     assert answer.symbol == "com.microsoft:entity-moved"
 
 
-@pytest.mark.parametrize("command", [ReadEvents(99, 1, 0), CancelRead(99)], ids=lambda command: type(command).__name__)
+@pytest.mark.parametrize(
+    "command", [ReadEvents("a", 99, 1, 0), CancelRead("a", 99)], ids=lambda command: type(command).__name__
+)
 def test_a_reader_that_is_not_open_is_not_found(bench: Any, command: Any) -> None:
     (answer,) = bench.ask(command)
     assert answer.symbol == "amqp:not-found"
@@ -152,21 +155,21 @@ def test_a_read_gets_what_is_there_and_goes_on_behind_it(bench: Any) -> None:
     bench.ask(append(b"abcd"))
     bench.log.complete()
     assert bench.ask(reader()) == [ReaderOpened(1, 0)]
-    assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 0, 3, b"abc")]
-    assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 3, 4, b"d")]
-    assert bench.ask(ReadEvents(1, 3, 0)) == [EventsRead(1, 4, 4, b"")]
+    assert bench.ask(ReadEvents("a", 1, 3, 0)) == [EventsRead(1, 0, 3, b"abc")]
+    assert bench.ask(ReadEvents("a", 1, 3, 0)) == [EventsRead(1, 3, 4, b"d")]
+    assert bench.ask(ReadEvents("a", 1, 3, 0)) == [EventsRead(1, 4, 4, b"")]
 
 
 def test_closing_an_owner_frees_its_readers_and_no_others(bench: Any) -> None:
     for owner in (Owner(1, 7), Owner(1, 8), Owner(2, 7)):
         bench.ask(reader(owner=owner))
-    waiting = [bench.ask(ReadEvents(number, 10, 60_000)) for number in (1, 2, 3)]
+    waiting = [bench.ask(ReadEvents("a", number, 10, 60_000)) for number in (1, 2, 3)]
     bench.ask(CloseOwner(Owner(1, 7)))
     assert [len(answers) for answers in waiting] == [1, 0, 0]
     bench.ask(CloseOwner(Owner(1, -1)))
     assert [len(answers) for answers in waiting] == [1, 1, 0]
     assert bench.ask(AskCounters())[0].values["broker.readers"] == 1
-    assert bench.ask(CloseReader(3)) == [Done()]
+    assert bench.ask(CloseReader("a", 3)) == [Done()]
     assert bench.ask(AskCounters())[0].values["broker.readers"] == 0
 
 
@@ -209,7 +212,7 @@ def test_the_count_of_partitions_follows_what_was_answered(bench: Any) -> None:
 
 def test_stopping_answers_what_waits_closes_the_store_and_refuses_the_rest(bench: Any) -> None:
     bench.ask(reader(LATEST))
-    waiting = bench.ask(ReadEvents(1, 10, 60_000))
+    waiting = bench.ask(ReadEvents("a", 1, 10, 60_000))
     stopped: list[bool] = []
     close, answered_before = bench.store.close, list[int]()
     bench.store.close = lambda on_done: (answered_before.append(len(waiting)), close(on_done))
@@ -227,11 +230,11 @@ def test_damage_refuses_the_read_and_keeps_the_reader(bench: Any) -> None:
     bench.log.complete()
     bench.ask(reader())
     bench.log.damaged = Refused(CorruptStore("records 0 to 1 are damaged"))
-    answers = bench.ask(ReadEvents(1, 10, 0))
+    answers = bench.ask(ReadEvents("a", 1, 10, 0))
     bench.log.answer_reads()
     assert answers == [Refusal("amqp:internal-error", "records 0 to 1 are damaged", True)]
     bench.log.damaged = None
-    assert bench.ask(ReadEvents(1, 10, 0))[0].run == b"abc"
+    assert bench.ask(ReadEvents("a", 1, 10, 0))[0].run == b"abc"
 
 
 def test_a_position_beyond_the_end_is_refused_with_the_last_one(bench: Any) -> None:
@@ -265,3 +268,11 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
     assert ask(events(5)) == EventsAppended(0, 1)
     stored = b"".join(bytes(run.data) for run in store.open_log(log_id).replay())
     assert body_of(7, 5) in stored and body_of(7, 1) not in stored
+
+
+def test_every_command_is_handled_by_the_broker_or_by_the_resident_of_its_log_and_by_one_of_them() -> None:
+    own, residents = set(Broker._handlers), set(HostedPartition.handlers)
+    commands = {made for made in DECLARED.values() if issubclass(made, Command)}
+    assert not own & residents
+    assert own | residents == commands
+    assert all(issubclass(made, LogCommand) for made in residents)

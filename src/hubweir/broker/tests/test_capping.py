@@ -56,6 +56,8 @@ def test_caps_of_one_namespace_leave_the_partitions_of_another_alone(bench: Any)
     bench.ask(CapPartitions(False, "another"))
     assert isinstance(send(bench, 1_000), EventsAppended)
     assert isinstance(send(bench, 1), Refusal)
+    bench.ask(CapPartitions(True, "another"))
+    assert isinstance(send(bench, 1), Refusal), "what it has used it has not back"
 
 
 def test_bytes_count_as_they_came_not_as_they_are_stored(bench: Any) -> None:
@@ -91,9 +93,9 @@ def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
     (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 5_120)
-    (first,) = bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
+    (first,) = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
     assert first.next_sequence_number == 4_096
-    answers = bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
+    answers = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
     bench.env.pass_time(249)
     assert answers == []
     bench.env.pass_time(1)  # 1,024 events are a quarter of a second
@@ -104,11 +106,11 @@ def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_no
     (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 8_192)
-    bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
-    answers = bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
-    bench.ask(CancelRead(opened.reader_id))
+    bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    answers = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    bench.ask(CancelRead("a", opened.reader_id))
     assert answers == [EventsRead(opened.reader_id, 4_096, 4_096, b"")]
-    again = bench.ask(ReadEvents(opened.reader_id, 4_096, 60_000))
+    again = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
     bench.env.pass_time(999)
     assert again == []
     bench.env.pass_time(1)

@@ -12,15 +12,13 @@ from hubweir.broker.commands.partition import (
     OpenPartition,
 )
 from hubweir.broker.commands.process import Done, Refusal
-from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
-from hubweir.broker.commands.reader import (
-    ReaderClosed,
-    ReadEvents,
-)
+from hubweir.broker.commands.producer import AppendNumbered, OpenProducer, ProducerOpened
+from hubweir.broker.commands.reader import OpenReader, ReaderClosed, ReaderOpened, ReadEvents
 from hubweir.broker.tests.numbered_world import transfer
 from hubweir.broker.tests.test_broker import append, reader
 from hubweir.counters import Counters
 from hubweir.errors import StoreError
+from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import Producer
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
@@ -54,7 +52,7 @@ def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: 
     pushed: list[ReaderClosed] = []
     bench.broker.on_push = pushed.append
     bench.ask(reader())
-    waiting = bench.ask(ReadEvents(1, 10, 60_000))
+    waiting = bench.ask(ReadEvents("a", 1, 10, 60_000))
     bench.ask(DeletePartition("a"))
     assert [(push.reader_id, push.owner, push.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
     assert "The messaging entity 'orders' could not be found" in pushed[0].text
@@ -65,7 +63,7 @@ def test_the_producers_of_a_partition_that_was_deleted_are_open_no_longer(bench:
     [opened] = bench.ask(OpenProducer("a", 7, 0, 0, ME))
     bench.ask(DeletePartition("a"))
     bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 3_600_000))
-    [refused] = bench.ask(AppendNumbered(opened.opening_id, transfer(Producer(7, 0, 1), 1)))
+    [refused] = bench.ask(AppendNumbered("a", opened.opening_id, transfer(Producer(7, 0, 1), 1)))
     assert refused.symbol == "com.microsoft:entity-moved" and bench.log.records == b""
 
 
@@ -147,3 +145,58 @@ def test_deletions_that_have_not_begun_when_the_broker_stops_are_refused(bench: 
     bench.broker.stop(lambda: None)
     bench.env.turn()
     assert answers[0] == Done() and isinstance(answers[1], Refusal) and "p1" in bench.store.logs
+
+
+def test_a_stop_waits_for_what_lives_on_a_log_that_is_being_deleted(bench: Any) -> None:
+    """Its capture may read the log, and write a file: the store must not close below it."""
+    ending: list[Any] = []
+    bench.broker._residents.by_log_id["a"].capture.end = ending.append
+    answers, stopped = bench.ask(DeletePartition("a")), list[bool]()
+    bench.broker.stop(lambda: stopped.append(True))
+    bench.env.turn()
+    assert (answers, stopped, bench.store.closed) == ([], [], False)
+
+    def close_log(log_id: str, on_done: Any) -> None:
+        assert not bench.store.closed, "a store that is closed closes no log"
+        on_done()
+
+    bench.store.close_log = close_log
+    (idle,) = ending
+    idle()
+    assert (answers, stopped, bench.store.closed) == ([Done()], [True], True)
+
+
+def test_what_waits_for_a_producer_of_a_partition_that_is_deleted_is_refused(bench: Any) -> None:
+    saving: list[Any] = []
+    bench.log.save_snapshot = lambda state, on_done: saving.append(on_done)
+    answers = bench.ask(OpenProducer("a", 7, 0, 0, ME))
+    assert answers == []
+    bench.ask(DeletePartition("a"))
+    [refused] = answers
+    assert isinstance(refused, Refusal) and "The messaging entity 'orders' could not be found" in refused.text
+    saving[0](None)
+    assert len(answers) == 1
+
+
+def test_a_reader_whose_position_is_looked_up_when_its_partition_is_deleted_never_opens(bench: Any) -> None:
+    bench.ask(append(b"abcdef"))
+    bench.log.complete()
+    log, answers = bench.log, bench.ask(reader(EventPosition(PositionKind.OFFSET, 3)))
+    bench.ask(DeletePartition("a"))
+    assert answers == []
+    log.answer_reads()
+    [refused] = answers
+    assert isinstance(refused, Refusal) and refused.symbol == "amqp:link:detach-forced"
+
+
+def test_ids_are_given_once_over_all_partitions_and_over_their_deletion(bench: Any) -> None:
+    """Whoever still holds one of a partition that is gone must not end, or send by, one of another."""
+    bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 3_600_000))
+    given: list[Answer] = []
+    for log_id in ("a", "b", "a"):
+        given += bench.ask(OpenReader(log_id, "g", EARLIEST, None, None, ME))
+        given += bench.ask(OpenProducer(log_id, 7, None, None, ME))
+        bench.ask(DeletePartition(log_id))
+        bench.ask(CreatePartition(log_id, "orders", "0", Durability.DURABLE, 3_600_000))
+    assert [answer.reader_id for answer in given if isinstance(answer, ReaderOpened)] == [1, 2, 3]
+    assert [answer.opening_id for answer in given if isinstance(answer, ProducerOpened)] == [1, 2, 3]

@@ -33,15 +33,15 @@ def test_the_winner_is_opened_when_the_losers_link_is_confirmed_detached(
     bench: Any, pushes: list[ReaderClosed]
 ) -> None:
     bench.ask(opening(OLD, 1, name="old"))
-    read = bench.ask(ReadEvents(1, 100, 60_000))
+    read = bench.ask(ReadEvents("a", 1, 100, 60_000))
     answers = bench.ask(opening(NEW, 1, name="new"))
     assert [refusal.symbol for refusal in read] == [STOLEN]
     assert [(push.reader_id, push.owner, push.symbol) for push in pushes] == [(1, OLD, STOLEN)]
     assert "'new'" in pushes[0].text and "'old'" in pushes[0].text
     assert answers == []
-    assert bench.ask(CloseReader(1)) == [Done()]  # says nothing about the detach
+    assert bench.ask(CloseReader("a", 1)) == [Done()]  # says nothing about the detach
     assert answers == []
-    assert bench.ask(ConfirmReaderClosed(1)) == [Done()]
+    assert bench.ask(ConfirmReaderClosed("a", 1)) == [Done()]
     assert answers == [ReaderOpened(2, 0)]
     assert bench.env.timers == 1  # only the sweep's
 
@@ -53,7 +53,7 @@ def test_all_displaced_readers_have_to_be_confirmed(bench: Any, pushes: list[Rea
     assert [push.reader_id for push in pushes] == [1, 2, 3]
     for reader_id in (2, 1, 3):
         assert answers == []
-        bench.ask(ConfirmReaderClosed(reader_id))
+        bench.ask(ConfirmReaderClosed("a", reader_id))
     assert answers == [ReaderOpened(4, 0)]
 
 
@@ -84,7 +84,7 @@ def test_who_waits_can_be_displaced_and_the_next_waits_for_the_first(bench: Any,
     assert [answer.symbol for answer in waiting] == [STOLEN]
     assert [push.reader_id for push in pushes] == [1]  # the second has no link yet
     assert last == []
-    bench.ask(ConfirmReaderClosed(1))
+    bench.ask(ConfirmReaderClosed("a", 1))
     assert last == [ReaderOpened(3, 0)]
 
 
@@ -102,7 +102,7 @@ def test_the_end_of_the_waiting_readers_peer_frees_its_place(bench: Any) -> None
     answers = bench.ask(opening(NEW, 2))
     bench.ask(CloseOwner(NEW))
     assert [answer.symbol for answer in answers] == ["amqp:link:detach-forced"]
-    bench.ask(ConfirmReaderClosed(1))
+    bench.ask(ConfirmReaderClosed("a", 1))
     assert len(answers) == 1
     assert bench.ask(opening(OTHER, None)) == [ReaderOpened(3, 0)]
 
@@ -126,13 +126,13 @@ def test_the_sixth_reader_comes_in_when_one_of_five_has_left(bench: Any) -> None
         bench.ask(opening(Owner(1, number), None, name=f"r{number}" if number else None))
     (refused,) = bench.ask(opening(NEW, None))
     assert refused.symbol == "amqp:resource-limit-exceeded" and "nil, r1, r2, r3, r4" in refused.text
-    bench.ask(CloseReader(3))
+    bench.ask(CloseReader("a", 3))
     assert bench.ask(opening(NEW, None)) == [ReaderOpened(7, 0)]
 
 
 def test_when_an_epoch_reader_leaves_its_epoch_is_forgotten(bench: Any) -> None:
     bench.ask(opening(OLD, 9))
-    bench.ask(CloseReader(1))
+    bench.ask(CloseReader("a", 1))
     assert bench.ask(opening(NEW, 0)) == [ReaderOpened(2, 0)]
 
 
@@ -151,9 +151,9 @@ def test_who_waits_in_another_group_is_not_opened_by_the_end_of_a_reader_here(be
     for group in ("one", "another"):
         bench.ask(opening(OLD, 1, group=group))
     here, there = (bench.ask(opening(NEW, 2, group=group)) for group in ("one", "another"))
-    bench.ask(ConfirmReaderClosed(1))
+    bench.ask(ConfirmReaderClosed("a", 1))
     assert here == [ReaderOpened(3, 0)] and there == []
-    bench.ask(ConfirmReaderClosed(2))
+    bench.ask(ConfirmReaderClosed("a", 2))
     assert there == [ReaderOpened(4, 0)]
 
 

@@ -24,7 +24,7 @@ def test_a_delivery_of_several_batches_is_taken_only_when_they_are_numbered_on()
 
     def answer_to(run: bytearray) -> Answer:
         assert sender.opening is not None
-        world.broker.submit(AppendNumbered(sender.opening, run), answers.append)
+        world.broker.submit(AppendNumbered(LOG_ID, sender.opening, run), answers.append)
         world.env.run_for(200)
         return answers[-1]
 

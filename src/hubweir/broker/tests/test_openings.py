@@ -192,7 +192,7 @@ def test_what_is_deleted_before_it_is_its_turn_is_not_opened() -> None:
     assert host.ask(DeletePartition(host.ids[-1])) == [Done()]
     host.env.go_on(Lane.RECOVERY)
     host.env.run_for(1_000)
-    assert sorted(hosted.log.log_id for hosted in host.broker._partitions) == host.ids[:-1]
+    assert sorted(hosted.log.log_id for hosted in host.broker._residents) == host.ids[:-1]
     assert host.alarms == []
 
 

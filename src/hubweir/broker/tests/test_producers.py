@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker import hosted_partitions, producers
+from hubweir.broker import producer_snapshots
 from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer, ProducerOpened
-from hubweir.broker.producers import SNAPSHOT_EVERY_MS
+from hubweir.broker.producer_snapshots import SNAPSHOT_EVERY_MS, ProducerSnapshots
 from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, Sender, Violation, transfer
 from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
 from hubweir.env import Lane
@@ -31,7 +31,7 @@ STEPS = 150
 
 @pytest.fixture(params=[5, 100_000], ids=["snapshots often", "snapshots seldom"], autouse=True)
 def events_per_snapshot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producers, "EVENTS_PER_SNAPSHOT", request.param)
+    monkeypatch.setattr(producer_snapshots, "EVENTS_PER_SNAPSHOT", request.param)
 
 
 def play(seed: int) -> NumberedWorld:
@@ -85,12 +85,12 @@ def test_a_duplicate_answered_before_its_original_is_durable_is_found(monkeypatc
 
 
 def test_producers_that_are_not_rebuilt_after_a_crash_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted_partitions, "_load_producers", lambda hosted: None)
+    monkeypatch.setattr(ProducerSnapshots, "load", lambda self: None)
     assert found_in(SEEDS) > 0
 
 
 def test_a_log_that_is_not_replayed_behind_its_snapshot_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted_partitions, "replay", lambda sequences, runs, notes, index: None)
+    monkeypatch.setattr(producer_snapshots, "replay", lambda sequences, runs, notes, index: None)
     assert found_in(SEEDS) > 0
 
 
@@ -106,7 +106,7 @@ def fences_at_the_snapshots_index_taken_for_those_before_it(patch: pytest.Monkey
     def later(sequences: ProducerSequences, runs: Any, notes: Iterable[Note], index: int) -> None:
         replay(sequences, runs, [note for note in notes if note.index > index], index)
 
-    patch.setattr(hosted_partitions, "replay", later)
+    patch.setattr(producer_snapshots, "replay", later)
 
 
 def epoch_before_is_let_in_after_two_starts(*, is_behind_a_record: bool = True) -> bool:
@@ -118,10 +118,10 @@ def epoch_before_is_let_in_after_two_starts(*, is_behind_a_record: bool = True) 
     if is_behind_a_record:
         sent(world, 3)
         world.env.run_for(60_000)
-    hosted = world.broker._partitions.get(LOG_ID)
+    hosted = world.hosted
     if is_behind_a_record:
         world.env.run_for(SNAPSHOT_EVERY_MS)
-        assert hosted.producers_saved_at == hosted.log.bounds.next_index > 0
+        assert hosted.producers.snapshots.saved_at == hosted.log.bounds.next_index > 0
     answers: list[Answer] = []
     world.broker.submit(OpenProducer(LOG_ID, 1, 9, 0, Owner(5, 5)), answers.append)
     world.env.run_for(400)
@@ -194,16 +194,16 @@ def sent(world: NumberedWorld, transfers: int) -> None:
 def test_a_silent_producer_is_expired_by_the_sweep_and_stays_so_after_a_crash() -> None:
     world = NumberedWorld(1, producers=1)
     sent(world, 3)
-    hosted = world.broker._partitions.get(LOG_ID)
-    hosted.producers._lifetime_ms = 60_000
+    hosted = world.hosted
+    hosted.producers.sequences._lifetime_ms = 60_000
     world.env.run_for(120_000)
-    assert len(hosted.producers) == 1  # its link holds it
-    world.broker.submit(CloseProducer(world.senders[0].opening or 0), lambda answer: None)
+    assert len(hosted.producers.sequences) == 1  # its link holds it
+    world.broker.submit(CloseProducer(LOG_ID, world.senders[0].opening or 0), lambda answer: None)
     world.env.run_for(11_000)
-    assert len(hosted.producers) == 0
+    assert len(hosted.producers.sequences) == 0
     world.env.run_for(1_000)
     world.crash(power_cut=True)
-    assert len(world.broker._partitions.get(LOG_ID).producers) == 0
+    assert len(world.hosted.producers.sequences) == 0
 
 
 def test_retention_goes_on_in_a_partition_that_has_producers_and_fell_silent() -> None:
@@ -216,7 +216,7 @@ def test_retention_goes_on_in_a_partition_that_has_producers_and_fell_silent() -
     world.life += 1
     world.env = world.env.restart()
     world.broker = world._start()
-    assert [kept.last for kept in world.broker._partitions.get(LOG_ID).producers.kept()] == [accepted]
+    assert [kept.last for kept in world.hosted.producers.sequences.kept()] == [accepted]
 
 
 def test_the_ids_it_gives_are_integers_that_a_double_holds() -> None:
@@ -264,12 +264,12 @@ def test_a_numbered_send_says_whether_its_outcome_is_known_and_gives_back_what_w
     first = Producer(1, sender.epoch, sender.accepted + 1)
     answers: list[Answer] = []
     assert sender.opening is not None
-    world.broker.submit(AppendNumbered(sender.opening, transfer(first, 1), 1_000, 100), answers.append)
+    world.broker.submit(AppendNumbered(LOG_ID, sender.opening, transfer(first, 1), 1_000, 100), answers.append)
     while not answers:
         world.env.run_for(5)
     (answer,) = answers
     assert isinstance(answer, Refusal) and answer.known == is_known
-    cap = world.broker._partitions.get(LOG_ID).cap
+    cap = world.hosted.capping.cap
     assert cap is not None
     has_room = cap.admit(1, 1_000, world.env.monotonic_ms()) is None
     assert has_room == is_known
@@ -278,11 +278,11 @@ def test_a_numbered_send_says_whether_its_outcome_is_known_and_gives_back_what_w
 def test_who_was_expired_is_forgotten_for_good_when_both_snapshots_were_made_since() -> None:
     world = NumberedWorld(1, producers=1)
     sent(world, 3)
-    hosted = world.broker._partitions.get(LOG_ID)
-    hosted.producers._lifetime_ms = 60_000
-    hosted.producers.close(world.senders[0].opening or 0)
+    hosted = world.hosted
+    hosted.producers.sequences._lifetime_ms = 60_000
+    hosted.producers.sequences.close(world.senders[0].opening or 0)
     world.env.run_for(120_000)
-    assert len(hosted.producers) == 0 and note_key(1) in hosted.log.notes
+    assert len(hosted.producers.sequences) == 0 and note_key(1) in hosted.log.notes
     sender = Sender(world, 2)
     for _ in range(4):
         for _ in range(3):
@@ -294,7 +294,7 @@ def test_who_was_expired_is_forgotten_for_good_when_both_snapshots_were_made_sin
     world.life += 1
     world.env = world.env.restart()
     world.broker = world._start()
-    assert [kept.producer_id for kept in world.broker._partitions.get(LOG_ID).producers.kept()] == [2]
+    assert [kept.producer_id for kept in world.hosted.producers.sequences.kept()] == [2]
 
 
 def test_fences_outlive_both_snapshots() -> None:
@@ -338,12 +338,12 @@ def test_a_clock_that_was_ahead_for_hours_and_set_right_expires_no_producer() ->
     world.env.run_for(7 * HOUR_MS)
     world.env.jump(-30 * 24 * HOUR_MS)
     world.env.run_for(HOUR_MS)
-    hosted = world.broker._partitions.get(LOG_ID)
+    hosted = world.hosted
     sender = Sender(world, 2)
     for _ in range(4):
         sender.act(world.random)
         world.env.run_for(100)
     assert sender.accepted > 0
-    hosted.producers.close(sender.opening or 0)
+    hosted.producers.sequences.close(sender.opening or 0)
     world.env.run_for(60_000)
-    assert 2 in [kept.producer_id for kept in hosted.producers.kept()]
+    assert 2 in [kept.producer_id for kept in hosted.producers.sequences.kept()]

@@ -21,13 +21,13 @@ from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, Po
 from hubweir.messaging_store.log import Refused
 
 
-@pytest.mark.parametrize("command", [CloseReader(1), CloseOwner(ME)], ids=lambda command: type(command).__name__)
+@pytest.mark.parametrize("command", [CloseReader("a", 1), CloseOwner(ME)], ids=lambda command: type(command).__name__)
 def test_closing_ends_the_read_and_the_reader(bench: Any, command: Any) -> None:
     reader = open_reader(bench)
-    answers = bench.ask(ReadEvents(reader, 100, 60_000))
+    answers = bench.ask(ReadEvents("a", reader, 100, 60_000))
     bench.ask(command)
     assert answers == [EventsRead(reader, 0, 0, b"")]
-    assert bench.ask(ReadEvents(reader, 100, 0))[0].symbol == "amqp:not-found"
+    assert bench.ask(ReadEvents("a", reader, 100, 0))[0].symbol == "amqp:not-found"
 
 
 def test_a_reader_that_is_closed_while_its_position_is_looked_up_never_opens(bench: Any) -> None:
@@ -47,7 +47,7 @@ def test_a_position_that_is_looked_up_later_opens_there(bench: Any) -> None:
     answers = bench.ask(OpenReader("a", "g", EventPosition(PositionKind.OFFSET, 3, True), None, None, ME))
     bench.log.answer_reads()
     assert answers == [ReaderOpened(1, 3)]
-    assert bench.ask(ReadEvents(1, 100, 0)) == [EventsRead(1, 3, 6, b"def")]
+    assert bench.ask(ReadEvents("a", 1, 100, 0)) == [EventsRead(1, 3, 6, b"def")]
 
 
 def test_a_fault_where_a_position_was_looked_up_ends_the_reader_that_was_to_open(

@@ -119,24 +119,24 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert bytes(bench.log.records) == bytes(events)
         opened = await ask(OpenReader("a", "$Default", EARLIEST, None, "me", owner))
         assert opened == ReaderOpened(1, 0)
-        read = await ask(ReadEvents(1, 1_000_000, 0))
+        read = await ask(ReadEvents("a", 1, 1_000_000, 0))
         assert isinstance(read, EventsRead) and bytes(read.run) == bytes(events)
         producer = await ask(OpenProducer("a", 7, 0, 0, owner))
         assert producer == ProducerOpened(1, 7, 0, 0)
         seen.append(AppendNumbered)
         numbered = sealed(5, Producer(7, 0, 1))
-        before, stored = len(events), pair.later(AppendNumbered(1, numbered[:]))
+        before, stored = len(events), pair.later(AppendNumbered("a", 1, numbered[:]))
         await pair.until(lambda: len(bench.log.records) > before)
         bench.log.complete()
         assert await stored == EventsAppended(before, len(bench.log.records))
-        assert await pair.ask(AppendNumbered(1, numbered)) == AlreadyAppended()
-        assert await ask(CloseProducer(1)) == Done()
-        assert isinstance(await ask(ReadEvents(1, 1_000_000, 0)), EventsRead)
-        waiting = pair.later(ReadEvents(1, 1_000_000, 60_000))
-        assert await ask(CancelRead(1)) == Done()
+        assert await pair.ask(AppendNumbered("a", 1, numbered)) == AlreadyAppended()
+        assert await ask(CloseProducer("a", 1)) == Done()
+        assert isinstance(await ask(ReadEvents("a", 1, 1_000_000, 0)), EventsRead)
+        waiting = pair.later(ReadEvents("a", 1, 1_000_000, 60_000))
+        assert await ask(CancelRead("a", 1)) == Done()
         assert await waiting == EventsRead(1, before + len(numbered), before + len(numbered), b"")
-        assert await ask(CloseReader(1)) == Done()
-        assert await ask(ConfirmReaderClosed(1)) == Done()
+        assert await ask(CloseReader("a", 1)) == Done()
+        assert await ask(ConfirmReaderClosed("a", 1)) == Done()
         assert await ask(CloseOwner(owner)) == Done()
         info = await ask(AskPartitionInfo("a"))
         assert isinstance(info, PartitionInfo) and info.last_sequence_number == len(events) + len(numbered) - 1
@@ -160,12 +160,12 @@ def test_the_end_of_a_peer_frees_its_readers_within_a_second(run: Run, bench: An
         pair = await Pair(bench).start()
         await pair.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(5, 1)))
         bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(6, 1)))
-        pair.later(ReadEvents(1, 1_000, 60_000))
+        pair.later(ReadEvents("a", 1, 1_000, 60_000))
         pair.driver.abort()
         start = time.monotonic()
         await pair.until(lambda: bench.ask(AskCounters())[0].values["broker.readers"] == 1)
         assert time.monotonic() - start < 1
-        assert bench.ask(CancelRead(2)) == [Done()]
+        assert bench.ask(CancelRead("a", 2)) == [Done()]
 
     run(scenario())
 
@@ -247,7 +247,7 @@ def test_a_large_run_crosses_whole(run: Run, bench: Any) -> None:
         assert bytes(bench.log.records) == bytes(events)
         assert isinstance(await small, CountersTaken)
         await pair.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(1, 1)))
-        read = await pair.ask(ReadEvents(1, len(events), 0))
+        read = await pair.ask(ReadEvents("a", 1, len(events), 0))
         assert isinstance(read, EventsRead) and bytes(read.run) == bytes(events)
         await pair.close()
 
@@ -277,7 +277,7 @@ def test_waiting_reads_do_not_fill_the_inbox(run: Run, bench: Any) -> None:
         pair = await Pair(bench).start(inbox_commands=4)
         for number in range(20):
             await pair.ask(OpenReader("a", f"group-{number}", EARLIEST, None, None, Owner(1, 1)))
-        reads = [pair.later(ReadEvents(number, 10, 60_000)) for number in range(1, 21)]
+        reads = [pair.later(ReadEvents("a", number, 10, 60_000)) for number in range(1, 21)]
         assert isinstance(await pair.ask(AskCounters()), CountersTaken)
         await pair.ask(CloseOwner(Owner(1, 1)))
         answers = await asyncio.gather(*reads)

@@ -148,10 +148,16 @@ def test_one_command_too_many_is_refused_and_room_comes_with_an_answer() -> None
 def test_readers_that_wait_keep_no_command_out_and_ends_are_never_refused() -> None:
     asked = Asked(outstanding_limit=2)
     for reader_id in range(5):
-        assert asked.submit(ReadEvents(reader_id, 1_000, 60_000)) == []
+        assert asked.submit(ReadEvents("a", reader_id, 1_000, 60_000)) == []
     asked.submit(), asked.submit()
     assert asked.submit() != []
-    for end in (CancelRead(1), CloseReader(1), CloseProducer(1), CloseOwner(Owner(1, 2)), ConfirmReaderClosed(1)):
+    for end in (
+        CancelRead("a", 1),
+        CloseReader("a", 1),
+        CloseProducer("a", 1),
+        CloseOwner(Owner(1, 2)),
+        ConfirmReaderClosed("a", 1),
+    ):
         assert asked.submit(end) == []
 
 
@@ -169,7 +175,7 @@ def test_a_command_over_the_limit_of_a_frame_is_refused_and_uses_no_number_up() 
 def test_pushes_go_to_who_listens_and_are_nobodys_answer() -> None:
     asked, pushed = Asked(), []
     answers = asked.submit()
-    push = ReaderClosed(5, Owner(1, 2), "amqp:link:stolen", "another reader came")
+    push = ReaderClosed("a", 5, Owner(1, 2), "amqp:link:stolen", "another reader came")
     asked.frame(0, push)  # nobody listens yet
     asked.broker.listen(pushed.append)
     asked.frame(0, push)

@@ -32,7 +32,7 @@ def test_a_sweep_that_ends_in_a_fault_comes_again(bench: Any) -> None:
         times.append(now_ms)
         raise ZeroDivisionError("planted")
 
-    sweep = RetentionSweep(bench.env, bench.store.clock, visit, keep_clock=lambda: None)
+    sweep = RetentionSweep(bench.env, bench.store.clock, visit, at_end=lambda: None)
     sweep.start()
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hubweir.broker.turns import Turns
+from hubweir.broker.turns import ChangeQueue, Turns
 
 
 def test_a_change_waits_for_the_one_before_of_its_name_only() -> None:
@@ -19,42 +19,55 @@ def test_a_change_waits_for_the_one_before_of_its_name_only() -> None:
 
     for name, text in (("a", "a1"), ("a", "a2"), ("b", "b1"), ("a", "a3")):
         turns.take(name, change(text))
-    assert begun == ["a1", "b1"] and sorted(turns.busy) == ["a", "b"]
+    assert begun == ["a1", "b1"] and turns.is_busy("a") and turns.is_busy("b")
     ends[0]()
     assert begun == ["a1", "b1", "a2"]
     ends[1]()
-    assert turns.busy == ["a"]
+    assert turns.is_busy("a") and not turns.is_busy("b")
     ends[2]()
     ends[3]()
-    assert begun[-1] == "a3" and not turns.busy
+    assert begun[-1] == "a3" and not turns.is_busy("a")
 
 
 def test_changes_that_end_at_once_are_done_at_once_and_many_are_no_deep_stack() -> None:
-    turns, done, ends = Turns(), list[int](), list[Callable[[], None]]()
-    turns.take("a", ends.append)
+    queue, done, ends = ChangeQueue(), list[int](), list[Callable[[], None]]()
+    queue.take(ends.append)
 
     def count(ended: Callable[[], None]) -> None:
         done.append(len(done))
         ended()
 
     for _ in range(5_000):
-        turns.take("a", count)
+        queue.take(count)
     assert not done
     ends[0]()
-    assert done == list(range(5_000)) and not turns.busy
+    assert done == list(range(5_000)) and not queue.is_busy
 
 
 def test_a_change_that_asks_for_another_has_it_done_behind_itself() -> None:
-    turns, order = Turns(), list[str]()
+    queue, order = ChangeQueue(), list[str]()
 
     def inner(ended: Callable[[], None]) -> None:
         order.append("inner")
         ended()
 
     def outer(ended: Callable[[], None]) -> None:
-        turns.take("a", inner)
+        queue.take(inner)
         order.append("outer")
         ended()
 
-    turns.take("a", outer)
-    assert order == ["outer", "inner"] and not turns.busy
+    queue.take(outer)
+    assert order == ["outer", "inner"] and not queue.is_busy
+
+
+def test_a_queue_tells_when_it_is_idle_each_time_and_not_between_two_changes() -> None:
+    told, ends = list[int](), list[Callable[[], None]]()
+    queue = ChangeQueue(lambda: told.append(len(ends)))
+    queue.take(ends.append)
+    queue.take(ends.append)
+    ends[0]()
+    assert told == [] and queue.is_busy
+    ends[1]()
+    assert told == [2] and not queue.is_busy
+    queue.take(lambda ended: ended())
+    assert told == [2, 2]

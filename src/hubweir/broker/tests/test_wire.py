@@ -128,9 +128,9 @@ def frame_of(head: bytes, *, request_id: int = 5, rest: bytes = b"") -> memoryvi
         frame_of(b"\x40"),  # no list
         frame_of(b"\xc0\x03\x01\x55\x63"),  # number 99
         frame_of(b"\xc0\x03\x01\x55\x40"),  # an answer, where commands are expected
-        frame_of(b"\xc0\x03\x01\x55\x06"),  # CloseReader without its field
-        frame_of(b"\xc0\x04\x02\x55\x06\x40"),  # with null in it
-        frame_of(b"\xc0\x07\x03\x55\x06\x55\x01\x55\x02"),  # with one too many
+        frame_of(b"\xc0\x06\x02\x55\x06\xa1\x01a"),  # CloseReader without its last field
+        frame_of(b"\xc0\x07\x03\x55\x06\xa1\x01a\x40"),  # with null in it
+        frame_of(b"\xc0\x0a\x04\x55\x06\xa1\x01a\x55\x01\x55\x02"),  # with one too many
         frame_of(b"\xc0\x03\x01\x55\x0b", rest=b"more"),  # a run where none belongs
         frame_of(b"\xc0\x03\x01\x55\x0b", request_id=0),  # a command without a request id
     ],
@@ -152,14 +152,14 @@ def test_a_value_that_an_enumeration_does_not_have_is_refused(value: Any) -> Non
 def test_the_control_frames_of_the_refusals_are_taken() -> None:
     """The same heads without their fault decode, so it is the fault that is refused above."""
     assert decode_command(frame_of(b"\xc0\x03\x01\x55\x0b")) == (5, AskCounters())
-    assert decode_command(frame_of(b"\xc0\x05\x02\x55\x06\x55\x01")) == (5, CloseReader(1))
+    assert decode_command(frame_of(b"\xc0\x08\x03\x55\x06\xa1\x01a\x55\x01")) == (5, CloseReader("a", 1))
     assert decode_answer(frame_of(b"\xc0\x03\x01\x55\x40")) == (5, Done())
 
 
 def test_pushes_and_answers_are_told_apart_by_the_request_id() -> None:
-    assert there_and_back(0, ReaderClosed(1, Owner(1, 2), "amqp:not-found", "gone"))[0] == 0
+    assert there_and_back(0, ReaderClosed("a", 1, Owner(1, 2), "amqp:not-found", "gone"))[0] == 0
     with pytest.raises(DecodeError):
-        there_and_back(1, ReaderClosed(1, Owner(1, 2), "amqp:not-found", "gone"))
+        there_and_back(1, ReaderClosed("a", 1, Owner(1, 2), "amqp:not-found", "gone"))
     with pytest.raises(DecodeError):
         there_and_back(0, Refusal("amqp:not-found", "gone"))
 

@@ -90,7 +90,8 @@ class Connections:
                 if host is not None:
                     host.reader_closed(broker, push)
                 # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.
-                self._process.env.call_soon(lambda: broker.submit(ConfirmReaderClosed(push.reader_id), _nothing))
+                confirmed = ConfirmReaderClosed(push.log_id, push.reader_id)
+                self._process.env.call_soon(lambda: broker.submit(confirmed, _nothing))
 
         return pushed
 

@@ -108,7 +108,7 @@ class ConsumerNode(Node):
         self._drain_is_answered = False
         if self.link.drain and self._is_reading and not self._is_cancelled and self._reader_id is not None:
             self._is_cancelled = True
-            self._place.broker.submit(CancelRead(self._reader_id), _nothing)
+            self._place.broker.submit(CancelRead(self._place.log_id, self._reader_id), _nothing)
         self._pump()
 
     def settled(self, event: Settled) -> None:
@@ -153,7 +153,7 @@ class ConsumerNode(Node):
         self.host.share.forget(self)
         # The end of a connection frees all of its readers with one command.
         if self._reader_id is not None and not self.host.is_over:
-            self._place.broker.submit(CloseReader(self._reader_id), _nothing)
+            self._place.broker.submit(CloseReader(self._place.log_id, self._reader_id), _nothing)
 
     def reader_closed(self, push: ReaderClosed) -> None:
         """The broker ended the reader: the link ends with its reason."""
@@ -163,7 +163,7 @@ class ConsumerNode(Node):
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ReaderOpened):
             if self._is_over:
-                self._place.broker.submit(CloseReader(answer.reader_id), _nothing)
+                self._place.broker.submit(CloseReader(self._place.log_id, answer.reader_id), _nothing)
                 return
             self._reader_id = answer.reader_id
             properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
@@ -272,7 +272,7 @@ class ConsumerNode(Node):
         size_bytes, settings = self._read_size.ask(), self.host.link_settings
         # A large read is taken out of what all readers share, so it does not wait for events: a small one does.
         wait_ms = 0 if self.link.drain or size_bytes > settings.read_bytes else settings.read_wait_ms
-        command = ReadEvents(self._reader_id, size_bytes, wait_ms, self._again_from)
+        command = ReadEvents(self._place.log_id, self._reader_id, size_bytes, wait_ms, self._again_from)
         self._again_from = None
         self._place.broker.submit(command, self._took)
         return not self._is_reading

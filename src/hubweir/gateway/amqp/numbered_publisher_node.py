@@ -90,12 +90,12 @@ class NumberedPublisherNode(PublisherNode):
         super().closed()
         # The end of a connection closes all that it holds with one command.
         if self._opening is not None and not self.host.is_over:
-            self._place.broker.submit(CloseProducer(self._opening), _nothing)
+            self._place.broker.submit(CloseProducer(self._place.log_id, self._opening), _nothing)
 
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ProducerOpened):
             if self._is_over:
-                self._place.broker.submit(CloseProducer(answer.opening_id), _nothing)
+                self._place.broker.submit(CloseProducer(self._place.log_id, answer.opening_id), _nothing)
                 return
             self._opening, self._producer_id, self._epoch = answer.opening_id, answer.producer_id, answer.epoch
             properties = {
@@ -159,7 +159,7 @@ class NumberedPublisherNode(PublisherNode):
         delivery_id = rows[at + D_DELIVERY_ID]
         submission = Submission(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
         assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
-        command = AppendNumbered(self._opening, run, added.events, size)
+        command = AppendNumbered(self._place.log_id, self._opening, run, added.events, size)
         self.host.gateway.units.append(self._place.broker, command, lambda answer: self.answered(submission, answer))
 
     def _numbers_of(self, data: memoryview, start: int, end: int) -> tuple[int, int]:

@@ -139,7 +139,7 @@ def test_a_change_reaches_the_catalog_and_the_partitions() -> None:
         )
     )
     assert (changed.retention_ms, changed.durability) == (7_200_000, Durability.RELAXED)
-    hosted = list(world.broker._partitions)
+    hosted = list(world.broker._residents)
     assert {(each.retention_ms, each.log.durability) for each in hosted} == {(7_200_000, Durability.RELAXED)}
     peer = world.trusted_peer()
     link = peer.sender("hub")
@@ -177,7 +177,7 @@ def test_settings_that_a_broker_did_not_take_are_told_with_the_next_change_whate
     assert isinstance(change(world, partial(set_settings, wanted=replace(hub, retention_ms=7_200_000))), ServiceError)
     del world.gate.refuse[ChangePartition]
     assert isinstance(change(world, partial(add_group, name="g")), EventHubDescription)
-    assert {hosted.retention_ms for hosted in world.broker._partitions} == {7_200_000}
+    assert {hosted.retention_ms for hosted in world.broker._residents} == {7_200_000}
 
 
 def test_an_entity_without_logs_is_made_and_removed_by_the_catalog_alone(monkeypatch: pytest.MonkeyPatch) -> None:

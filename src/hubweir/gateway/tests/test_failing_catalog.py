@@ -178,7 +178,7 @@ def test_settings_that_a_partition_did_not_take_are_told_again() -> None:
     world.run_for(10_000)
     del world.gate.refuse[ChangePartition]
     world.run_for(31_000)
-    assert {hosted.retention_ms for hosted in world.broker._partitions} == {7_200_000}
+    assert {hosted.retention_ms for hosted in world.broker._residents} == {7_200_000}
     told = len(world.gate.sent(ChangePartition))
     world.run_for(60_000)
     assert len(world.gate.sent(ChangePartition)) == told

@@ -64,10 +64,10 @@ def test_the_end_of_one_session_ends_its_links_and_no_others() -> None:
     doomed = peer.endpoint.begin_session()
     peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=1, session=doomed)
     kept = peer.receiver("hub/ConsumerGroups/$Default/Partitions/1", credit=1)
-    assert len(world.broker._readers) == 2
+    assert world.open_readers == 2
     doomed.end()
     peer.run()
-    assert len(world.broker._readers) == 1
+    assert world.open_readers == 1
     assert peer.is_attached(kept)
 
 

@@ -53,7 +53,7 @@ def test_n_units_let_in_exactly_n_thousand_events_a_second_and_their_burst(units
     answers = send_every_ms(world, peer, links, 1_000 * seconds + 1)
     assert answers.count("accepted") == units * 1_000 * (seconds + 1)
     assert set(answers) == {"accepted", "com.microsoft:server-busy"}
-    stored = sum(hosted.log.bounds.next_index for hosted in world.broker._partitions)
+    stored = sum(hosted.log.bounds.next_index for hosted in world.broker._residents)
     assert stored == units * 1_000 * (seconds + 1)
     assert all(peer.is_attached(link) for link in links)
 

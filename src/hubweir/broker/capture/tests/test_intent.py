@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.alarms import Alarms
 from hubweir.broker.capture.intent import TAKEN_NAMES, claim_name, release
 from hubweir.broker.capture.places import CapturePlaces, CaptureTools
 from hubweir.broker.capture.slots import CaptureSlots
@@ -24,8 +25,8 @@ def tools() -> CaptureTools:
     files = MemoryFiles("intent")
     places = CapturePlaces(files, "captured")
     pace = CapturePace()
-    env = SimulatedEnv(0, files=files)
-    return CaptureTools(env, TrustedClock(env), Counters(), places, CaptureSlots(pace), pace)
+    env, counters = SimulatedEnv(0, files=files), Counters()
+    return CaptureTools(env, TrustedClock(env), counters, Alarms(env, counters), places, CaptureSlots(pace), pace)
 
 
 def intend(last_second: int) -> CaptureMark:

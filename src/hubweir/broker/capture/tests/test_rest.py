@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hubweir.broker.capture import switch
+from hubweir.broker.capture import captures
 from hubweir.broker.capture.rest import CaptureRest
 from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld
 from hubweir.broker.tests.conftest import HandEnv
@@ -123,7 +123,7 @@ def test_a_capture_that_rests_loses_nothing_and_ends_in_mid_rest(monkeypatch: py
         paces.append(Resting())
         return paces[-1]
 
-    monkeypatch.setattr(switch, "CapturePace", pace)
+    monkeypatch.setattr(captures, "CapturePace", pace)
     with CaptureWorld(description=replace(CAPTURED, size_limit_bytes=100_000)) as world:
         world.open()
         for _ in range(10):
@@ -150,7 +150,7 @@ def test_a_stop_while_a_file_rests_that_nobody_began_to_write_ends_at_once(monke
     """Its end is told inside the call that ends the rest: who is told later would wait for ever, and the service with
     him."""
     pace = Resting()
-    monkeypatch.setattr(switch, "CapturePace", lambda: pace)
+    monkeypatch.setattr(captures, "CapturePace", lambda: pace)
     with CaptureWorld(description=replace(CAPTURED, size_limit_bytes=100_000)) as world:
         monkeypatch.setattr(avro, "BLOCK_BYTES", 1_000_000)
         world.open()
@@ -168,7 +168,7 @@ def test_a_stop_while_a_file_rests_that_nobody_began_to_write_ends_at_once(monke
 
 def test_a_stop_in_the_middle_of_a_piece_is_followed_by_no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     pace, ended_ms = Resting(), list[int]()
-    monkeypatch.setattr(switch, "CapturePace", lambda: pace)
+    monkeypatch.setattr(captures, "CapturePace", lambda: pace)
     with CaptureWorld(description=replace(CAPTURED, size_limit_bytes=100_000)) as world:
         world.open()
         for _ in range(10):

@@ -186,7 +186,7 @@ def test_retention_waits_for_capture_and_goes_on_behind_it(monkeypatch: pytest.M
 
 def first_index(world: CaptureWorld) -> int:
     assert world.broker is not None
-    return world.broker._partitions.get(LOG_ID).log.bounds.first_index
+    return world.broker._residents.by_log_id[LOG_ID].log.bounds.first_index
 
 
 @pytest.mark.parametrize("quota", [CaptureQuota(size_bytes=20_000), CaptureQuota(age_ms=HOUR_MS)], ids=["bytes", "age"])
@@ -306,7 +306,7 @@ def test_a_stop_does_not_wait_for_files_of_others() -> None:
         world.open()
         world.send(2)
         assert world.broker is not None
-        its = world.broker._captures._tools
+        its = world.broker._captures.tools
         assert its is not None
         for _ in range(LOCAL_SLOTS):
             its.slots.take(CaptureDestination.LOCAL_FOLDER, lambda: None)  # they never end

@@ -214,6 +214,22 @@ def test_a_stop_while_capture_is_being_enabled_waits_for_it_and_begins_nothing(s
         world.broker.stop(lambda: order.append("stopped"))
         world.run_s(200)
         assert order == ["enabled", "stopped"] and not world.archives()
+        assert not world.broker.alarms.current(), "a capture that was begun now would fail on a log that is closed"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_stop_while_capture_is_being_disabled_waits_until_the_mark_is_gone(seed: int) -> None:
+    with CaptureWorld(seed) as world:
+        world.open()
+        world.send(80)
+        world.env.run(1_000 + 9 * seed)  # a file is being made
+        assert world.broker is not None
+        answers, stopped = list[Answer](), list[int]()
+        command = ChangePartition(LOG_ID, Durability.DURABLE, HOUR_MS, None)
+        world.broker.submit(command, answers.append)
+        world.broker.stop(lambda: stopped.append(len(answers)))
+        world.run_s(20)
+        assert answers == [Done()] and stopped == [1] and world.mark() is None
 
 
 def test_a_broker_without_places_refuses_capture() -> None:
@@ -260,10 +276,10 @@ def test_what_is_wrong_with_an_account_is_told_when_capture_is_enabled_and_not_a
         monkeypatch.setattr(Account, "checks", 0)
         world.open()
         assert world.broker is not None
-        its = world.broker._captures._tools
+        its = world.broker._captures.tools
         assert its is not None
         places = replace(its.places, containers=lambda container: Account(world.files, f"capture/{container}"))
-        world.broker._captures._tools = replace(its, places=places)
+        world.broker._captures.tools = replace(its, places=places)
         blobs = replace(CAPTURED, destination=CaptureDestination.AZURE_BLOCK_BLOB, container="films", interval_s=900)
         assert world.change(blobs) == [Done()]
         assert world.state().failure == "the signature may not delete"

@@ -27,7 +27,7 @@ def ends_of(
     world: CaptureWorld, mark: CaptureMark, size_bytes: int, capture: Capture | None = None
 ) -> list[int | Refused | None]:
     assert world.broker is not None
-    log = world.broker._partitions.get(LOG_ID).log
+    log = world.broker._residents.by_log_id[LOG_ID].log
     found: list[int | Refused | None] = []
     capture = capture or capture_of(mark, log.bounds, size_bytes)
     find_window_end(log, capture, mark.next_offset + size_bytes, found.append)
@@ -41,7 +41,7 @@ def test_it_ends_at_the_first_event_behind_its_size() -> None:
         world.send(20, size=60)
         world.run_s(1)
         assert world.broker is not None
-        size = world.broker._partitions.get(LOG_ID).log.bounds.next_offset // 20
+        size = world.broker._residents.by_log_id[LOG_ID].log.bounds.next_offset // 20
         mark = CaptureMark(b"", 0, 0, 0)
         assert ends_of(world, mark, 5 * size) == [5]
         assert ends_of(world, mark, 5 * size + 1) == [6]
@@ -57,7 +57,7 @@ def test_a_size_that_is_set_while_the_log_is_asked_holds_for_the_next_window() -
         world.send(20, size=60)
         world.run_s(1)
         assert world.broker is not None
-        log = world.broker._partitions.get(LOG_ID).log
+        log = world.broker._residents.by_log_id[LOG_ID].log
         size = log.bounds.next_offset // 20
         capture = capture_of(CaptureMark(b"", 0, 0, 0), log.bounds, 15 * size)
         found: list[int | Refused | None] = []
@@ -85,7 +85,7 @@ def test_its_begin_moves_over_numbers_that_were_skipped() -> None:
         world.restart()
         world.open()
         assert world.broker is not None
-        bounds, mark = world.broker._partitions.get(LOG_ID).log.bounds, CaptureMark(b"", 2, 100, 0)
+        bounds, mark = world.broker._residents.by_log_id[LOG_ID].log.bounds, CaptureMark(b"", 2, 100, 0)
         assert bounds.next_index > 2
         for sent in (0, 3):  # behind what was skipped: nothing yet, and events
             world.send(sent) if sent else None

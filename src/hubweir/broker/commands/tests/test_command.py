@@ -8,8 +8,20 @@ import typing
 import pytest
 
 from hubweir.broker import wire  # which imports every page
-from hubweir.broker.commands.command import DECLARED, Answer, Command, Cost, Owner, Push, answer, command, push
-from hubweir.broker.commands.process import Done, Refusal
+from hubweir.broker.commands.command import (
+    DECLARED,
+    Answer,
+    Command,
+    Cost,
+    LogCommand,
+    OwnedCommand,
+    Owner,
+    Push,
+    answer,
+    command,
+    push,
+)
+from hubweir.broker.commands.process import CloseOwner, Done, Refusal
 
 CLASSES = list(DECLARED.values())
 COMMANDS = [made for made in CLASSES if issubclass(made, Command)]
@@ -41,6 +53,19 @@ def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_cos
     }
 
 
+def test_a_command_about_a_log_begins_with_its_id_and_no_other_command_names_one() -> None:
+    for made in COMMANDS:
+        names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+        assert ("log_id" in names) == issubclass(made, LogCommand)
+        assert not issubclass(made, LogCommand) or names[0] == "log_id"
+
+
+def test_what_is_opened_for_an_owner_names_him_and_says_so_by_its_class() -> None:
+    """The broker remembers the owner of an OwnedCommand, and closes what he has open when he is gone."""
+    with_owner = {made for made in COMMANDS if "owner" in {field.name for field in dataclasses.fields(made)}}  # type: ignore[arg-type]
+    assert with_owner == {made for made in COMMANDS if issubclass(made, OwnedCommand)} | {CloseOwner}
+
+
 def test_a_push_says_whom_it_is_for() -> None:
     pushes = [made for made in CLASSES if issubclass(made, Push)]
     assert pushes and all(typing.get_type_hints(made)["owner"] is Owner for made in pushes)
@@ -65,3 +90,9 @@ def test_what_is_refused_was_not_stored_unless_it_says_otherwise() -> None:
 def test_owners_are_told_apart_by_process_and_by_connection() -> None:
     assert Owner(1, 2) == Owner(1, 2)
     assert len({Owner(1, 2), Owner(2, 1), Owner(1, 3), Owner(1, 2)}) == 3
+
+
+def test_an_owner_covers_itself_and_a_process_all_of_its_connections() -> None:
+    process, mine, another = Owner(1, -1), Owner(1, 2), Owner(2, 2)
+    assert [process.covers(each) for each in (process, mine, another)] == [True, True, False]
+    assert [mine.covers(each) for each in (process, mine, Owner(1, 3), another)] == [False, True, False, False]

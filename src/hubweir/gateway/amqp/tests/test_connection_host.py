@@ -102,7 +102,7 @@ def test_what_comes_on_a_link_that_was_just_detached_harms_nothing(world: World,
     peer.run(200)
     assert peer.outcomes(link) == []
     assert [outcome for _, _, outcome in peer.outcomes(other)] == ["accepted"]
-    assert sum(hosted.log.bounds.next_index for hosted in world.broker._partitions) == 1
+    assert sum(hosted.log.bounds.next_index for hosted in world.broker._residents) == 1
     assert world.process.budget.used == 0
 
 

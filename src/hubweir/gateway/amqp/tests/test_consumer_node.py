@@ -326,15 +326,15 @@ def test_a_detached_link_frees_its_reader(world: World, peer: Peer) -> None:
     link.detach()
     peer.run()
     assert len(world.gate.sent(CloseReader)) == 1
-    assert len(world.broker._readers) == 0
+    assert world.open_readers == 0
 
 
 def test_a_dead_connection_frees_all_its_readers_at_once(world: World, peer: Peer) -> None:
     for partition in range(4):
         peer.receiver(f"hub/ConsumerGroups/$Default/Partitions/{partition}", credit=1)
-    assert len(world.broker._readers) == 4
+    assert world.open_readers == 4
     peer.cut()
-    assert len(world.broker._readers) == 0
+    assert world.open_readers == 0
     assert len(world.gate.sent(CloseOwner)) == 1
 
 
@@ -345,7 +345,7 @@ def test_a_reader_that_was_opened_for_a_link_that_is_gone_is_closed(world: World
     peer.run()
     world.gate.release(OpenReader)
     peer.run()
-    assert len(world.broker._readers) == 0
+    assert world.open_readers == 0
 
 
 def test_a_reader_of_a_dead_connection_is_closed_though_it_opened_later(world: World, peer: Peer) -> None:
@@ -354,7 +354,7 @@ def test_a_reader_of_a_dead_connection_is_closed_though_it_opened_later(world: W
     peer.cut()
     world.gate.release(OpenReader)
     world.run_for(100)
-    assert len(world.broker._readers) == 0
+    assert world.open_readers == 0
 
 
 def test_a_deleted_hub_ends_its_readers_with_the_reason(world: World, peer: Peer) -> None:

@@ -21,7 +21,7 @@ def a_world(units: int = 1) -> World:
 
 
 def stored(world: World) -> int:
-    return sum(hosted.log.bounds.next_index for hosted in world.broker._partitions)
+    return sum(hosted.log.bounds.next_index for hosted in world.broker._residents)
 
 
 def test_a_transfer_over_the_units_is_refused_and_nothing_of_it_is_stored() -> None:

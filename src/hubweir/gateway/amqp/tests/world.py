@@ -24,7 +24,7 @@ from hubweir.amqp.types.values import Described, Symbol
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer, Command
-from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.process import AskCounters, CountersTaken, Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.gateway.amqp.connections import Connections
@@ -146,6 +146,13 @@ class World:
         """A command straight to the broker."""
         answer: Answer = self.wait(lambda done: self.broker.submit(command, done))
         return answer
+
+    @property
+    def open_readers(self) -> int:
+        """How many readers the broker has open."""
+        answer = self.ask(AskCounters())
+        assert isinstance(answer, CountersTaken)
+        return answer.values["broker.readers"]
 
     def run_for(self, milliseconds: int) -> None:
         self.env.run_for(milliseconds)

@@ -17,7 +17,7 @@ UNIT = 1_000
 
 
 def stored(world: World) -> int:
-    return sum(hosted.log.bounds.next_index for hosted in world.broker._partitions)
+    return sum(hosted.log.bounds.next_index for hosted in world.broker._residents)
 
 
 def test_requests_over_the_units_get_503_with_the_time_to_wait_and_leave_nothing() -> None:

@@ -1,0 +1,47 @@
+"""What the captures of a broker share, and how far behind all of them are."""
+
+from __future__ import annotations
+
+from hubweir.alarms import Alarms
+from hubweir.broker.capture.places import CapturePlaces, CaptureTools
+from hubweir.broker.capture.runner import CaptureRunner
+from hubweir.broker.capture.slots import CaptureSlots
+from hubweir.capture.pace import CapturePace
+from hubweir.counters import Counters
+from hubweir.env import Env
+from hubweir.errors import STORE_OFFLINE, ServiceError
+from hubweir.messaging_store.trusted_clock import TrustedClock
+
+
+class Captures:
+    """One object a broker. tools: None when it has no place for files; then it captures nothing, and refuses to.
+
+    running: the captures that run now, which their switches enter and take out (switch.py).
+    """
+
+    def __init__(
+        self, env: Env, clock: TrustedClock, counters: Counters, alarms: Alarms, places: CapturePlaces | None
+    ) -> None:
+        self.env = env
+        self.clock = clock
+        self.alarms = alarms
+        pace = CapturePace()
+        self.tools = (
+            None if places is None else CaptureTools(env, clock, counters, alarms, places, CaptureSlots(pace), pace)
+        )
+        self.running: dict[CaptureRunner, None] = {}
+        self._counters = counters
+
+    def need_tools(self) -> CaptureTools:
+        """ServiceError STORE_OFFLINE when this broker captures nothing."""
+        if self.tools is None:
+            raise ServiceError(STORE_OFFLINE, "This broker has no place for captured files: it captures nothing.")
+        return self.tools
+
+    def count(self) -> None:
+        """Set the gauges: how far all of them are behind."""
+        if self.running:
+            self._counters.set("capture.partitions", len(self.running))
+            self._counters.set("capture.behind_events", sum(each.behind_events for each in self.running))
+            self._counters.set("capture.behind_bytes", sum(each.behind_bytes for each in self.running))
+            self._counters.set("capture.failing", sum(each.failure is not None for each in self.running))

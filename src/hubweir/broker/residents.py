@@ -1,0 +1,135 @@
+"""The residents of a broker: what lives on its open logs, one object a log.
+
+A resident is everything that a broker keeps of one log while it is open: it handles the commands about the log, is told
+the end of those for whom it holds something open, and visited by the sweep. A partition of an event hub is the one
+kind so far (hosted_partition.py). Logs become residents by openings.py, and are given up by deletions.py.
+
+What a store holds says nothing of entities: whoever keeps the catalog names every log once after each start. So damage
+and loss are found and reported at the start, no first send waits for a recovery that nobody began, and a log that no
+catalog names stays closed and untouched. After a crash residents are what their logs say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol
+
+from hubweir.broker.commands.command import Answer, LogCommand, OwnedCommand, Owner
+from hubweir.counters import Counters
+from hubweir.messaging_store.log import Log, Refused
+
+OnAnswer = Callable[[Answer], None]
+# A resident of the class, the command, and what gets its answer.
+Handler = Callable[[Any, Any, OnAnswer], None]
+
+
+class Resident(Protocol):
+    """What lives on one log. Every call comes on the broker's loop.
+
+    handlers: by the class of the command. A HubweirError that a handler raises is the refusal; else it answers once,
+    now or later. Functions of the class and no bound methods: an object that holds its own methods is left to garbage
+    collections.
+    """
+
+    handlers: ClassVar[Mapping[type[LogCommand], Handler]]
+
+    @property
+    def log(self) -> Log: ...
+
+    def settle(self, on_done: Callable[[Refused | None], None]) -> None:
+        """Make durable what has to be before it is hosted; on_done, maybe at once. Refused: its log is closed again."""
+
+    def begin(self) -> None:
+        """It is hosted from now on: commands come."""
+
+    def owner_gone(self, owner: Owner) -> None:
+        """Close what this owner has open here, as of one that may have nothing. It may cover many (Owner.covers)."""
+
+    def sweep(self, now_ms: int) -> None:
+        """Do what is done now and then: expire, trim. now_ms: of the store's clock. Once every SWEEP_MS (timers.py)."""
+
+    def end(self, on_idle: Callable[[], None]) -> None:
+        """The log is to be removed: refuse what waits, tell who has something open. No command comes any more.
+
+        on_idle: called once, maybe at once, when nothing of the log is used any more.
+        """
+
+    def stop(self, on_idle: Callable[[], None]) -> None:
+        """The broker stops: answer what waits, begin nothing. on_idle as of `end`."""
+
+
+class Residents:
+    """By log id. by_log_id: for looking up; who is in it is changed here alone."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self.by_log_id: dict[str, Resident] = {}
+        # On which logs an owner may have something open, from its first command until its end: so that the end of one
+        # connection costs by what it did, and not by how many logs there are.
+        self._logs_of: dict[Owner, dict[str, None]] = {}
+        self._sweeping: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.by_log_id)
+
+    def __iter__(self) -> Iterator[Resident]:
+        """All of them, in the order they came."""
+        return iter(tuple(self.by_log_id.values()))
+
+    def add(self, resident: Resident) -> None:
+        """Host it from now on."""
+        self.by_log_id[resident.log.log_id] = resident
+        self._count()
+        resident.begin()
+
+    def drop(self, log_id: str) -> Resident | None:
+        """Host it no longer; its log stays open. None when it was not hosted."""
+        resident = self.by_log_id.pop(log_id, None)
+        if resident is not None:
+            self._count()
+            for logs in self._logs_of.values():
+                logs.pop(log_id, None)
+        return resident
+
+    def opens(self, command: OwnedCommand) -> None:
+        """The command is about to open something for its owner."""
+        self._logs_of.setdefault(command.owner, {})[command.log_id] = None
+
+    def owner_gone(self, owner: Owner) -> None:
+        """Tell every resident that may have something of the owner."""
+        covered = [owner] if owner.connection != -1 else [each for each in self._logs_of if owner.covers(each)]
+        logs: dict[str, None] = {}
+        for each in covered:
+            logs |= self._logs_of.pop(each, {})
+        for log_id in logs:
+            self.by_log_id[log_id].owner_gone(owner)
+
+    def sweep_next(self, now_ms: int) -> bool:
+        """Visit the next resident of this sweep; False when the sweep is through."""
+        if not self._sweeping:
+            self._sweeping = list(self.by_log_id)
+        if self._sweeping:
+            resident = self.by_log_id.get(self._sweeping.pop())
+            if resident is not None:
+                try:
+                    resident.sweep(now_ms)
+                except Exception as fault:  # of ours: it stops this log, and the sweep goes on (rule R4)
+                    resident.log.stop(fault)
+        return bool(self._sweeping)
+
+    def stop(self, on_idle: Callable[[], None]) -> None:
+        """Stop all of them; on_idle, maybe at once, when nothing of them is under way."""
+        left = 1 + len(self.by_log_id)
+
+        def idle() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                on_idle()
+
+        for resident in self:
+            resident.stop(idle)
+        idle()
+
+    def _count(self) -> None:
+        self._counters.set("broker.partitions", len(self.by_log_id))
