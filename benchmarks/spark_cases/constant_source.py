@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from hubweir.spark.event_columns import COLUMN_NAMES, spark_schema
-from hubweir.spark.event_schema import arrow_schema
+from hubweir.spark.record_batches import arrow_schema
 from hubweir.spark.worker_process import end_quietly, freeze_garbage
 from spark_cases.events import BODY_BYTES
 

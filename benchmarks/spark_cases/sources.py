@@ -16,12 +16,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from hubweir.spark.data_source import EventHubsDataSource, columns_of
-from hubweir.spark.offsets import EventRange
-from hubweir.spark.options import ReadOptions, parse_options
-from hubweir.spark.range_partition import RangePartition
-from hubweir.spark.range_reader import read_ranges
-from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.data_source import EventHubsDataSource
+from hubweir.spark.event_format import columns_of
+from hubweir.spark.source.offsets import EventRange
+from hubweir.spark.source.range_reader import read_ranges
+from hubweir.spark.source.read_options import ReadOptions, parse_options
+from hubweir.spark.source.read_tasks import ReadTask
+from hubweir.spark.source.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 
 # Of the official client: enough that no round trip is waited for.
@@ -71,7 +72,7 @@ class RawArrowReader(EventHubStreamReader):
     file = ""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, RangePartition)
+        assert isinstance(partition, ReadTask)
         freeze_garbage()
         left = sum(map(len, partition.ranges))
         while left > 0:
@@ -95,7 +96,7 @@ class OfficialDataSource(EventHubsDataSource):
 
 class OfficialReader(EventHubStreamReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, RangePartition)
+        assert isinstance(partition, ReadTask)
         freeze_garbage()
         for wanted in partition.ranges:
             yield from official_rows(self._options, wanted)

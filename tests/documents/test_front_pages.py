@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src/hubweir"
 # Their modules are many and alike, and named by a table elsewhere: of kernels, of commands, of what a user may set.
 WITH_A_TABLE = {"kernels", "cli", "config", "testing"}
 # Front pages of these say where to start, not yet what each module is.
-BEGUN = {"pipelines", "spark"}
+BEGUN = {"pipelines"}
 FOLDERS = sorted(
     page.parent
     for page in PACKAGE.rglob("__init__.py")

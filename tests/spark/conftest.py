@@ -38,7 +38,7 @@ def missing() -> str:
     if lacking:
         return f"not installed: {', '.join(lacking)} (requirements/spark.txt)"
     from hubweir.spark.errors import IllegalOption
-    from hubweir.spark.java import find_java
+    from hubweir.spark.sessions.java import find_java
 
     try:
         find_java(Path("/nonexistent"))

@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from hubweir.capture.avro import SCHEMA
-from hubweir.spark.options import _OURS, OF_THE_SINK
+from hubweir.spark.known_options import OF_THE_SINK, OF_THE_SOURCE
 from tests.spark.live_hub import Hub
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ def test_example_runs(
 
 def test_there_are_examples_and_every_option_is_told() -> None:
     assert len(EXAMPLES) == 3 and len(HUBS) == 3
-    assert [name for name in (*_OURS, *OF_THE_SINK) if f"`{name}`" not in PAGE] == []
+    assert [name for name in (*OF_THE_SOURCE, *OF_THE_SINK) if f"`{name}`" not in PAGE] == []

@@ -16,10 +16,10 @@ from hubweir.client.management import Management
 from hubweir.client.receiver import ReceiverOptions
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.spark.hub_connection import close_clients
-from hubweir.spark.producer_ids import Work
-from hubweir.spark.sink_columns import sink_columns
-from hubweir.spark.task_writer import Written, write_rows
-from hubweir.spark.write_options import parse_write_options
+from hubweir.spark.sink.producer_ids import Work
+from hubweir.spark.sink.sink_columns import sink_columns
+from hubweir.spark.sink.task_writer import Written, write_rows
+from hubweir.spark.sink.write_options import parse_write_options
 from hubweir.testing.server_process import ServerProcess
 
 SOURCE = str(Path(__file__).parents[2] / "src")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("src/hubweir/kernels/tests/test_crc.py::test_a[x::y/z]", "src/hubweir/kernels/tests/test_crc.py"),
         ("tests/spark/test_batch.py::test_a", "tests/spark"),
         ("tests/sparkling/test_batch.py::test_a", "tests/sparkling/test_batch.py"),
-        ("src/hubweir/spark/tests/test_options.py::test_a", "src/hubweir/spark/tests/test_options.py"),
+        ("src/hubweir/spark/tests/test_errors.py::test_a", "src/hubweir/spark/tests/test_errors.py"),
     ],
 )
 def test_group_is_the_file_or_the_folder(nodeid: str, group: str) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql.streaming import DataStreamWriter
 from hubweir.namespace.capture_description import check_archive_name_format
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.pipelines.blob_storage import VARIABLE, check_address, destination_of, storage_of
-from hubweir.pipelines.capture_blocks import NAME, CaptureBlocksDataSource
+from hubweir.pipelines.capture_blocks import CaptureBlocksDataSource
 from hubweir.pipelines.capture_files import FILES, CaptureNotes, FileNames, write_blocks
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job, local_folder
@@ -42,7 +42,7 @@ def start(job: Job) -> DataStreamWriter:
         notes.finish(note, max((row.second for row in made), default=note.second))
 
     is_counted = str(not job.flag("skipEmptyArchives")).lower()
-    return job.source(NAME, countWindows=is_counted).writeStream.foreachBatch(capture)
+    return job.source(CaptureBlocksDataSource.NAME, countWindows=is_counted).writeStream.foreachBatch(capture)
 
 
 def file_names(job: Job) -> FileNames:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
@@ -26,30 +26,25 @@ from hubweir.errors import DECODE_ERROR, ServiceError
 from hubweir.pipelines.capture_windows import window_of, with_window, without_window
 from hubweir.pipelines.stored_events import stored_events
 from hubweir.spark.errors import IllegalOption
+from hubweir.spark.event_format import EventFormat
 from hubweir.spark.hub_connection import client_of
-from hubweir.spark.offsets import EventRange, Offset, batch_range, plain
-from hubweir.spark.options import OptionTexts, ReadOptions, parse_options
-from hubweir.spark.range_partition import RangePartition
-from hubweir.spark.range_reader import RangeReader
-from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.option_texts import OptionTexts
+from hubweir.spark.source.offsets import EventRange, Offset, batch_range, plain
+from hubweir.spark.source.range_reader import RangeReader
+from hubweir.spark.source.read_options import ReadOptions, parse_options
+from hubweir.spark.source.read_tasks import ReadTask
+from hubweir.spark.source.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 
-NAME = "hubweir-capture-blocks"
 _COUNT = "countwindows"
 SCHEMA = "partition string, events bigint, block binary"
 _ARROW = pa.schema([("partition", pa.string()), ("events", pa.int64()), ("block", pa.binary())])
 
 
-class CaptureBlocksDataSource(DataSource):
+class CaptureBlocksDataSource(EventFormat):
     """One hub."""
 
-    def __init__(self, options: MutableMapping[str, str]) -> None:
-        super().__init__(options)
-        self._given = options
-
-    @classmethod
-    def name(cls) -> str:
-        return NAME
+    NAME = "hubweir-capture-blocks"
 
     def schema(self) -> str:
         return SCHEMA
@@ -115,7 +110,7 @@ class CaptureBlocksReader(EventHubStreamReader):
             for each in partition.ids:
                 yield block_row(each, 0, b"")
             return
-        assert isinstance(partition, RangePartition)
+        assert isinstance(partition, ReadTask)
         for one in partition.ranges:
             yield from BlockReader(self._options, one).blocks()
 

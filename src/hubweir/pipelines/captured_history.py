@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hubweir.capture.avro import SYNC_SIZE
-from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, read_header
-from hubweir.spark.captured_places import BlobPlace, CapturedName, LocalPlace, name_pattern, parse_name, place_of
+from hubweir.spark.captured.avro_file import HEADER_BYTES, EventTimes, read_blocks, read_header
+from hubweir.spark.captured.places import BlobPlace, CapturedName, LocalPlace, name_pattern, parse_name, place_of
 from hubweir.spark.errors import IllegalCapture
 
 # An Avro long has at most ten bytes; the count of a block is followed by its size.

@@ -26,7 +26,7 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.kernels.contract import PROPERTIES_LIMIT, PROPERTY_LIMIT
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.sinks import hub_options
-from hubweir.spark.write_options import parse_write_options
+from hubweir.spark.sink.write_options import parse_write_options
 
 REASON = "dead-letter-reason"
 BODY_SIZE, PROPERTIES_SIZE = "dead-letter-body-size", "dead-letter-properties-size"
@@ -103,7 +103,7 @@ def size_limit(options: dict[str, str]) -> int:
 
 
 def too_large(limit: int) -> Column:
-    """The reason of an event that a hub of this limit does not take; null when it does. (spark/row_limits.py)"""
+    """The reason of an event that a hub of this limit does not take; null when it does. (spark/sink/row_limits.py)"""
     entries = f.map_entries("properties")
 
     def encoded(text: Column) -> Column:

@@ -26,7 +26,7 @@ from hubweir.pipelines.catalog import CATALOG, PipelineEntry
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field, Value
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.options import parse_options
+from hubweir.spark.source.read_options import parse_options
 
 ONCE = "once"
 CHECKPOINTS = "checkpoints"

@@ -8,6 +8,7 @@ from typing import Any
 
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.spark.errors import IllegalOption
+from hubweir.spark.option_texts import parse_seconds
 
 Value = str | int | float | bool | tuple[str, ...]
 
@@ -60,7 +61,6 @@ def _flag(given: Any) -> Value | None:
 
 
 def _seconds(given: Any) -> Value | None:
-    from hubweir.spark.options import parse_seconds  # which loads pyarrow: a list of pipelines needs none
 
     try:
         found = parse_seconds("", given) if isinstance(given, str) else None

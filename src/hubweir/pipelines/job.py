@@ -12,7 +12,7 @@ from hubweir.pipelines.description import Description
 from hubweir.pipelines.durable_file import publish
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Value
-from hubweir.spark.options import ReadOptions, parse_options
+from hubweir.spark.source.read_options import ReadOptions, parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,7 @@ from hubweir.pipelines.captured_history import read_history
 from hubweir.pipelines.durable_file import publish
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
-from hubweir.pipelines.replay_source import NAME, ReplayDataSource
+from hubweir.pipelines.replay_source import ReplayDataSource
 from hubweir.pipelines.sinks import hub_options
 from hubweir.pipelines.to_lake import into_lake
 
@@ -30,7 +30,9 @@ def start(job: Job) -> DataStreamWriter:
     place = {"captured": job.text("captured"), "archiveNameFormat": job.text("archiveNameFormat")}
     store = store_settings(storage_of(job.text("storage"))) if is_blobs(job.text("captured")) else {}
     ends = json.dumps(history_end(job, store))
-    events = job.source(NAME, **place, historyEnd=ends, **{f"store.{name}": text for name, text in store.items()})
+    events = job.source(
+        ReplayDataSource.NAME, **place, historyEnd=ends, **{f"store.{name}": text for name, text in store.items()}
+    )
     if job.sink("path"):
         return into_lake(job, events, None)
     kept = events.select("body", "partitionKey", "properties")

@@ -14,47 +14,35 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
 from hubweir.pipelines.captured_history import HistoryFile, read_history, whole_blocks
-from hubweir.spark.captured_file import HEADER_BYTES, EventTimes, read_blocks, read_header
-from hubweir.spark.captured_places import DEFAULT_FORMAT, place_of
-from hubweir.spark.data_source import columns_of
+from hubweir.spark.captured.avro_file import HEADER_BYTES, EventTimes, read_blocks, read_header
+from hubweir.spark.captured.places import DEFAULT_FORMAT, place_of
 from hubweir.spark.errors import IllegalCapture
-from hubweir.spark.event_columns import chosen_columns, spark_schema
-from hubweir.spark.offsets import EventRange, Offset, batch_range, end_offset, initial_offset, plain
-from hubweir.spark.options import ReadOptions, parse_options
-from hubweir.spark.range_reader import read_ranges, report_loss
-from hubweir.spark.stream_reader import EventHubStreamReader
+from hubweir.spark.event_format import EventFormat, columns_of
+from hubweir.spark.source.offsets import EventRange, Offset, batch_range, end_offset, initial_offset, plain
+from hubweir.spark.source.range_reader import read_ranges, report_loss
+from hubweir.spark.source.read_options import ReadOptions, parse_options
+from hubweir.spark.source.stream_reader import EventHubStreamReader
 from hubweir.spark.worker_process import freeze_garbage
 
-NAME = "hubweir-replay"
 _OWN = ("captured", "archivenameformat", "historyend")
 _STORE = "store."
 
 
-class ReplayDataSource(DataSource):
+class ReplayDataSource(EventFormat):
     """One hub and its captured files."""
 
-    def __init__(self, options: MutableMapping[str, str]) -> None:
-        super().__init__(options)
-        self._given = options
-
-    @classmethod
-    def name(cls) -> str:
-        return NAME
-
-    def schema(self) -> str:
-        columns = self._given.get("columns")
-        return spark_schema() if columns is None else spark_schema(chosen_columns(columns))
+    NAME = "hubweir-replay"
 
     def streamReader(self, schema: StructType) -> ReplayReader:
         store = {key[len(_STORE) :]: text for key, text in self._given.items() if key.lower().startswith(_STORE)}

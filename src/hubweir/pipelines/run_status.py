@@ -15,7 +15,7 @@ from typing import Any
 
 from hubweir.pipelines.capture_windows import without_window
 from hubweir.pipelines.errors import IllegalDescription
-from hubweir.spark.offsets import FROM, INITIAL, plain
+from hubweir.spark.source.offsets import FROM, INITIAL, plain
 
 SUFFIX = ".status.json"
 RUNNING, STOPPED, FAILED = "running", "stopped", "failed"

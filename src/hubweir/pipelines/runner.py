@@ -32,7 +32,7 @@ from hubweir.pipelines.run_status import (
     write_status,
 )
 from hubweir.spark import session
-from hubweir.spark.options import parse_options
+from hubweir.spark.source.read_options import parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

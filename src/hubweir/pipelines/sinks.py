@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from hubweir.pipelines.job import Job
-from hubweir.spark.options import OptionTexts
+from hubweir.spark.option_texts import OptionTexts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

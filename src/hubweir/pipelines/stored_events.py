@@ -34,7 +34,7 @@ from hubweir.kernels.stored_batch import (
     MAGIC,
     VERSION,
 )
-from hubweir.spark.event_schema import fresh_columns, record_batch
+from hubweir.spark.record_batches import fresh_columns, record_batch
 
 _HEADER = np.dtype(
     {

@@ -1,18 +1,19 @@
 """Event hubs in Spark: `format("eventhubs")` and `format("eventhubs-capture")`. Floor: apps.
 
-Start with data_source.py, what PySpark calls; options.py says what a user may ask. Where a read starts and ends is
-positions.py, what is in one micro-batch offsets.py, which task reads which events range_tasks.py; range_reader.py reads
-one range of one partition into Arrow record batches and knows nothing of Spark. stream_reader.py and batch_reader.py
-put these together, capture_reader.py reads captured files.
+Start with data_source.py, what PySpark calls: readers come from source/, writers from sink/. captured/ reads captured
+files; event_format.py is what all formats of events share. Which columns events have is event_columns.py, how kernels'
+buffers become Arrow is record_batches.py. What a user may ask: known_options.py has the names, option_texts.py reads
+the values.
 
-The sink is writer.py, what Spark calls, and task_writer.py, one task's rows, which knows nothing of Spark. Where each
-row goes is row_targets.py, what it may have row_limits.py; numbered_target.py stores a partition's rows once,
-resending_target.py at least once. The pages are docs/spark.md, docs/spark_write.md and docs/spark_limits.md.
+Tasks of a process share clients (hub_connection.py); a service that is away is waited for as patience.py says.
+worker_process.py prepares Spark's Python workers. errors.py are the errors, json_view.py is a view for users.
+delta_writer.py commits files to a Delta table. sessions/ starts a Spark session and registers the formats. The pages
+are docs/spark.md, docs/spark_write.md and docs/spark_limits.md.
 
 This front page carries the two names that users need, `register` and `session`; PySpark is loaded when one is called.
 """
 
-from hubweir.spark.local_session import session
-from hubweir.spark.registration import register
+from hubweir.spark.sessions.local_session import session
+from hubweir.spark.sessions.registration import register
 
 __all__ = ["register", "session"]

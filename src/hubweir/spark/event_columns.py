@@ -16,7 +16,7 @@ Columns cost more than rows: two instead of nine read nearly twice as fast. Spar
 columns a query needs, so a schema given by the user, or the option `columns`, is what says it.
 
 Nothing here loads Arrow, so options can be checked before Spark is there; what the columns are in memory is
-event_schema.py.
+record_batches.py.
 """
 
 from __future__ import annotations

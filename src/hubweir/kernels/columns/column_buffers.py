@@ -9,65 +9,18 @@ from struct import pack
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.columns_contract import (
     ALL_COLUMNS,
-    BODY_BYTES,
-    BODY_OFFSETS,
-    COLUMN_BODY,
     COLUMN_BUFFERS,
-    COLUMN_ENQUEUED_TIME,
-    COLUMN_OFFSET,
-    COLUMN_PARTITION_KEY,
-    COLUMN_PROPERTIES,
-    COLUMN_PUBLISHER,
-    COLUMN_SEQUENCE_NUMBER,
-    COLUMN_SYSTEM_PROPERTIES,
-    ENQUEUED_TIMES,
+    MAP_BUFFERS,
     MOST_COLUMN_BYTES,
-    OFFSET_BYTES,
-    OFFSET_OFFSETS,
-    PARTITION_KEY_BYTES,
-    PARTITION_KEY_OFFSETS,
-    PARTITION_KEY_VALIDITY,
-    PROPERTIES_KEY_BYTES,
-    PROPERTIES_KEY_OFFSETS,
-    PROPERTIES_OFFSETS,
-    PROPERTIES_VALUE_BYTES,
-    PROPERTIES_VALUE_OFFSETS,
-    PUBLISHER_BYTES,
-    PUBLISHER_OFFSETS,
-    PUBLISHER_VALIDITY,
-    SEQUENCE_NUMBERS,
-    SYSTEM_KEY_BYTES,
-    SYSTEM_KEY_OFFSETS,
-    SYSTEM_OFFSETS,
-    SYSTEM_VALUE_BYTES,
-    SYSTEM_VALUE_OFFSETS,
+    NUMBER_BUFFERS,
+    TEXT_BUFFERS,
 )
 
-# (offsets, bytes) of the columns of text or bytes, with their validity; buffers of the maps.
-_TEXTS = {
-    COLUMN_BODY: (BODY_OFFSETS, BODY_BYTES, None),
-    COLUMN_OFFSET: (OFFSET_OFFSETS, OFFSET_BYTES, None),
-    COLUMN_PUBLISHER: (PUBLISHER_OFFSETS, PUBLISHER_BYTES, PUBLISHER_VALIDITY),
-    COLUMN_PARTITION_KEY: (PARTITION_KEY_OFFSETS, PARTITION_KEY_BYTES, PARTITION_KEY_VALIDITY),
-}
-_NUMBERS = {COLUMN_SEQUENCE_NUMBER: SEQUENCE_NUMBERS, COLUMN_ENQUEUED_TIME: ENQUEUED_TIMES}
-_MAPS = {
-    COLUMN_PROPERTIES: (
-        PROPERTIES_OFFSETS,
-        (PROPERTIES_KEY_OFFSETS, PROPERTIES_KEY_BYTES),
-        (PROPERTIES_VALUE_OFFSETS, PROPERTIES_VALUE_BYTES),
-    ),
-    COLUMN_SYSTEM_PROPERTIES: (
-        SYSTEM_OFFSETS,
-        (SYSTEM_KEY_OFFSETS, SYSTEM_KEY_BYTES),
-        (SYSTEM_VALUE_OFFSETS, SYSTEM_VALUE_BYTES),
-    ),
-}
 # Which column each buffer belongs to.
 _OWNERS = {
-    **{place: column for column, places in _TEXTS.items() for place in places if place is not None},
-    **{place: column for column, place in _NUMBERS.items()},
-    **{place: column for column, (entries, *pairs) in _MAPS.items() for place in (entries, *pairs[0], *pairs[1])},
+    **{place: column for column, places in TEXT_BUFFERS.items() for place in places if place is not None},
+    **{place: column for column, place in NUMBER_BUFFERS.items()},
+    **{place: column for column, (entries, *pairs) in MAP_BUFFERS.items() for place in (entries, *pairs[0], *pairs[1])},
 }
 # The text of a value is at most this much longer than its bytes, and a row's names at most this long.
 _MOST_GROWTH, _MOST_NAMES = 16, 4096
@@ -91,15 +44,15 @@ class ColumnBuffers:
             if self.has(column):  # BufferError now, not in the middle of a row, when somebody holds a view of one
                 columns[place].append(0)
                 columns[place].pop()
-        for column, (offsets, content, validity) in _TEXTS.items():
+        for column, (offsets, content, validity) in TEXT_BUFFERS.items():
             if self.has(column):
                 self._check_offsets(offsets, content, rows)
                 if validity is not None and len(columns[validity]) != (rows + 7) // 8:
                     raise KernelRefusal(f"buffer {validity} is no bitmap of {rows} rows")
-        for column, buffer in _NUMBERS.items():
+        for column, buffer in NUMBER_BUFFERS.items():
             if self.has(column) and len(columns[buffer]) != 8 * rows:
                 raise KernelRefusal(f"buffer {buffer} does not hold {rows} rows")
-        for column, (entries, keys, values) in _MAPS.items():
+        for column, (entries, keys, values) in MAP_BUFFERS.items():
             if self.has(column):
                 last = self._check_offsets(entries, None, rows)
                 self._check_offsets(*keys, last)
@@ -111,16 +64,16 @@ class ColumnBuffers:
     def has_room(self, size: int) -> bool:
         """Whether a row made from `size` bytes cannot make a column outgrow its limit."""
         most = self._most_bytes - _MOST_GROWTH * size - _MOST_NAMES
-        wanted = [content for column, (_, content, _) in _TEXTS.items() if self.has(column)]
-        for column, (_, keys, values) in _MAPS.items():
+        wanted = [content for column, (_, content, _) in TEXT_BUFFERS.items() if self.has(column)]
+        for column, (_, keys, values) in MAP_BUFFERS.items():
             wanted += [keys[1], values[1]] if self.has(column) else []
         return all(len(self._columns[buffer]) <= most for buffer in wanted)
 
     def append_number(self, column: int, value: int) -> None:
-        self._columns[_NUMBERS[column]] += array("q", [value]).tobytes()
+        self._columns[NUMBER_BUFFERS[column]] += array("q", [value]).tobytes()
 
     def append_text(self, column: int, value: bytes | None) -> None:
-        offsets, content, validity = _TEXTS[column]
+        offsets, content, validity = TEXT_BUFFERS[column]
         if validity is not None:
             bits = self._columns[validity]
             if self.rows % 8 == 0:
@@ -129,7 +82,7 @@ class ColumnBuffers:
         self._append(offsets, content, value or b"")
 
     def append_map(self, column: int, entries: Iterable[Entry]) -> None:
-        offsets, keys, values = _MAPS[column]
+        offsets, keys, values = MAP_BUFFERS[column]
         for key, value in entries:
             self._append(*keys, key)
             self._append(*values, value)

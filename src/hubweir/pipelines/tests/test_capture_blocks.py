@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from hubweir.capture.avro import long
-from hubweir.pipelines.capture_blocks import NAME, CaptureBlocksDataSource, long_at, sync_marker
+from hubweir.pipelines.capture_blocks import CaptureBlocksDataSource, long_at, sync_marker
 from hubweir.spark.errors import IllegalOption
 
 TEXT = "Endpoint=sb://h;SharedAccessKeyName=r;SharedAccessKey=k"
@@ -26,6 +26,6 @@ def test_the_count_that_a_block_begins_with_is_read(value: int) -> None:
 
 def test_a_partition_is_not_split() -> None:
     source = CaptureBlocksDataSource({"connectionString": TEXT, "eventHub": "o", "minPartitions": "4"})
-    assert source.name() == NAME
+    assert source.name() == "hubweir-capture-blocks"
     with pytest.raises(IllegalOption, match="minPartitions is not for capture"):
         source.streamReader(None)  # type: ignore[arg-type]

@@ -12,8 +12,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from hubweir.pipelines.capture_blocks import CaptureBlocksReader, EmptyPartitions
 from hubweir.pipelines.capture_windows import with_window, without_window
 from hubweir.pipelines.run_status import progress_of
-from hubweir.spark.offsets import PartitionBounds
-from hubweir.spark.options import ReadOptions
+from hubweir.spark.source.offsets import PartitionBounds
+from hubweir.spark.source.read_options import ReadOptions
 
 ALL = ReadAllAvailable()
 

@@ -13,9 +13,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from hubweir.pipelines.captured_history import HistoryFile
 from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader, gaps
 from hubweir.spark.errors import DataLoss, IllegalCapture, IllegalOffset
-from hubweir.spark.offsets import EventRange, PartitionBounds
-from hubweir.spark.options import ReadOptions
-from hubweir.spark.range_partition import RangePartition
+from hubweir.spark.source.offsets import EventRange, PartitionBounds
+from hubweir.spark.source.read_options import ReadOptions
+from hubweir.spark.source.read_tasks import ReadTask
 
 # Partition 0 has three files up to 300; the hub has 250 to 400. Partition 1 has no file; the hub has 0 to 50.
 ENDS = {"0": 300}
@@ -63,7 +63,7 @@ def tasks(start: dict[str, Any], end: dict[str, Any], one: ReplayReader | None =
             names = [f"hub {one.start}-{one.end}" if isinstance(one, EventRange) else one.path for one in each.parts]
             found.append(("+".join(names), each.start, each.end))
         else:
-            assert isinstance(each, RangePartition)
+            assert isinstance(each, ReadTask)
             found += [(one.partition_id, one.start, one.end) for one in each.ranges]
     return found
 

@@ -4,11 +4,11 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from hubweir.spark.batch_reader import EventHubReader
-from hubweir.spark.data_source import EventHubsDataSource, columns_of
+from hubweir.spark.data_source import EventHubsDataSource
 from hubweir.spark.errors import IllegalOption
-from hubweir.spark.stream_reader import EventHubStreamReader
-from hubweir.spark.writer import EventHubStreamWriter, EventHubWriter
+from hubweir.spark.sink.writer import EventHubStreamWriter, EventHubWriter
+from hubweir.spark.source.batch_reader import EventHubReader
+from hubweir.spark.source.stream_reader import EventHubStreamReader
 
 OptionsOf = Callable[..., dict[str, str]]
 BODIES = StructType([StructField("body", BinaryType()), StructField("sequenceNumber", LongType())])
@@ -29,14 +29,6 @@ def test_readers_are_made_from_options_without_a_connection(options_of: OptionsO
 def test_no_filters_are_pushed() -> None:
     """Spark 4.3 would keep the filters of a DataFrame's first action; tests/spark shows when that is mended."""
     assert "pushFilters" not in vars(EventHubReader)
-
-
-def test_schema_names_the_columns() -> None:
-    assert columns_of(BODIES) == ("body", "sequenceNumber")
-    with pytest.raises(IllegalOption, match="NOT NULL of body"):
-        columns_of(StructType([StructField("body", BinaryType(), nullable=False)]))
-    with pytest.raises(IllegalOption, match="body as string"):
-        columns_of(StructType([StructField("body", StringType())]))
 
 
 def test_writers_are_made_from_options_without_a_connection(options_of: OptionsOf) -> None:

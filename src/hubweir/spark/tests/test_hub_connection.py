@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from hubweir.spark import hub_connection
 from hubweir.spark.hub_connection import client_of, close_clients
-from hubweir.spark.options import parse_options
+from hubweir.spark.source.read_options import parse_options
 
 NewHub = Callable[..., str]
 OptionsOf = Callable[..., dict[str, str]]

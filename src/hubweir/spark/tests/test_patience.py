@@ -1,37 +1,62 @@
-import logging
+from __future__ import annotations
 
 import pytest
 
-from hubweir.client.sender import OutcomeUnknown
-from hubweir.errors import ARGUMENT_ERROR, CONNECTION_FORCED, SERVER_BUSY, UNAUTHORIZED, ServiceError
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.spark import patience
 from hubweir.spark.patience import Patience
 
-
-def test_what_no_try_can_help_is_raised_at_once() -> None:
-    for rows, text in (("rows 1 to 7 of task 3", "it takes no rows 1 to 7 of task 3: no good"), ("", "it takes no wr")):
-        with pytest.raises(ServiceError, match=text) as refused:
-            Patience("it", 60.0).rest(ServiceError(ARGUMENT_ERROR, "no good"), rows)
-        assert refused.value.condition is ARGUMENT_ERROR
+AWAY = ServiceError(STORE_OFFLINE, "nobody is there")
 
 
-def test_who_may_not_send_is_told_what_to_give() -> None:
-    with pytest.raises(ServiceError, match="connectionString has to give the right Send there: Unauthorized access"):
-        Patience("it", 60.0).rest(ServiceError(UNAUTHORIZED, "Unauthorized access"))
+class Clock:
+    """Of the module under test; waits are counted, and take no time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 100.0
+        self.waits: list[float] = []
+        monkeypatch.setattr(patience, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
 
-def test_a_service_that_is_away_is_tried_until_the_limit() -> None:
-    away = ServiceError(CONNECTION_FORCED, "away")
-    patient = Patience("it", 0.0)
-    patient.rest(away)
-    with pytest.raises(ServiceError, match="it took nothing for 0 s, the operationTimeout: away"):
-        patient.rest(away)
-    patient.succeeded()
-    patient.rest(OutcomeUnknown(ServiceError(ARGUMENT_ERROR, "the link ended")))
+def test_only_what_may_pass_is_waited_for_and_only_so_long(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, away = Clock(monkeypatch), Patience("event hub 'orders'", 30.0)
+    assert not away.may_go_on(ServiceError(NOT_FOUND, "no such hub"), 100.0)
+    away.succeeded()
+    assert away.back_s == 0.0, "there was no trouble"
+    assert away.may_go_on(AWAY, 99.0)
+    clock.now_s = 128.9
+    assert away.may_go_on(AWAY, 128.0)
+    clock.now_s = 129.1
+    assert not away.may_go_on(AWAY, 129.0)
+    assert len(caplog.records) == 1 and "'orders' has not served for 1 s" in caplog.text
+    assert "until it was away for 30 s, the operationTimeout: nobody is there" in caplog.text
+    away.succeeded()
+    assert away.back_s == 129.1
+    assert away.may_go_on(AWAY, 129.0) and len(caplog.records) == 2
 
 
-def test_a_step_is_tried_until_it_succeeds() -> None:
-    answers = [ServiceError(CONNECTION_FORCED, "away"), ServiceError(CONNECTION_FORCED, "still away")]
+def test_a_long_absence_is_told_of_every_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, away = Clock(monkeypatch), Patience("it", 3_600.0)
+    for _ in range(13):
+        away.rest(AWAY)
+        clock.now_s += 10.0
+    assert [record.getMessage().split(". ")[0] for record in caplog.records] == [
+        f"it has not served for {seconds} s" for seconds in (0, 60, 120)
+    ]
+
+
+def test_a_step_is_tried_until_it_succeeds_with_waits_that_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, answers = Clock(monkeypatch), [AWAY] * 12
 
     def step() -> str:
         if answers:
@@ -39,53 +64,15 @@ def test_a_step_is_tried_until_it_succeeds() -> None:
         return "done"
 
     assert Patience("it", 60.0).tried(step) == "done"
+    assert len(clock.waits) == 12 and clock.waits[0] <= 0.05 and max(clock.waits) <= 0.5
 
 
-class Clock:
-    """Of the module under test: waits take no time, others are said."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now_s = 1_000.0
-        monkeypatch.setattr(patience, "time", self)
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    def sleep(self, seconds: float) -> None:
-        pass
-
-
-def test_time_in_which_the_service_said_that_it_is_busy_is_not_time_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, patient = Clock(monkeypatch), Patience("it", 60.0)
-    busy, away = ServiceError(SERVER_BUSY, "too much"), ServiceError(CONNECTION_FORCED, "away")
-    for _ in range(10):
-        patient.rest(busy)
-        clock.now_s += 50.0
-        patient.rest(away)
-    clock.now_s += 11.0
-    with pytest.raises(ServiceError, match="it took nothing for 61 s"):
-        patient.rest(away)
-
-
-def test_trouble_long_after_a_step_that_was_tried_again_is_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, patient = Clock(monkeypatch), Patience("it", 60.0)
-    away = [ServiceError(CONNECTION_FORCED, "away")]
+def test_an_error_that_no_try_can_help_comes_as_it_is() -> None:
+    refusal = ServiceError(NOT_FOUND, "no such hub")
 
     def step() -> None:
-        if away:
-            raise away.pop()
+        raise refusal
 
-    patient.tried(step)
-    clock.now_s += 3_600.0
-    patient.rest(ServiceError(CONNECTION_FORCED, "away again"))
-
-
-def test_a_busy_service_is_waited_for_and_told_of(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(patience, "_TOLD_EVERY_S", 0.0)
-    patient, busy = Patience("partition 3", 0.0), ServiceError(SERVER_BUSY, "too much")
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            patient.rest(busy)
-    assert len(caplog.messages) == 3 and "partition 3 takes nothing" in caplog.text and "too much" in caplog.text
+    with pytest.raises(ServiceError) as raised:
+        Patience("it", 60.0).tried(step)
+    assert raised.value is refusal
