@@ -2,12 +2,13 @@
 
 Start with connection_host.py (engine events in, node calls out; connections.py makes one a peer), then node.py (what a
 node promises, and what it asks of its host). Tokens arrive at cbs_node.py, questions about entities at
-management_node.py, events at publisher_node.py; consumer_node.py delivers them.
+management_node.py, events at publisher_node.py; consumer_node.py delivers them, in the states of reader_states.py.
 
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
-holds what the connection may do; put_token_rate.py limits its tokens. A reader's attach is reader_attach.py;
-outgoing_events.py and run_cursor.py write its events, runtime_metrics.py what it asked to be told, turn_share.py shares
-a turn among links, egress_pacer.py paces one. Publishers with numbers are numbered_publisher_node.py; outcomes are
-gathered in delivery_ranges.py. Requests are request_node.py, answered over reply_node.py, in the forms of
-management_forms.py, capture_forms.py and rule_requests.py.
+holds what the connection may do; put_token_rate.py limits its tokens, connection_deadlines.py its time. A reader's
+attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py and run_cursor.py write its events,
+runtime_metrics.py what it asked to be told, turn_share.py shares a turn among links, egress_pacer.py paces one.
+Publishers with numbers are numbered_publisher_node.py; outcomes are gathered in delivery_ranges.py. Requests are
+request_node.py, answered over reply_node.py, in the forms of management_forms.py, capture_forms.py and
+rule_requests.py.
 """

@@ -2,10 +2,8 @@
 
 The host holds what belongs to the connection and to nothing smaller: its claims, its byte budget, its nodes, its right
 to a socket. A node is made for each link that the peer attaches (open_node.py) and hears of everything on that link.
-A connection that holds no authorised link a minute after open is ended, a link whose token lapsed is detached, and a
-link for events that carried nothing for ten minutes too. What a peer does wrong ends no more than the protocol says.
-
-Long because each event of a connection, and each request of its nodes, has its step here.
+What times limit is connection_deadlines.py. A link whose token lapsed is detached. What a peer does wrong ends no more
+than the protocol says.
 """
 
 from __future__ import annotations
@@ -30,19 +28,18 @@ from hubweir.amqp.transport.events import (
     SessionEnded,
     Settled,
 )
+from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.drivers.amqp_driver import AmqpDriver
-from hubweir.env import Timer
-from hubweir.errors import CONNECTION_FORCED, DETACH_FORCED, ServiceError
+from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
-from hubweir.gateway.amqp.consumer_node import ConsumerNode
+from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
 from hubweir.gateway.amqp.namespace_choice import NamespaceChoice
 from hubweir.gateway.amqp.node import Node
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
-from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
@@ -82,12 +79,11 @@ class ConnectionHost:
         self.share = TurnShare(itself)
         self.writing_paused = False
         self.is_over = False
+        self._deadlines = ConnectionDeadlines(itself)
         self._driver: AmqpDriver | None = None
         self._nodes: dict[Node, None] = {}  # a dict keeps the order of attaching
         self._finishing: dict[Node, None] = {}
-        self._was_authorized = False
         self._uses_readers = False
-        self._timers: dict[str, Timer] = {}
         self.gateway.connection_came(self)
 
     # What the driver calls
@@ -96,9 +92,34 @@ class ConnectionHost:
         self._driver = driver
 
     def on_event(self, event: Event) -> None:
-        step = _STEPS.get(type(event))
-        if step is not None:
-            step(self, event)
+        match event:
+            case DeliveriesReceived():
+                if (node := self._node_of(event.link)) is not None:
+                    node.deliveries(event)
+            case CreditGranted():
+                if (node := self._node_of(event.link)) is not None:
+                    node.credit()
+            case Settled():
+                if (node := self._node_of(event.link)) is not None:
+                    node.settled(event)
+            case OversizeReceived():
+                if (node := self._node_of(event.link)) is not None:
+                    node.oversize(event)
+            case LinkAttached():
+                self._attached(event)
+            case LinkDetached():
+                if (node := self._node_of(event.link)) is not None:
+                    self._forget(node)
+            case SessionEnded():
+                for node in self.nodes:
+                    if node.link.session is event.session:
+                        self._forget(node)
+            case SaslInitiated():
+                self._sasl_initiated(event)
+            case Opened():
+                self._opened(event)
+            case Closed():
+                self._end()
 
     def on_turn_end(self) -> None:
         while self._finishing:
@@ -142,8 +163,7 @@ class ConnectionHost:
             self._driver.resume_reading()
 
     def authorized(self) -> None:
-        self._was_authorized = True
-        self._cancel("authorize")
+        self._deadlines.authorized()
 
     def uses_readers(self) -> None:
         self._uses_readers = True
@@ -186,13 +206,17 @@ class ConnectionHost:
     def reader_closed(self, broker: BrokerClient, push: ReaderClosed) -> None:
         """A broker ended a reader of this connection."""
         for node in self.nodes:
-            if isinstance(node, ConsumerNode) and node.place.broker is broker and node.reader_id == push.reader_id:
-                node.reader_closed(push)
+            node.reader_closed(broker, push)
 
-    def senders_to(self, hub: str) -> list[Callable[[ServiceError], None]]:
-        """What ends each link that sends to a hub."""
-        publishers = (node for node in self.nodes if isinstance(node, PublisherNode))
-        return [partial(self.detach, node) for node in publishers if node.hub == hub]
+    def senders_to(self, entity: str) -> list[Callable[[ServiceError], None]]:
+        """What ends each link that sends to an entity."""
+        return [partial(self.detach, node) for node in self.nodes if node.sends_to(entity)]
+
+    def moved_to(self, gateway: Gateway) -> None:
+        """The connection belongs to this namespace from now on."""
+        self.gateway.connection_left(self)
+        self.gateway = gateway
+        gateway.connection_came(self)
 
     def catalog_changed(self) -> None:
         """Rules, keys or descriptions changed: links that may not stand any more end now."""
@@ -202,7 +226,7 @@ class ConnectionHost:
 
     # Engine events
 
-    def _sasl(self, event: SaslInitiated) -> None:
+    def _sasl_initiated(self, event: SaslInitiated) -> None:
         self.choice.named(event.hostname)
         try:
             self.claims.prove(event, self._driver)
@@ -216,10 +240,9 @@ class ConnectionHost:
         if refusal is not None:
             self.close(refusal)
             return
-        self._later("authorize", self.limits.unauthorized_connection_ms, self._end_unauthorized)
-        self._later("idle", self.limits.idle_link_ms // 4, self._sweep_idle)
+        self._deadlines.begin()
 
-    def _attach(self, event: LinkAttached) -> None:
+    def _attached(self, event: LinkAttached) -> None:
         link = event.link
         try:
             node = open_node(self, link)
@@ -231,65 +254,15 @@ class ConnectionHost:
         self._nodes[node] = None
         node.start()
 
-    def _deliveries(self, event: DeliveriesReceived) -> None:
-        node = event.link.context
-        if isinstance(node, Node):
-            node.last_used_ms = self.endpoint.now_ms
-            node.deliveries(event)
-
-    def _oversize(self, event: OversizeReceived) -> None:
-        node = event.link.context
-        if isinstance(node, Node):
-            node.last_used_ms = self.endpoint.now_ms
-            node.oversize(event)
-
-    def _credit(self, event: CreditGranted) -> None:
-        node = event.link.context
-        if isinstance(node, Node):
-            node.last_used_ms = self.endpoint.now_ms
-            node.credit()
-
-    def _settled(self, event: Settled) -> None:
-        node = event.link.context
-        if isinstance(node, Node):
-            node.last_used_ms = self.endpoint.now_ms
-            node.settled(event)
-
-    def _detached(self, event: LinkDetached) -> None:
-        node = event.link.context
-        if isinstance(node, Node):
-            self._forget(node)
-
-    def _session_ended(self, event: SessionEnded) -> None:
-        for node in self.nodes:
-            if node.link.session is event.session:
-                self._forget(node)
-
-    def _closed(self, event: Closed) -> None:
-        self._end()
-
-    # Deadlines
-
-    def _end_unauthorized(self) -> None:
-        if not self._was_authorized:
-            seconds = self.limits.unauthorized_connection_ms // 1000
-            text = (
-                f"The connection held no authorised link for {seconds} s after it was opened. Put a token on $cbs and "
-                "attach a link, then keep it."
-            )
-            self.close(ServiceError(CONNECTION_FORCED, text))
-
-    def _sweep_idle(self) -> None:
-        """Detach links for events on which nothing happened for too long, and that wait for nothing."""
-        before_ms = self.env.monotonic_ms() - self.limits.idle_link_ms
-        for node in self.nodes:
-            if node.last_used_ms <= before_ms and node.is_idle():
-                seconds = self.limits.idle_link_ms // 1_000
-                text = f"The link was idle for {seconds} s; attach again to go on."
-                self.detach(node, ServiceError(DETACH_FORCED, text))
-        self._later("idle", self.limits.idle_link_ms // 4, self._sweep_idle)
-
     # Inside
+
+    def _node_of(self, link: Link) -> Node | None:
+        """The node of a link on which something happens; None when the link was refused, or is over."""
+        node = link.context
+        if not isinstance(node, Node):
+            return None
+        node.last_used_ms = self.endpoint.now_ms
+        return node
 
     def hold_nodes(self, why: Lapse) -> None:
         """Detach the links that no claim covers any more."""
@@ -306,8 +279,7 @@ class ConnectionHost:
         if self.is_over:
             return
         self.is_over = True
-        for name in list(self._timers):
-            self._cancel(name)
+        self._deadlines.end()
         self.claims.close()
         self.share.close()
         for node in self.nodes:
@@ -319,29 +291,6 @@ class ConnectionHost:
         self.gateway.connection_left(self)
         self._on_over(self)
 
-    def _later(self, name: str, delay_ms: int, call: Callable[[], None]) -> None:
-        self._cancel(name)
-        self._timers[name] = self.env.call_later(delay_ms, call)
-
-    def _cancel(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
 
 def _nothing(answer: object) -> None:
     """The answer of a command that nobody waits for."""
-
-
-_STEPS: dict[type, Callable[[ConnectionHost, object], None]] = {
-    SaslInitiated: ConnectionHost._sasl,  # type: ignore[dict-item]  # each step takes the event of its row
-    Opened: ConnectionHost._opened,  # type: ignore[dict-item]
-    LinkAttached: ConnectionHost._attach,  # type: ignore[dict-item]
-    LinkDetached: ConnectionHost._detached,  # type: ignore[dict-item]
-    DeliveriesReceived: ConnectionHost._deliveries,  # type: ignore[dict-item]
-    OversizeReceived: ConnectionHost._oversize,  # type: ignore[dict-item]
-    CreditGranted: ConnectionHost._credit,  # type: ignore[dict-item]
-    Settled: ConnectionHost._settled,  # type: ignore[dict-item]
-    SessionEnded: ConnectionHost._session_ended,  # type: ignore[dict-item]
-    Closed: ConnectionHost._closed,  # type: ignore[dict-item]
-}

@@ -24,6 +24,9 @@ class ChoosingConnection(GatewayConnection, Protocol):
     env: Env
     gateway: Gateway
 
+    def moved_to(self, gateway: Gateway) -> None:
+        """The connection belongs to this namespace from now on."""
+
     def close(self, error: ServiceError) -> None:
         """End the connection with an error."""
 
@@ -98,9 +101,7 @@ class NamespaceChoice:
     def _take(self, gateway: Gateway) -> None:
         connection = self._connection
         if gateway is not connection.gateway:
-            connection.gateway.connection_left(connection)
-            connection.gateway = gateway
-            gateway.connection_came(connection)
+            connection.moved_to(gateway)
 
 
 def _not_here(hostname: str) -> ServiceError:

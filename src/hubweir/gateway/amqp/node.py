@@ -16,10 +16,12 @@ from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
 from hubweir.gateway.amqp.turn_share import TurnShare
+from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.refusals import What
@@ -122,6 +124,13 @@ class Node:
         connection's life; several wait without end when $cbs is gone as they put their next token.
         """
         return False
+
+    def sends_to(self, entity: str) -> bool:
+        """Whether the link brings messages to this entity: when that is removed, the link ends."""
+        return False
+
+    def reader_closed(self, broker: BrokerClient, push: ReaderClosed) -> None:
+        """A broker ended a reader of this connection: when it is this link's, the link ends."""
 
     def catalog_changed(self) -> None:
         """Descriptions changed: end the link when it may not stand any more. Its claim is looked at by the host."""

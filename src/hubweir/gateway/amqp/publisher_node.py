@@ -100,10 +100,8 @@ class PublisherNode(Node):
         self._rejected: list[tuple[DeliveryRange, AmqpError]] = []
         self._is_over = False
 
-    @property
-    def hub(self) -> str:
-        """The event hub that it sends to."""
-        return self._hub
+    def sends_to(self, entity: str) -> bool:
+        return entity == self._hub
 
     def start(self) -> None:
         properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}

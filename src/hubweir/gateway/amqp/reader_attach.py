@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hubweir.amqp.messaging.annotations import (
     EPOCH,
@@ -22,11 +22,30 @@ from hubweir.gateway.amqp.node import attach_properties
 RECEIVER_NAME_LIMIT = 256
 
 
-def read_filter(link: SenderLink) -> tuple[EventPosition, Source]:
-    """Where the receiver wants to start, and its source as it is answered: without filters that mean nothing here.
+@dataclass(frozen=True, slots=True)
+class ReaderWish:
+    """What a receiver asks of the reader that is opened for it.
 
-    Raises ServiceError INVALID_FIELD or ARGUMENT_ERROR (event_position.parse_selector).
+    source: as it is answered, without filters that mean nothing here. owner_level, name: None where it gave none.
     """
+
+    position: EventPosition
+    source: Source
+    owner_level: int | None
+    name: str | None
+
+
+def read_attach(link: SenderLink) -> ReaderWish:
+    """Raises ServiceError INVALID_FIELD, or ARGUMENT_ERROR as event_position.parse_selector."""
+    position, source = _read_filter(link)
+    owner_level, name = _count(link, EPOCH), attach_properties(link).get(RECEIVER_NAME)
+    if name is not None and (not isinstance(name, str) or len(name) > RECEIVER_NAME_LIMIT):
+        text = f"The property {RECEIVER_NAME} must be a string of at most {RECEIVER_NAME_LIMIT} characters."
+        raise ServiceError(INVALID_FIELD, text)
+    return ReaderWish(position, source, owner_level, name)
+
+
+def _read_filter(link: SenderLink) -> tuple[EventPosition, Source]:
     source = link.source or Source()
     if not source.filter:
         return EARLIEST, source
@@ -41,15 +60,6 @@ def read_filter(link: SenderLink) -> tuple[EventPosition, Source]:
     if not isinstance(text, str):
         raise ServiceError(INVALID_FIELD, f"The filter {SELECTOR_FILTER} holds no string.")
     return parse_selector(text), replace(source, filter={SELECTOR_FILTER: wanted})
-
-
-def read_owner_level(link: SenderLink) -> tuple[int | None, str | None]:
-    """The epoch and the name that the receiver gave, each None when absent; ServiceError when it is no such value."""
-    epoch, name = _count(link, EPOCH), attach_properties(link).get(RECEIVER_NAME)
-    if name is not None and (not isinstance(name, str) or len(name) > RECEIVER_NAME_LIMIT):
-        text = f"The property {RECEIVER_NAME} must be a string of at most {RECEIVER_NAME_LIMIT} characters."
-        raise ServiceError(INVALID_FIELD, text)
-    return epoch, name
 
 
 def takes_batches(link: SenderLink) -> bool:

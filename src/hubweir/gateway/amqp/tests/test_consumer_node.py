@@ -11,11 +11,12 @@ from hubweir.amqp.messaging.annotations import SELECTOR_FILTER, SELECTOR_FILTER_
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import LinkAttached
+from hubweir.amqp.transport.settings import EndpointSettings
 from hubweir.amqp.types.values import Described, Symbol, Timestamp, UInt
 from hubweir.broker.commands.process import CloseOwner
-from hubweir.broker.commands.reader import CloseReader, OpenReader, ReadEvents
+from hubweir.broker.commands.reader import CancelRead, CloseReader, OpenReader, ReadEvents
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
-from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.gateway.amqp.tests.world import HOST, KEY, ROOT, Peer, World, event
 from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.event_hub_description import EventHubDescription
 
@@ -203,6 +204,29 @@ def test_drain_sends_what_there_is_first(peer: Peer) -> None:
     assert numbers(peer, link) == [0, 1, 2, 3, 4]
 
 
+def test_drain_is_answered_when_all_is_sent_however_small_the_peers_window_is(world: World) -> None:
+    proof = {"sasl_mechanism": "PLAIN", "sasl_response": f"\0{ROOT}\0{KEY}".encode()}
+    peer = Peer(world, EndpointSettings("peer", HOST, incoming_window=4, **proof))
+    peer.endpoint.open()
+    peer.run()
+    fill(peer, 20)
+    link = peer.receiver(PARTITION)
+    link.grant(30, drain=True)
+    peer.run(500)
+    assert numbers(peer, link) == list(range(20))
+    assert link.credit == 0
+
+
+def test_a_read_is_broken_off_for_a_drain_and_for_no_other_credit(world: World, peer: Peer) -> None:
+    link = peer.receiver(PARTITION, credit=1)
+    link.grant(5)
+    peer.run()
+    assert world.gate.sent(CancelRead) == []
+    link.grant(5, drain=True)
+    peer.run()
+    assert len(world.gate.sent(CancelRead)) == 1
+
+
 def test_events_are_settled_unless_the_receiver_settles_second(peer: Peer) -> None:
     fill(peer, 2)
     first = peer.receiver(PARTITION, credit=10)
@@ -234,9 +258,9 @@ def test_a_run_that_nothing_is_sent_from_is_dropped_and_read_again(world: World,
     fill(peer, 60, size=1_000)
     link = peer.receiver(PARTITION, credit=3)
     (node,) = [node for node in peer.host.nodes if isinstance(node, ConsumerNode)]
-    assert node._held is not None
+    assert node.holds_run
     peer.run(2_000)
-    assert node._held is None
+    assert not node.holds_run
     fill(peer, 1)
     link.grant(100)
     peer.run()
@@ -252,7 +276,7 @@ def test_a_full_transport_keeps_no_run_and_loses_no_event(peer: Peer) -> None:
     peer.host.on_writing_paused()
     peer.run(2_000)
     (node,) = [node for node in peer.host.nodes if isinstance(node, ConsumerNode)]
-    assert node._held is None
+    assert not node.holds_run
     assert 0 < len(numbers(peer, link)) < 60
     peer.host.on_writable()
     peer.run(500)
@@ -287,12 +311,12 @@ def test_while_the_process_holds_too_much_a_run_that_the_transport_does_not_take
         stalled.host.on_writing_paused()
         links.append(link)
         (node,) = [node for node in stalled.host.nodes if isinstance(node, ConsumerNode)]
-        assert node._held is not None
+        assert node.holds_run
         nodes.append(node)
     assert world.gateway.held_runs.is_used_up
     for node in nodes:
         node.go_on()
-    assert [node._held is not None for node in nodes] == [False, True]  # the first made room enough for the second
+    assert [node.holds_run for node in nodes] == [False, True]  # the first made room enough for the second
     for stalled, link in zip((peer, other), links, strict=True):
         stalled.transport_full = False
         stalled.host.on_writable()

@@ -202,7 +202,7 @@ def test_a_full_transport_keeps_no_run_and_loses_no_event(peer: Peer) -> None:
     peer.host.on_writing_paused()
     peer.run(2_000)
     (node,) = [node for node in peer.host.nodes if isinstance(node, ConsumerNode)]
-    assert node._held is None
+    assert not node.holds_run
     assert 0 < len(numbers(peer, link)) < 150
     peer.host.on_writable()
     peer.run(500)

@@ -10,11 +10,12 @@ from hubweir.amqp.transport.performatives import Attach
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.values import Long, Symbol
 from hubweir.errors import ServiceError
+from hubweir.event_hub.event_position import EARLIEST
 from hubweir.gateway.amqp.reader_attach import (
     RECEIVER_NAME_LIMIT,
+    ReaderWish,
+    read_attach,
     read_event_limit,
-    read_filter,
-    read_owner_level,
     takes_batches,
 )
 from hubweir.gateway.amqp.tests.world import Peer, World
@@ -60,10 +61,9 @@ def test_stored_batches_go_to_who_desires_them_and_takes_deliveries_of_any_size(
 def test_a_limit_an_epoch_and_a_name_are_read(peer: Peer) -> None:
     link = asked(peer, properties={EVENT_LIMIT: Long(7), EPOCH: Long(0), RECEIVER_NAME: "me"})
     assert read_event_limit(link) == 7
-    assert read_owner_level(link) == (0, "me")
+    assert (read_attach(link).owner_level, read_attach(link).name) == (0, "me")
     assert read_event_limit(asked(peer)) is None
-    assert read_owner_level(asked(peer)) == (None, None)
-    assert read_filter(asked(peer))[1] == Source(address=PARTITION)
+    assert read_attach(asked(peer)) == ReaderWish(EARLIEST, Source(address=PARTITION), None, None)
 
 
 @pytest.mark.parametrize("value", ["7", -1, True, 2**63, 1.5])
@@ -72,10 +72,10 @@ def test_what_is_no_such_number_is_refused(peer: Peer, name: Symbol, value: obje
     link = asked(peer, properties={name: value})
     with pytest.raises(ServiceError, match=str(name)):
         read_event_limit(link)
-        read_owner_level(link)
+        read_attach(link)
 
 
 @pytest.mark.parametrize("name", [5, "n" * (RECEIVER_NAME_LIMIT + 1)])
 def test_a_name_that_is_none_is_refused(peer: Peer, name: object) -> None:
     with pytest.raises(ServiceError, match=RECEIVER_NAME):
-        read_owner_level(asked(peer, properties={RECEIVER_NAME: name}))
+        read_attach(asked(peer, properties={RECEIVER_NAME: name}))

@@ -101,7 +101,7 @@ def test_who_settles_as_events_come_costs_nothing_more(peer: Peer, monkeypatch: 
 def test_a_run_that_was_dropped_meanwhile_is_read_again(peer: Peer) -> None:
     link = second_settler(peer, EVENTS)
     peer.run(5_000)
-    assert node_of(peer)._held is None
+    assert not node_of(peer).holds_run
     reads = len(peer.world.gate.sent(ReadEvents))
     link.settle(0, LIMIT - 1, Accepted())
     peer.run(1_000)

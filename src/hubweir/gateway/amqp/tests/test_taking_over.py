@@ -9,7 +9,7 @@ import pytest
 from hubweir.amqp.messaging.annotations import EPOCH, RECEIVER_NAME
 from hubweir.amqp.transport.events import LinkAttached, LinkDetached
 from hubweir.amqp.types.values import Int, Long
-from hubweir.broker.commands.reader import ConfirmReaderClosed, OpenReader
+from hubweir.broker.commands.reader import CloseReader, ConfirmReaderClosed, OpenReader
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION, fill
 from hubweir.gateway.amqp.tests.world import Peer, World
 
@@ -21,13 +21,15 @@ def world() -> World:
     return World()
 
 
-def reader(peer: Peer, *, epoch: int | None = None, name: str | None = None, address: str = PARTITION) -> Any:
+def reader(
+    peer: Peer, *, epoch: int | None = None, name: str | None = None, address: str = PARTITION, credit: int = 100
+) -> Any:
     properties: dict[Any, object] = {}
     if epoch is not None:
         properties[EPOCH] = Long(epoch)
     if name is not None:
         properties[RECEIVER_NAME] = name
-    return peer.receiver(address, credit=100, properties=properties)
+    return peer.receiver(address, credit=credit, properties=properties)
 
 
 def condition(peer: Peer, link: Any) -> str | None:
@@ -109,6 +111,14 @@ def test_the_losers_detach_is_written_before_the_winners_attach_is_answered(worl
     assert condition(old, first) == STOLEN and new.is_attached(second)
     assert told == ["old", "new"]
     assert [command.reader_id for command in world.gate.sent(ConfirmReaderClosed)] == [1]
+
+
+def test_a_reader_that_the_broker_ended_is_not_ended_again(world: World) -> None:
+    old, new = world.trusted_peer(), world.trusted_peer()
+    first = reader(old, epoch=5, credit=0)  # no read of it is under way, so the broker's word comes by itself
+    reader(new, epoch=6)
+    assert condition(old, first) == STOLEN
+    assert world.gate.sent(CloseReader) == []
 
 
 def test_a_gateway_that_is_stuck_delays_the_winner_by_two_seconds(world: World) -> None:
