@@ -79,12 +79,8 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
 
 def runs_pipeline(rest: Sequence[str], env: Environment) -> bool:
     """Whether a call of the command line runs a pipeline. A misspelt one is refused without fetching Spark."""
-    programs = env.root / "src/hubweir/pipelines"
-    names = [
-        word
-        for word in rest[2:]
-        if word.endswith(".toml") or ":" in word or (programs / f"{word.replace('-', '_')}.py").exists()
-    ]
+    programs = {path.stem for path in (env.root / "src/hubweir/pipelines").rglob("*.py")}
+    names = [word for word in rest[2:] if word.endswith(".toml") or ":" in word or word.replace("-", "_") in programs]
     return list(rest[:2]) == ["pipeline", "run"] and bool(names) and not {"-h", "--help"} & set(rest)
 
 

@@ -9,7 +9,7 @@ from bootstrap import spark, verbs
 from bootstrap.environment import DEMO, TEST, Environment, NotReady
 from bootstrap.spark import JAVA, SPARK
 from bootstrap.steps import StepFailed
-from hubweir.pipelines.catalog import CATALOG
+from hubweir.pipelines.ready_made import READY_MADE
 
 Installed = list[tuple[str, ...]]
 
@@ -171,8 +171,8 @@ def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
     command_line = env.root / "src/hubweir/cli/main.py"
     command_line.parent.mkdir(parents=True)
     command_line.touch()
-    (env.root / "src/hubweir/pipelines").mkdir()
-    (env.root / "src/hubweir/pipelines/to_lake.py").touch()
+    (env.root / "src/hubweir/pipelines/lake").mkdir(parents=True)
+    (env.root / "src/hubweir/pipelines/lake/to_lake.py").touch()
     run = ["pipeline", "run"]
     for rest in (["pipeline", "list"], [*run, "--help"], [*run, "to-lake", "-h"], run, [*run, "to-lak", "--once"]):
         assert verbs.run("hubweir", rest, env) == 0
@@ -188,7 +188,7 @@ def test_running_a_pipeline_brings_spark_and_listing_them_does_not(
     assert checked == [["-m", "hubweir", *run, "misspelt.toml", "--check"], [*finished[-1], "--check"]]
 
 
-@pytest.mark.parametrize("name", [*CATALOG, "orders.toml", "mine:start"])
+@pytest.mark.parametrize("name", [*READY_MADE, "orders.toml", "mine:start"])
 def test_every_pipeline_that_there_is_counts_as_one(name: str) -> None:
     checkout = Environment(Path(__file__).resolve().parents[2])
     assert verbs.runs_pipeline(["pipeline", "run", name], checkout)

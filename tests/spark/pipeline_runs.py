@@ -53,7 +53,7 @@ def into_past_hours(job: Job) -> DataStreamWriter:
     """to-lake, as if all had come three hours ago: so each hour is over, and its files are joined at once."""
     from pyspark.sql import functions as f
 
-    from hubweir.pipelines.to_lake import into_lake
+    from hubweir.pipelines.lake.to_lake import into_lake
 
     then = f.expr("enqueuedTime - INTERVAL 3 HOURS")
     return into_lake(

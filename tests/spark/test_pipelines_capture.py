@@ -19,7 +19,7 @@ from azure.eventhub import EventData, EventHubProducerClient
 from hubweir.capture.avro import SCHEMA, header
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.namespace.capture_description import CaptureDescription
-from hubweir.pipelines.capture_blocks import sync_marker
+from hubweir.pipelines.captured.blocks import sync_marker
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.runner import PipelineRun

@@ -17,10 +17,10 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.description import CHECKPOINTS, Description, describe, read_file, with_settings
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field
+from hubweir.pipelines.ready_made import READY_MADE
 from hubweir.pipelines.run_status import RUNNING, PartitionStatus, RunStatus, known_checkpoints, read_status
 
 INSTALL = (
@@ -51,14 +51,14 @@ def pipeline() -> None:
 @pipeline.command("list")
 def list_() -> None:
     """List the pipelines that come with hubweir."""
-    table(("pipeline", "what it does"), [(entry.name, entry.summary) for entry in CATALOG.values()])
+    table(("pipeline", "what it does"), [(entry.name, entry.summary) for entry in READY_MADE.values()])
 
 
 @pipeline.command()
-@click.argument("name", type=click.Choice(list(CATALOG)), metavar="NAME")
+@click.argument("name", type=click.Choice(list(READY_MADE)), metavar="NAME")
 def show(name: str) -> None:
     """Show what a pipeline takes, as a description to fill in."""
-    entry = CATALOG[name]
+    entry = READY_MADE[name]
     click.echo(f"# {entry.name}: {entry.summary}\n# program: {entry.program}\n")
     click.echo(f'pipeline = "{entry.name}"\nname = "{entry.name}"\ncheckpoint = "{CHECKPOINTS}/{entry.name}"')
     click.echo(f'trigger = "{entry.trigger_s:g}s"  # or "once"\n')
@@ -109,9 +109,9 @@ def run(
 
 
 def _check_name(name: str) -> None:
-    if name not in CATALOG and ":" not in name and not name.endswith(".toml"):
+    if name not in READY_MADE and ":" not in name and not name.endswith(".toml"):
         raise IllegalDescription(
-            f"there is no pipeline {name!r}: use {', '.join(CATALOG)}, FILE.toml or module:function"
+            f"there is no pipeline {name!r}: use {', '.join(READY_MADE)}, FILE.toml or module:function"
         )
 
 

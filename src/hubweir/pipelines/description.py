@@ -11,7 +11,7 @@
     [parameters]                     # of this pipeline: `hubweir pipeline show to-lake`
     [sink]
 
-The three tables are read by the catalog's fields; a program of your own takes whatever it is given.
+The three tables are read by the fields of ready_made.py; a program of your own takes whatever it is given.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hubweir.pipelines.catalog import CATALOG, PipelineEntry
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field, Value
+from hubweir.pipelines.ready_made import READY_MADE, PipelineEntry
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.source.read_options import parse_options
 
@@ -101,10 +101,10 @@ def describe(
     _known(where, raw, (*_TOP, *_TABLES))
     name = _top(raw, "pipeline", where)
     if name is None:
-        raise IllegalDescription(f"{where}: pipeline is missing; allowed: {', '.join(CATALOG)}, or module:function")
-    entry = CATALOG.get(name)
+        raise IllegalDescription(f"{where}: pipeline is missing; allowed: {', '.join(READY_MADE)}, or module:function")
+    entry = READY_MADE.get(name)
     if entry is None and not all(name.partition(":")):
-        raise IllegalDescription(f"{where}: pipeline is {name!r}; allowed: {', '.join(CATALOG)}, or module:function")
+        raise IllegalDescription(f"{where}: pipeline is {name!r}; allowed: {', '.join(READY_MADE)}, or module:function")
     tables = {table: raw.get(table, {}) for table in _TABLES}
     for table, value in tables.items():
         if not isinstance(value, dict):

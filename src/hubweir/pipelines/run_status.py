@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hubweir.pipelines.capture_windows import without_window
+from hubweir.pipelines.captured.windows import without_window
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.spark.source.offsets import FROM, INITIAL, plain
 

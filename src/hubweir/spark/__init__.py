@@ -7,8 +7,8 @@ the values.
 
 Tasks of a process share clients (hub_connection.py); a service that is away is waited for as patience.py says.
 worker_process.py prepares Spark's Python workers. errors.py are the errors, json_view.py is a view for users.
-delta_writer.py commits files to a Delta table. sessions/ starts a Spark session and registers the formats. The pages
-are docs/spark.md, docs/spark_write.md and docs/spark_limits.md.
+sessions/ starts a Spark session and registers the formats. The pages are docs/spark.md, docs/spark_write.md and
+docs/spark_limits.md.
 
 This front page carries the two names that users need, `register` and `session`; PySpark is loaded when one is called.
 """

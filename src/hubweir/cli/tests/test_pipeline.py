@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from hubweir.cli import pipeline as module
 from hubweir.cli.pipeline import pipeline
-from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.description import describe
+from hubweir.pipelines.ready_made import READY_MADE
 from hubweir.pipelines.run_status import RUNNING, STOPPED, PartitionStatus, RunStatus, write_status
 from hubweir.testing.running_namespace import running_namespace
 
@@ -24,15 +24,15 @@ NOWHERE = "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=r;SharedAccessKey=k;Use
 
 def test_all_are_listed() -> None:
     said = CliRunner().invoke(pipeline, ["list"])
-    assert said.exit_code == 0 and all(name in said.output for name in CATALOG)
+    assert said.exit_code == 0 and all(name in said.output for name in READY_MADE)
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_what_is_shown_is_a_description_to_fill_in(name: str) -> None:
     said = CliRunner().invoke(pipeline, ["show", name])
     shown = tomllib.loads(said.output.replace("= …", '= "…"'))
     assert shown["pipeline"] == name
-    assert set(shown["sink"]) == {field.name for field in CATALOG[name].sink}
+    assert set(shown["sink"]) == {field.name for field in READY_MADE[name].sink}
     assert describe(shown, "shown", connection_string=NOWHERE).pipeline == name
 
 

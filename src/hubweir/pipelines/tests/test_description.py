@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.description import describe, read_file, with_settings
 from hubweir.pipelines.errors import IllegalDescription
+from hubweir.pipelines.ready_made import READY_MADE
 
 TEXT = "Endpoint=sb://localhost;SharedAccessKeyName=r;SharedAccessKey=secret;UseDevelopmentEmulator=true"
 LAKE: dict[str, Any] = {"pipeline": "to-lake", "source": {"eventHub": "orders"}, "sink": {"path": "lake"}}
@@ -18,7 +18,7 @@ LAKE: dict[str, Any] = {"pipeline": "to-lake", "source": {"eventHub": "orders"},
 def test_defaults_are_filled_in() -> None:
     found = describe(LAKE, "a.toml", connection_string=TEXT)
     assert (found.name, found.checkpoint, found.trigger_s) == ("to-lake", "checkpoints/to-lake", 60.0)
-    assert found.program == "hubweir.pipelines.to_lake"
+    assert found.program == "hubweir.pipelines.lake.to_lake"
     assert found.sink == {"path": "lake", "format": "parquet", "compactAfter": 600.0}
     assert found.source == {"eventHub": "orders", "connectionString": TEXT, "maxEventsPerTrigger": "2000000"}
 
@@ -100,7 +100,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_every_default_is_a_value_of_its_field() -> None:
-    for entry in CATALOG.values():
+    for entry in READY_MADE.values():
         for field in (*entry.parameters, *entry.sink):
             if field.default not in (None, "", ()) and not isinstance(field.default, float):
                 assert field.read(field.default, "x") == field.default

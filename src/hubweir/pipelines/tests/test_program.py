@@ -1,4 +1,4 @@
-"""Programs by name: every pipeline of the catalog has one, and what is not there is named."""
+"""Programs by name: every ready-made pipeline has one, and what is not there is named."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.pipelines.catalog import CATALOG
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.program import load_program
+from hubweir.pipelines.ready_made import READY_MADE
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_every_pipeline_has_a_program(name: str) -> None:
     pytest.importorskip("pyspark")
-    assert load_program(CATALOG[name].program).__doc__
+    assert load_program(READY_MADE[name].program).__doc__
 
 
 def test_a_program_of_ones_own_is_found_in_the_working_directory(

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hubweir.pipelines.table_lock import locked
+from hubweir.pipelines.lake.table_lock import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from hubweir.pipelines.table_lock import locked
+from hubweir.pipelines.lake.table_lock import locked
 with locked(Path(sys.argv[1])) as is_ours:
     print(is_ours, flush=True)
     sys.stdin.read()

@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from hubweir.pipelines.folder_exchange import exchange
-from hubweir.pipelines.lake_compaction import compact, file_name, recover, remove_left
+from hubweir.pipelines.lake.compaction import compact, file_name, recover, remove_left
+from hubweir.pipelines.lake.folder_exchange import exchange
 
 HOUR_ENDS_MS = 1_769_846_400_000  # 2026-01-31T08:00:00Z
 QUERY, ANOTHER = "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
@@ -78,10 +78,10 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(os, "link", step(os.link))
         swap = step(exchange) if in_one_step else lambda first, second: False
-        patched.setattr("hubweir.pipelines.lake_compaction.exchange", swap)
+        patched.setattr("hubweir.pipelines.lake.compaction.exchange", swap)
         if not in_one_step:
             patched.setattr(Path, "rename", step(Path.rename))
-        patched.setattr("hubweir.pipelines.lake_compaction.shutil.rmtree", step(lambda path: None))
+        patched.setattr("hubweir.pipelines.lake.compaction.shutil.rmtree", step(lambda path: None))
         with pytest.raises(Killed):
             compact(tmp_path, query=QUERY, before_batch=2, now_ms=HOUR_ENDS_MS, after_ms=0)
     recover(tmp_path)
@@ -137,7 +137,7 @@ def test_a_file_that_another_query_writes_while_files_are_joined_stays(
         pq.write_table(pa.table({"n": [30, 31]}), hour / file_name(ANOTHER, 0, 0))
         return exchange(first, second) if in_one_step else False
 
-    monkeypatch.setattr("hubweir.pipelines.lake_compaction.exchange", late)
+    monkeypatch.setattr("hubweir.pipelines.lake.compaction.exchange", late)
     assert compact(tmp_path, query=QUERY, before_batch=3, now_ms=HOUR_ENDS_MS, after_ms=0) == 3
     assert numbers(tmp_path) == list(range(32))
 

@@ -24,7 +24,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from hubweir.pipelines.captured_history import HistoryFile, read_history, whole_blocks
+from hubweir.pipelines.captured.history import HistoryFile, read_history, whole_blocks
 from hubweir.spark.captured.avro_file import HEADER_BYTES, EventTimes, read_blocks, read_header
 from hubweir.spark.captured.places import DEFAULT_FORMAT, place_of
 from hubweir.spark.errors import IllegalCapture

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("pyspark")
 from pyspark.sql.types import StructType
 
-from hubweir.pipelines.lake_compaction import file_name
-from hubweir.pipelines.lake_files import LakeFile
-from hubweir.pipelines.lake_sink import PARQUET, LakeDataSource, LakeMessage, LakeWriter, delta_file
+from hubweir.pipelines.lake.compaction import file_name
+from hubweir.pipelines.lake.lake_files import LakeFile
+from hubweir.pipelines.lake.lake_sink import PARQUET, LakeDataSource, LakeMessage, LakeWriter, delta_file
 from hubweir.spark.errors import IllegalOption
 
 

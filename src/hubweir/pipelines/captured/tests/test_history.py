@@ -8,7 +8,7 @@ import pytest
 
 from hubweir.capture.avro import header, long
 from hubweir.namespace.capture_description import ARCHIVE_NAME_FORMAT
-from hubweir.pipelines.captured_history import HistoryFile, avro_long, in_order, read_history, whole_blocks
+from hubweir.pipelines.captured.history import HistoryFile, avro_long, in_order, read_history, whole_blocks
 from hubweir.spark.captured.places import LocalPlace
 from hubweir.spark.errors import IllegalCapture
 

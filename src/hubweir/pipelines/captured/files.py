@@ -20,8 +20,8 @@ import pyarrow as pa
 from hubweir.capture.archive_name import archive_name, name_second
 from hubweir.capture.avro import header
 from hubweir.capture.destination import Archive, Destination
-from hubweir.pipelines.blob_storage import destination_of
-from hubweir.pipelines.capture_blocks import sync_marker
+from hubweir.pipelines.captured.blob_storage import destination_of
+from hubweir.pipelines.captured.blocks import sync_marker
 from hubweir.pipelines.durable_file import publish
 
 FILES = "partition string, name string, second bigint, events bigint, size bigint"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.broker.capture.blob_upload import BadStorage
-from hubweir.pipelines.blob_storage import (
+from hubweir.pipelines.captured.blob_storage import (
     BlobPrefix,
     check_address,
     destination_of,
@@ -15,8 +15,8 @@ from hubweir.pipelines.blob_storage import (
     storage_of,
     store_settings,
 )
+from hubweir.pipelines.captured.local_attempts import LocalAttempts
 from hubweir.pipelines.errors import IllegalDescription
-from hubweir.pipelines.local_attempts import LocalAttempts
 
 STORAGE = "AccountName=films;AccountKey=c2VjcmV0;BlobEndpoint=http://127.0.0.1:1/films;"
 

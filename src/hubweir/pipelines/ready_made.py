@@ -39,7 +39,7 @@ _ENTRIES = (
     PipelineEntry(
         "to-lake",
         "a hub into a table of Parquet files or Delta, by date and hour",
-        "hubweir.pipelines.to_lake",
+        "hubweir.pipelines.lake.to_lake",
         (
             Field("schema", "text", "", "columns of the JSON in each body; without it bodies stay bytes"),
             Field("compact", "flag", True, "make the small files of an hour that is over into one"),
@@ -86,7 +86,7 @@ _ENTRIES = (
     PipelineEntry(
         "capture",
         "what the broker's capture does, for those who outgrow one machine: the same names and schema",
-        "hubweir.pipelines.capture",
+        "hubweir.pipelines.captured.capture",
         (
             Field("namespace", "text", "", "{Namespace} in the names; without it the host's first label"),
             Field("archiveNameFormat", "text", ARCHIVE_NAME_FORMAT, "how files are called"),
@@ -102,7 +102,7 @@ _ENTRIES = (
     PipelineEntry(
         "replay",
         "captured history, then live events, without a gap and without a repeat",
-        "hubweir.pipelines.replay",
+        "hubweir.pipelines.captured.replay",
         (
             Field("captured", "text", None, "where captured files are: a folder, or az://container/prefix"),
             _STORAGE,
@@ -117,4 +117,4 @@ _ENTRIES = (
         ),
     ),
 )
-CATALOG = {entry.name: entry for entry in _ENTRIES}
+READY_MADE = {entry.name: entry for entry in _ENTRIES}

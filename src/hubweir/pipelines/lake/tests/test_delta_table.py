@@ -5,12 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("deltalake")
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from hubweir.spark.delta_writer import DeltaFile, commit_files, compact_hours
+from hubweir.pipelines.lake.delta_table import DeltaFile, commit_files, compact_hours
 from hubweir.spark.errors import IllegalOption
 
 SCHEMA = pa.schema([("sequenceNumber", pa.int64()), ("date", pa.string()), ("hour", pa.int32())])

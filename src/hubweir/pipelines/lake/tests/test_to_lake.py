@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from hubweir.pipelines.errors import IllegalDescription
-from hubweir.pipelines.to_lake import check_columns, unfinished_batch
+from hubweir.pipelines.lake.to_lake import check_columns, unfinished_batch
 
 
 def test_a_column_that_would_hide_another_is_named() -> None:

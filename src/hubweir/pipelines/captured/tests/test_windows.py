@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from hubweir.pipelines.capture_blocks import CaptureBlocksReader, EmptyPartitions
-from hubweir.pipelines.capture_windows import with_window, without_window
+from hubweir.pipelines.captured.blocks import CaptureBlocksReader, EmptyPartitions
+from hubweir.pipelines.captured.windows import with_window, without_window
 from hubweir.pipelines.run_status import progress_of
 from hubweir.spark.source.offsets import PartitionBounds
 from hubweir.spark.source.read_options import ReadOptions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.pipelines.folder_exchange import exchange
+from hubweir.pipelines.lake.folder_exchange import exchange
 
 
 def two(folder: Path) -> tuple[Path, Path]:

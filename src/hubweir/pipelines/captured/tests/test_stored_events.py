@@ -13,7 +13,7 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.event_run import EventRun
 from hubweir.client.receiver import ReceiverOptions
 from hubweir.event_hub.event_position import EARLIEST
-from hubweir.pipelines.stored_events import publishers, record_starts, stored_events
+from hubweir.pipelines.captured.stored_events import publishers, record_starts, stored_events
 from hubweir.testing.running_namespace import running_namespace
 
 SYNC = bytes(range(16))

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from hubweir.broker.capture.blob_upload import BlobArchive, BlobContainer, parse_storage
 from hubweir.capture.destination import Destination
+from hubweir.pipelines.captured.local_attempts import LocalAttempts
 from hubweir.pipelines.errors import IllegalDescription
-from hubweir.pipelines.local_attempts import LocalAttempts
 
 SCHEME = "az"
 VARIABLE = "HUBWEIR_CAPTURE_STORAGE"

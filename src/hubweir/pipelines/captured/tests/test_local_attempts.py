@@ -8,7 +8,7 @@ import pytest
 
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.pipelines.local_attempts import LocalAttempts
+from hubweir.pipelines.captured.local_attempts import LocalAttempts
 
 NAME = "ns/orders/0/00.avro"
 

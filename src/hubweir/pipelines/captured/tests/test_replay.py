@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 from hubweir.capture.avro import header, long
+from hubweir.pipelines.captured.replay import history_end, start
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
-from hubweir.pipelines.replay import history_end, start
 from hubweir.spark.errors import IllegalCapture
 
 TEXT = "Endpoint=sb://localhost;SharedAccessKeyName=r;SharedAccessKey=k;UseDevelopmentEmulator=true"

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 
 from pyspark.sql.streaming import DataStreamWriter
 
-from hubweir.pipelines.blob_storage import is_blobs, storage_of, store_settings
-from hubweir.pipelines.captured_history import read_history
+from hubweir.pipelines.captured.blob_storage import is_blobs, storage_of, store_settings
+from hubweir.pipelines.captured.history import read_history
+from hubweir.pipelines.captured.replay_source import ReplayDataSource
 from hubweir.pipelines.durable_file import publish
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
-from hubweir.pipelines.replay_source import ReplayDataSource
+from hubweir.pipelines.lake.to_lake import into_lake
 from hubweir.pipelines.sinks import hub_options
-from hubweir.pipelines.to_lake import into_lake
 
 
 def start(job: Job) -> DataStreamWriter:

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 from hubweir.broker.capture.blob_upload import BadStorage
 from hubweir.errors import ServiceError
-from hubweir.pipelines.capture import file_names, first_label
+from hubweir.pipelines.captured.capture import file_names, first_label
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from hubweir.pipelines.captured_history import HistoryFile
-from hubweir.pipelines.replay_source import History, HistoryPartition, ReplayReader, gaps
+from hubweir.pipelines.captured.history import HistoryFile
+from hubweir.pipelines.captured.replay_source import History, HistoryPartition, ReplayReader, gaps
 from hubweir.spark.errors import DataLoss, IllegalCapture, IllegalOffset
 from hubweir.spark.source.offsets import EventRange, PartitionBounds
 from hubweir.spark.source.read_options import ReadOptions

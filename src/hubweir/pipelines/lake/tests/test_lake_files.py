@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from hubweir.pipelines.lake_files import LakeFile, by_hour, write_files
+from hubweir.pipelines.lake.lake_files import LakeFile, by_hour, write_files
 
 
 def rows(*places: tuple[str, int, int]) -> pa.RecordBatch:

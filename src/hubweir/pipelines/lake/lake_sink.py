@@ -3,7 +3,7 @@
 Tasks write files (lake_files.py). In a plain table a file's name is made of query, micro-batch and task, so a batch
 that is repeated after a crash puts the same files in place of its own; Spark's own file sink instead keeps a log that
 other readers do not know. A Delta table takes all files of a batch by one commit that carries query and batch
-(spark/delta_writer.py). Either way one stream may write a table at a time.
+(delta_table.py). Either way one stream may write a table at a time.
 
 | option | means |
 |---|---|
@@ -26,10 +26,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from hubweir.pipelines.lake_compaction import compact, file_name, recover, remove_left
-from hubweir.pipelines.lake_files import DATE, HOUR, SUFFIX, LakeFile, write_files
-from hubweir.pipelines.table_lock import locked
-from hubweir.spark.delta_writer import DeltaFile, commit_files, compact_hours
+from hubweir.pipelines.lake.compaction import compact, file_name, recover, remove_left
+from hubweir.pipelines.lake.delta_table import DeltaFile, commit_files, compact_hours
+from hubweir.pipelines.lake.lake_files import DATE, HOUR, SUFFIX, LakeFile, write_files
+from hubweir.pipelines.lake.table_lock import locked
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.worker_process import freeze_garbage
 

@@ -31,8 +31,8 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 
 from hubweir.pipelines.durable_file import sync
-from hubweir.pipelines.folder_exchange import exchange
-from hubweir.pipelines.lake_files import DATE, HOUR, SUFFIX
+from hubweir.pipelines.lake.folder_exchange import exchange
+from hubweir.pipelines.lake.lake_files import DATE, HOUR, SUFFIX
 
 HOUR_MS = 3_600_000
 _FOLDER = re.compile(rf"{DATE}=(\d{{4}}-\d\d-\d\d)/{HOUR}=(\d\d)")

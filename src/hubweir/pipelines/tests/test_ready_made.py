@@ -6,12 +6,12 @@ import importlib.util
 
 import pytest
 
-from hubweir.pipelines.catalog import CATALOG
+from hubweir.pipelines.ready_made import READY_MADE
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_an_entry_names_a_module_and_each_field_once(name: str) -> None:
-    entry = CATALOG[name]
+    entry = READY_MADE[name]
     assert importlib.util.find_spec(entry.program) is not None
     for fields in (entry.parameters, entry.sink):
         names = [field.name for field in fields]

@@ -18,9 +18,9 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from hubweir.namespace.capture_description import check_archive_name_format
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.pipelines.blob_storage import VARIABLE, check_address, destination_of, storage_of
-from hubweir.pipelines.capture_blocks import CaptureBlocksDataSource
-from hubweir.pipelines.capture_files import FILES, CaptureNotes, FileNames, write_blocks
+from hubweir.pipelines.captured.blob_storage import VARIABLE, check_address, destination_of, storage_of
+from hubweir.pipelines.captured.blocks import CaptureBlocksDataSource
+from hubweir.pipelines.captured.files import FILES, CaptureNotes, FileNames, write_blocks
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job, local_folder
 

@@ -4,7 +4,7 @@ A row is one block as it stands in a captured file, sync marker included: `parti
 limits and restarts are those of format("eventhubs"). Each micro-batch begins new blocks, and where they end depends on
 its events alone, so a batch that is repeated gives the same bytes.
 
-With the option `countWindows` each trigger is a micro-batch (capture_windows.py), and a partition that had no events in
+With the option `countWindows` each trigger is a micro-batch (windows.py), and a partition that had no events in
 it gives a row without a block.
 """
 
@@ -23,8 +23,8 @@ from hubweir.capture.avro import SYNC_SIZE, BlockWriter
 from hubweir.client.event_run import EventRun
 from hubweir.env import Buffer
 from hubweir.errors import DECODE_ERROR, ServiceError
-from hubweir.pipelines.capture_windows import window_of, with_window, without_window
-from hubweir.pipelines.stored_events import stored_events
+from hubweir.pipelines.captured.stored_events import stored_events
+from hubweir.pipelines.captured.windows import window_of, with_window, without_window
 from hubweir.spark.errors import IllegalOption
 from hubweir.spark.event_format import EventFormat
 from hubweir.spark.hub_connection import client_of

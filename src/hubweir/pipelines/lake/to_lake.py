@@ -15,9 +15,9 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job, local_folder
-from hubweir.pipelines.lake_compaction import recover
-from hubweir.pipelines.lake_sink import NAME, PARQUET, LakeDataSource
-from hubweir.pipelines.table_lock import locked
+from hubweir.pipelines.lake.compaction import recover
+from hubweir.pipelines.lake.lake_sink import NAME, PARQUET, LakeDataSource
+from hubweir.pipelines.lake.table_lock import locked
 from hubweir.spark.json_view import with_json_value
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from hubweir.capture.avro import long
 from hubweir.namespace.capture_description import ARCHIVE_NAME_FORMAT
-from hubweir.pipelines.capture_blocks import sync_marker
-from hubweir.pipelines.capture_files import BatchNote, CaptureNotes, FileNames, write_blocks
+from hubweir.pipelines.captured.blocks import sync_marker
+from hubweir.pipelines.captured.files import BatchNote, CaptureNotes, FileNames, write_blocks
 
 NOON_S = 1_769_860_800  # 2026-01-31T12:00:00Z
 RECORD = long(7) + long(1) + b"9" + long(0) + long(0) + long(0) + b"\x02" + long(1) + b"x"

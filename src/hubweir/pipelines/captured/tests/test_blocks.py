@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from hubweir.capture.avro import long
-from hubweir.pipelines.capture_blocks import CaptureBlocksDataSource, long_at, sync_marker
+from hubweir.pipelines.captured.blocks import CaptureBlocksDataSource, long_at, sync_marker
 from hubweir.spark.errors import IllegalOption
 
 TEXT = "Endpoint=sb://h;SharedAccessKeyName=r;SharedAccessKey=k"
