@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ from hubweir.alarms import DISK_FULL, RESERVE_USED
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.errors import DiskFull, LogOffline
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.log import Appended, Refused
+from hubweir.messaging_store.log import Appended, Refused, Replayed, Run
 from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.messaging_store.segment_engine.full_disk import LAST_LOOK_MS
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.service.completions import answer
 from tests.crash.loop_disk import MIB, make_image, mounted, mounted_tmpfs, skip_without_disks
 
 LOG_IDS = ["0" * 31 + "1", "0" * 31 + "2"]
@@ -71,7 +73,7 @@ async def one_cycle(folder: Path, accepted: dict[str, list[bytes]], cycle: int) 
     logs = [store.open_log(log_id) for log_id in LOG_IDS]
     fill(folder / "foreign as ever")
     for log in logs:
-        check(log, accepted)
+        await check(log, accepted)
         await send_until_refused(env, log, accepted)
     os.truncate(folder / "foreign", (folder / "foreign").stat().st_size - 2 * MIB)
     for log in logs:  # there is little, and something for each
@@ -80,7 +82,7 @@ async def one_cycle(folder: Path, accepted: dict[str, list[bytes]], cycle: int) 
         foreign.unlink()
     for log in logs:
         await heals(env, log, accepted)
-        check(log, accepted)
+        await check(log, accepted)
     limit = env.monotonic_ms() + 2 * LAST_LOOK_MS
     while any(alarm.kind is DISK_FULL for alarm in store.alarms.current()) and env.monotonic_ms() < limit:
         await asyncio.sleep(0.05)
@@ -133,9 +135,11 @@ async def heals(env: SystemEnv, log: SegmentLog, accepted: dict[str, list[bytes]
         await asyncio.sleep(0.05)
 
 
-def check(log: SegmentLog, accepted: dict[str, list[bytes]]) -> None:
+async def check(log: SegmentLog, accepted: dict[str, list[bytes]]) -> None:
     """Everything accepted is there, in order, and nothing else."""
-    found = [bytes(operation) for run in log.replay() for _, operation in operations_of(run.data)]
+    runs: list[Run] = []
+    assert await answer(partial(log.replay, 0, runs.append)) == Replayed()
+    found = [bytes(operation) for run in runs for _, operation in operations_of(run.data)]
     assert found == accepted[log.log_id]
 
 

@@ -19,14 +19,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.log import Replayed, Run
 from hubweir.messaging_store.operations import operations_of
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.service.completions import answer
 from tests.crash.loop_disk import MIB, make_image, mounted, skip_without_disks
 
 WRITER = Path(__file__).with_name("power_cut_writer.py")
@@ -145,7 +148,11 @@ async def recover(folder: Path) -> tuple[int, list[str]]:
     try:
         if PROGRAM["LOG_ID"] in store.log_ids():
             log = store.open_log(PROGRAM["LOG_ID"])
-            for run in log.replay():
+            runs: list[Run] = []
+            outcome = await answer(partial(log.replay, 0, runs.append))
+            if not isinstance(outcome, Replayed) or outcome.damage:
+                wrong.append(str(outcome))
+            for run in runs:
                 for index, operation in operations_of(run.data):
                     if index != next_index or bytes(operation) != PROGRAM["record"](index):
                         wrong.append(f"at {next_index} stands {bytes(operation[:20])!r} as {index}")

@@ -35,6 +35,7 @@ from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.tests.conftest import Process
+from hubweir.testing.answers import runs_of, snapshot_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -121,7 +122,7 @@ def contents(files: MemoryFiles) -> dict[str, Any]:
             continue
         store = MessagingStore.open(env, folder)
         for log_id in store.log_ids():
-            found[f"{folder}/{log_id}"] = _log_contents(store, log_id)
+            found[f"{folder}/{log_id}"] = _log_contents(env, store, log_id)
         found[f"{folder} alarms"] = [alarm.text for alarm in store.alarms.current()]
     found["captured files"] = {path: _digest(files.bytes_of(path)) for path in files.paths() if path.endswith(".avro")}
     if files.exists("catalog"):
@@ -134,10 +135,10 @@ def contents(files: MemoryFiles) -> dict[str, Any]:
     return json.loads(json.dumps(found))
 
 
-def _log_contents(store: MessagingStore, log_id: str) -> dict[str, Any]:
+def _log_contents(env: SimulatedEnv, store: MessagingStore, log_id: str) -> dict[str, Any]:
     log = store.open_log(log_id)
     bounds, batches = log.bounds, []
-    for run in log.replay(bounds.first_index):
+    for run in runs_of(env, log, bounds.first_index):
         for header in headers_of(run.data):
             if header.count:
                 payload = run.data[header.records_at : header.end]
@@ -145,14 +146,14 @@ def _log_contents(store: MessagingStore, log_id: str) -> dict[str, Any]:
                     [header.first_index, header.count, header.first_offset, header.enqueued_time_ms, header.flags,
                      str(producer_of(run.data, header)), _digest(payload)]
                 )  # fmt: skip
-    snapshot = log.load_snapshot()
+    snapshot = snapshot_of(env, log)
     mark = log.notes.get(MARK_KEY)
     return {
         "bounds": str(bounds),
         "durability": log.durability.name,
         "batches": batches,
         "notes": {key.hex(): str(note) for key, note in sorted(log.notes.items())},
-        "snapshot": snapshot and [snapshot[0], _digest(snapshot[1])],
+        "snapshot": snapshot and [snapshot.index, _digest(snapshot.state)],
         "mark": mark and str(unpack_mark(mark.body)),
     }
 

@@ -33,6 +33,7 @@ from hubweir.messaging_store.log import Refused, Run
 from hubweir.messaging_store.record import BatchHeader, read_header
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.testing.answers import runs_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -83,8 +84,8 @@ def sample() -> Sample:
         env.crash()
     names = [name for path in env.files.paths() if (name := parse_segment_name(path.rpartition("/")[2]))]
     older, newest = (f"{FOLDER}/{name.file_name}" for name in sorted(names, key=lambda name: name.first_index))
-    _, _, log = _open(env.files.copy())
-    records = {record.index: record.message for run in log.replay() for record in records_of(run.data)}
+    copied, _, log = _open(env.files.copy())
+    records = {record.index: record.message for run in runs_of(copied, log) for record in records_of(run.data)}
     data, at, batches = env.files.bytes_of(newest), segment.SEGMENT_HEADER_SIZE, []
     while at < len(data):
         header = read_header(data, at)

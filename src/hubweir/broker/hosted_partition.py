@@ -44,11 +44,10 @@ SEGMENTS_OF_RETENTION = 8
 class HostedPartition:
     """One partition at its owner. namespace: whose hub it is. retention_ms may change; the log keeps the durability."""
 
-    def __init__(self, tools: PartitionTools, command: CreatePartition, log: Log, now_ms: int) -> None:
-        """On its log, which was just opened. Blocking, in any thread: its producers are read.
+    def __init__(self, tools: PartitionTools, command: CreatePartition, log: Log) -> None:
+        """On its log, which was just opened.
 
-        now_ms: the store's clock, which the loop alone may ask. Raises NewerFormat; ServiceError when it is to be
-        captured and this broker has no capture.
+        Raises NewerFormat; ServiceError when it is to be captured and this broker has no capture.
         """
         self.partition = Partition(log, command.hub, command.partition_id)
         self.namespace = command.namespace
@@ -58,8 +57,7 @@ class HostedPartition:
         self.producers = Producers(tools, log, self.capping)
         self.capture = CaptureSwitch(tools.captures, self.partition, namespace=command.namespace, name=command.name)
         self._tools = tools
-        self.producers.snapshots.load()
-        self._prepared = self.capture.prepare(command.capture, now_ms)
+        self._prepared = self.capture.prepare(command.capture)
 
     @property
     def log(self) -> Log:
@@ -72,7 +70,13 @@ class HostedPartition:
     # As a resident (residents.py)
 
     def settle(self, on_done: Callable[[Refused | None], None]) -> None:
-        self.capture.settle(self._prepared, on_done)
+        def loaded(refused: Refused | None) -> None:
+            if refused is not None:
+                on_done(refused)
+            else:
+                self.capture.settle(self._prepared, on_done)
+
+        self.producers.snapshots.load(loaded)
 
     def begin(self) -> None:
         self._set_retention(self.retention_ms)

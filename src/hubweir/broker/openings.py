@@ -40,7 +40,7 @@ from hubweir.errors import (
 )
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.segment_engine.messaging_store import about_log
-from hubweir.messaging_store.segment_engine.open_log import EpochBehind, LogOpening, OpenedLog
+from hubweir.messaging_store.segment_engine.open_log import EpochBehind, OpenedLog
 
 logger = logging.getLogger(__name__)
 
@@ -78,14 +78,6 @@ class _Opening:
         return about_log(self.command.log_id, self.command.name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A partition that a thread opened, for the loop to host."""
-
-    opened: OpenedLog
-    resident: Resident
-
-
 class Openings:
     """The partitions of one broker that are not open and are to be."""
 
@@ -94,13 +86,10 @@ class Openings:
         env: Env,
         store: LogStore,
         residents: Residents,
-        make_resident: Callable[[CreatePartition, Log, int], Resident],
+        make_resident: Callable[[CreatePartition, Log], Resident],
         alarms: Alarms,
     ) -> None:
-        """make_resident: what lives on a log that was opened. Blocking, in any thread; the number is the store's time.
-
-        It raises as recovery does.
-        """
+        """make_resident: what lives on a log that was opened; it may raise, and the log is closed again."""
         self._env = env
         self._store = store
         self._residents = residents
@@ -177,15 +166,15 @@ class Openings:
         command = opening.command
         makes = not isinstance(command, OpenPartition)
 
-        def done(result: Result[_Opened]) -> None:
+        def done(result: Result[OpenedLog]) -> None:
             try:
-                ready = result.value()
+                opened = result.value()
             except EpochBehind as behind:
                 self._store.take_epoch_above(behind.newest, lambda taken: self._epoch_taken(opening, taken))
             except Exception as error:
                 self._failed(opening, error)
             else:
-                self._opened(opening, ready)
+                self._opened(opening, opened)
 
         try:
             asked = self._store.begin_opening(
@@ -194,16 +183,7 @@ class Openings:
         except HubweirError as error:
             self._failed(opening, error)
         else:
-            self._env.offload(Lane.RECOVERY, lambda: self._make_ready(command, asked), done)
-
-    def _make_ready(self, command: CreatePartition, asked: LogOpening) -> _Opened:
-        """Open the log, and make what lives on it: both or neither, so that what is served is captured. Blocking."""
-        opened = self._store.recover_log(asked)
-        try:
-            return _Opened(opened, self._make_resident(command, opened.log, asked.now.stamp_ms))
-        except BaseException:
-            opened.discard()
-            raise
+            self._env.offload(Lane.RECOVERY, lambda: self._store.recover_log(asked), done)
 
     def _epoch_taken(self, opening: _Opening, taken: Result[int]) -> None:
         try:
@@ -213,28 +193,44 @@ class Openings:
         else:
             self._try(opening)
 
-    def _opened(self, opening: _Opening, ready: _Opened) -> None:
-        if opening.on_ended or self._on_stopped is not None:
-            ready.opened.discard()
-            stopping = ServiceError(STORE_OFFLINE, STOPPING)
-            self._ended(opening, refusal_of(_deleted(opening) if opening.on_ended else stopping))
+    def _opened(self, opening: _Opening, opened: OpenedLog) -> None:
+        if self._is_over(opening):
+            opened.discard()
+            self._ended(opening, refusal_of(self._why_over(opening)))
             return
-        self._store.add_log(ready.opened)
-        ready.resident.settle(lambda refused: self._settled(opening, ready.resident, refused))
+        log = self._store.add_log(opened)
+        try:
+            resident = self._make_resident(opening.command, log)
+        except Exception as error:
+            self._close(opening, error)
+        else:
+            resident.settle(lambda refused: self._settled(opening, resident, refused))
 
     def _settled(self, opening: _Opening, resident: Resident, refused: Refused | None) -> None:
         """Host it, or close its log again."""
-        if refused is not None or opening.on_ended or self._on_stopped is not None:
-            error = ServiceError(STORE_OFFLINE, STOPPING) if refused is None else refused.error
-            self._store.close_log(opening.command.log_id, lambda: self._failed(opening, error))
-            return
-        self._residents.add(resident)
-        self._alarms.end(PARTITION_NOT_OPEN, opening.about)
-        self._ended(opening, Done())
+        if self._is_over(opening):
+            self._close(opening, self._why_over(opening))
+        elif refused is not None:
+            self._close(opening, refused.error)
+        else:
+            self._residents.add(resident)
+            self._alarms.end(PARTITION_NOT_OPEN, opening.about)
+            self._ended(opening, Done())
+
+    def _close(self, opening: _Opening, error: Exception) -> None:
+        """Its log was opened, and it is not hosted all the same."""
+        self._store.close_log(opening.command.log_id, lambda: self._failed(opening, error))
+
+    def _is_over(self, opening: _Opening) -> bool:
+        """Whether it is to be removed, or nothing is opened any more."""
+        return bool(opening.on_ended) or self._on_stopped is not None
+
+    def _why_over(self, opening: _Opening) -> ServiceError:
+        return _deleted(opening) if opening.on_ended else ServiceError(STORE_OFFLINE, STOPPING)
 
     def _failed(self, opening: _Opening, error: Exception) -> None:
         refusal = self._refusal(opening, error)
-        if opening.on_ended or self._on_stopped is not None:
+        if self._is_over(opening):
             self._ended(opening, refusal)
             return
         if not isinstance(opening.command, OpenPartition):

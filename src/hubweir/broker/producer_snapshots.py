@@ -11,8 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hubweir.env import Clock
-from hubweir.errors import CorruptStore, StoreError
-from hubweir.event_hub.producer_log import EXPIRED, encode_snapshot, producer_notes, replay, restore_snapshot
+from hubweir.errors import StoreError
+from hubweir.event_hub.producer_loading import LoadedProducers, load_producers
+from hubweir.event_hub.producer_log import EXPIRED, encode_snapshot, producer_notes
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.messaging_store.log import Log, Note, Refused
 from hubweir.messaging_store.trusted_clock import TrustedClock
@@ -43,30 +44,19 @@ class ProducerSnapshots:
         self._is_saving = False
         self._is_settled = False  # both snapshots cover the same index
 
-    def load(self) -> None:
-        """The producers from the newest snapshot and the log behind it. Blocks; only where there were any.
+    def load(self, on_done: Callable[[Refused | None], None]) -> None:
+        """Read the producers as load_producers does; on_done when they are there, or cannot be read now."""
 
-        What damage took from the log is not known: a producer's repeated send may then be stored twice, or an older
-        epoch be let in. The damage has its alarm, and what follows it counts.
-        """
-        log = self._log
-        found = log.load_snapshot()
-        if found is None and not producer_notes(log.notes.values()) and log.notes_damage is None:
-            return
-        saved_at, state = (log.bounds.first_index, None) if found is None else found
-        self.saved_at = None if found is None else saved_at
+        def loaded(found: LoadedProducers | Refused) -> None:
+            if isinstance(found, Refused):
+                on_done(found)
+                return
+            for error in found.damage:  # it has its alarm
+                logger.error("idempotent producers of %s cannot all be told from the log: %s", self._log.log_id, error)
+            self.saved_at = found.saved_at
+            on_done(None)
 
-        def damaged(error: CorruptStore) -> None:
-            logger.error("idempotent producers of %s cannot all be told from the log: %s", log.log_id, error)
-
-        if log.notes_damage is not None:
-            damaged(CorruptStore(log.notes_damage))
-        try:
-            if state is not None:
-                restore_snapshot(self._sequences, state)
-            replay(self._sequences, log.replay(saved_at, on_damage=damaged), log.notes.values(), saved_at)
-        except CorruptStore as error:
-            damaged(error)
+        load_producers(self._log, self._sequences, loaded)
 
     def save_if_due(self) -> None:
         """Take one when much was appended since the newest, or little for long."""

@@ -37,7 +37,10 @@ class Resident(Protocol):
     def log(self) -> Log: ...
 
     def settle(self, on_done: Callable[[Refused | None], None]) -> None:
-        """Make durable what has to be before it is hosted; on_done, maybe at once. Refused: its log is closed again."""
+        """Read what it has to know, and make durable what has to be, before it is hosted; on_done, maybe at once.
+
+        Refused: its log is closed again.
+        """
 
     def begin(self) -> None:
         """It is hosted from now on: commands come."""

@@ -69,35 +69,47 @@ def restore_snapshot(sequences: ProducerSequences, state: bytes) -> None:
         sequences.restore(Kept(*row))
 
 
-def replay(sequences: ProducerSequences, runs: Iterable[Run], notes: Iterable[Note], from_index: int) -> None:
-    """Apply what the log and its notes say from an index on. Raises what reading the log raises: what came before it is
-    applied, and so are all notes.
+class ProducerReplay:
+    """Applies what a log and its notes say from an index on: visit for each run in order, then end."""
 
-    runs: of the log from that index on. notes: all of the log's. CorruptStore for a fence that is none.
-    """
-    left = sorted((note for note in producer_notes(notes) if note.index >= from_index), key=_index, reverse=True)
-    try:
-        for run in runs:
-            for header in headers_of(run.data):
-                while left and left[-1].index <= header.first_index:
-                    _apply(sequences, left.pop())
-                if header.kind == KIND_EVENTS and header.first_index >= from_index:
-                    producer = producer_of(run.data, header)
-                    if producer is not None:
-                        last = producer.first_number + header.count - 1
-                        sequences.restore(
-                            Kept(
-                                producer.producer_id,
-                                producer.epoch,
-                                last,
-                                header.enqueued_time_ms,
-                                producer.round,
-                                producer.digest,
-                            )  # fmt: skip
-                        )
-    finally:
-        while left:
-            _apply(sequences, left.pop())
+    def __init__(self, sequences: ProducerSequences, notes: Iterable[Note], from_index: int) -> None:
+        """notes: all of the log's."""
+        self._sequences = sequences
+        self._from_index = from_index
+        self._left = sorted(
+            (note for note in producer_notes(notes) if note.index >= from_index), key=_index, reverse=True
+        )
+
+    def visit(self, run: Run) -> None:
+        """A run of the log, and the notes before it. CorruptStore for a fence that is none."""
+        for header in headers_of(run.data):
+            while self._left and self._left[-1].index <= header.first_index:
+                _apply(self._sequences, self._left.pop())
+            if header.kind == KIND_EVENTS and header.first_index >= self._from_index:
+                producer = producer_of(run.data, header)
+                if producer is not None:
+                    last = producer.first_number + header.count - 1
+                    self._sequences.restore(
+                        Kept(
+                            producer.producer_id,
+                            producer.epoch,
+                            last,
+                            header.enqueued_time_ms,
+                            producer.round,
+                            producer.digest,
+                        )  # fmt: skip
+                    )
+
+    def end(self) -> None:
+        """The notes that are left, behind all runs. CorruptStore for a fence that is none, when all were applied."""
+        damage: CorruptStore | None = None
+        while self._left:
+            try:
+                _apply(self._sequences, self._left.pop())
+            except CorruptStore as error:
+                damage = error
+        if damage is not None:
+            raise damage
 
 
 def _apply(sequences: ProducerSequences, note: Note) -> None:

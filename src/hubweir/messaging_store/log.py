@@ -1,10 +1,10 @@
 """Log: the one durable structure, as an interface. A partition is a log, a fragment is a log, the catalog is a log.
 
 A log is appended at its end, read in order, and trimmed at its front. Its records have dense indexes from 0 and byte
-offsets (table: kernels/stored_batch.py). `append` and `read` are completions: they answer later through a callback on
+offsets (table: kernels/stored_batch.py). Whatever takes time is a completion: it answers later, through a callback on
 the owner's loop, so that a sync or a cold read never stalls the loop, and so that a replicated engine can stand
-behind the same interface. The segment files of this folder (segment_log.py) are the first engine; what another one has
-to do says docs/extending.md, and its tests of the contract try it.
+behind the same interface. The segment files of segment_engine/ are the first engine; docs/extending.md says what
+another one has to do.
 
 One writer: whoever holds the lease. Every lease has a writer epoch, higher than all before it; an append under an
 older epoch raises LogFenced, and readers never see a batch of an older epoch behind one of a newer.
@@ -17,14 +17,16 @@ Visible means below the log's watermark: synced in DURABLE mode, written in RELA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from hubweir.errors import CorruptStore, StoreError
+
+T = TypeVar("T")
 
 
 class Durability(IntEnum):
@@ -101,6 +103,23 @@ class Note:
     index: int
     offset: int
     time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An owner's state that holds the effect of every record below index; the one at index begins at offset."""
+
+    index: int
+    offset: int
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A replay that came to the visible end. damage: the ranges that it passed over, of records or of control batches,
+    in order; each has its alarm."""
+
+    damage: tuple[CorruptStore, ...] = ()
 
 
 OnAppended = Callable[[Appended | Refused], None]
@@ -193,11 +212,12 @@ class Log(Protocol):
     def on_visible(self, callback: Callable[[], None]) -> None:
         """Call back after every move of the watermark (one callback a log; None was set before)."""
 
-    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
-        """Every visible batch from index on, blocking: for start-up only.
+    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
+        """Hand every visible batch from index on to visit, in order; then on_done, once.
 
-        on_damage: told of each damaged range, of records or of control batches, before what follows it; it has an alarm
-        then. None: CorruptStore is raised there.
+        For an owner that has no state yet, or is not sure of it. visit may be called away from the loop: what it
+        changes is used by nobody else before on_done. A StoreError that it raises ends the replay, and is refused; what
+        it was handed before stays. The owner trims nothing meanwhile.
         """
 
     def older_than(self, time_ms: int) -> int:
@@ -223,8 +243,11 @@ class Log(Protocol):
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """Store the owner's state as of the visible end (rule R11): new file, sync, rename, sync folder."""
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        """The newest snapshot that verifies: (index it covers up to, state); None when there is none. Blocking."""
+    def load_snapshot(self, read: Callable[[Snapshot], T], on_done: Callable[[T | None | Refused], None]) -> None:
+        """What read makes of the newest snapshot that verifies; None when there is none.
+
+        read may be called away from the loop, and raise a StoreError, which is refused.
+        """
 
     def set_durability(self, durability: Durability) -> None:
         """Change the mode; the next append starts a new segment, whose header names it."""

@@ -7,13 +7,13 @@ queue is bounded. After a crash an answered change is there; one whose outcome w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hubweir.env import Env
 from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, ServiceError, StoreError
-from hubweir.messaging_store.log import Appended, Log, Refused
+from hubweir.messaging_store.log import Appended, Log, Refused, Replayed, Run
 from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import Operation, decode_operation, encode
@@ -37,20 +37,83 @@ class Change(Generic[T]):
     on_done: Callable[[T | ServiceError], None]
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedOperation:
+    """One record of the catalog's log. Numbers may be skipped between two of them."""
+
+    index: int
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCatalog:
+    """A catalog as its log holds it below next_index. replayed: operations behind its snapshot."""
+
+    catalog: Catalog
+    next_index: int = 0
+    replayed: int = 0
+
+
+def load_catalog(log: Log, on_done: Callable[[LoadedCatalog | Refused], None]) -> None:
+    """Read a catalog from its newest snapshot and the log behind it; on_done comes later.
+
+    Damage anywhere behind the snapshot is refused: nobody knows what the operations there did.
+    """
+
+    def restored(found: LoadedCatalog | None | Refused) -> None:
+        if isinstance(found, Refused):
+            on_done(found)
+            return
+        begun = LoadedCatalog(Catalog()) if found is None else found
+
+        def read(operations: Sequence[LoggedOperation] | Refused) -> None:
+            if isinstance(operations, Refused):
+                on_done(operations)
+                return
+            next_index = begun.next_index
+            for logged in operations:
+                begun.catalog.apply(logged.operation)
+                next_index = logged.index + 1
+            on_done(LoadedCatalog(begun.catalog, next_index, len(operations)))
+
+        _read_operations(log, begun.next_index, read)
+
+    log.load_snapshot(lambda snapshot: LoadedCatalog(Catalog.restore(snapshot.state), snapshot.index), restored)
+
+
+def _read_operations(log: Log, start: int, on_done: Callable[[Sequence[LoggedOperation] | Refused], None]) -> None:
+    """The visible operations from an index on."""
+    found: list[LoggedOperation] = []
+
+    def visit(run: Run) -> None:
+        each = ((index, data) for index, data in operations_of(run.data) if index >= start)
+        found.extend(LoggedOperation(index, decode_operation(data)) for index, data in each)
+
+    def replayed(outcome: Replayed | Refused) -> None:
+        if isinstance(outcome, Refused):
+            on_done(outcome)
+        elif outcome.damage:
+            on_done(Refused(outcome.damage[0]))
+        else:
+            on_done(found)
+
+    log.replay(start, visit, replayed)
+
+
 class CatalogLog:
     """See the module's text. Holds the one catalog that `submit` changes; on_applied is told after every change."""
 
-    def __init__(self, log: Log, env: Env) -> None:
+    def __init__(self, log: Log, env: Env, loaded: LoadedCatalog) -> None:
+        """loaded: what load_catalog read from this log, which nobody else uses."""
         self._log = log
         self._env = env
         self._waiting: deque[Change[object]] = deque()
         self._busy = False
         self._in_doubt = False
-        self._since_snapshot = 0
+        self._since_snapshot = loaded.replayed
+        self._next_index = loaded.next_index
+        self.catalog = loaded.catalog
         self.on_applied: Callable[[], None] | None = None
-        saved = log.load_snapshot()
-        self._next_index, self.catalog = (0, Catalog()) if saved is None else (saved[0], Catalog.restore(saved[1]))
-        self._catch_up()
 
     def submit(self, change: Change[T]) -> None:
         """Queue a change. on_done comes once, on the loop, never inside this call."""
@@ -66,6 +129,10 @@ class CatalogLog:
     def _next(self) -> None:
         """Start changes until one is on its way to the log, or none waits."""
         while self._waiting and not self._busy:
+            if self._in_doubt:
+                self._busy = True
+                _read_operations(self._log, self._next_index, self._settle_doubt)
+                return
             change = self._waiting.popleft()
             refusal = self._start(change)
             if refusal is not None:
@@ -74,9 +141,6 @@ class CatalogLog:
     def _start(self, change: Change[object]) -> ServiceError | None:
         """Append the change's operation; return why not, when it is refused at once."""
         try:
-            if self._in_doubt:
-                self._catch_up()
-                self._in_doubt = False
             operation = change.plan()
             run = pack_operations([encode(operation)])
             self._log.append(
@@ -84,8 +148,7 @@ class CatalogLog:
             )
         except ServiceError as refusal:
             return refusal
-        except (StoreError, OSError) as error:
-            # Offline, fenced, or unreadable when what is in doubt was looked up.
+        except StoreError as error:  # offline, or fenced
             return _offline(error)
         self._busy = True
         return None
@@ -97,11 +160,7 @@ class CatalogLog:
             self._in_doubt = not outcome.known
             change.on_done(_offline(outcome.error) if outcome.known else _unknown(outcome.error))
         else:
-            self.catalog.apply(operation)
-            self._next_index = outcome.next_index
-            self._since_snapshot += 1
-            if self.on_applied is not None:
-                self.on_applied()
+            self._applied(operation, outcome.next_index)
             change.on_done(change.result())
             self._save_if_due()
         self._next()
@@ -112,15 +171,23 @@ class CatalogLog:
             # Without it a start replays more; the next one is tried as soon.
             self._log.save_snapshot(self.catalog.snapshot(), lambda _: None)
 
-    def _catch_up(self) -> None:
-        """Apply every visible operation that was not applied yet. Blocking: at start, and after an unknown outcome."""
-        start = self._next_index
-        for run in self._log.replay(start):
-            for index, data in operations_of(run.data):
-                if index >= start:
-                    self.catalog.apply(decode_operation(data))
-                    self._next_index = index + 1
-                    self._since_snapshot += 1
+    def _settle_doubt(self, operations: Sequence[LoggedOperation] | Refused) -> None:
+        """What the log shows behind the known end did happen. While it cannot be read, who waits is refused in turn."""
+        self._busy = False
+        if isinstance(operations, Refused):
+            self._answer(self._waiting.popleft(), _offline(operations.error))
+        else:
+            self._in_doubt = False
+            for logged in operations:
+                self._applied(logged.operation, logged.index + 1)
+        self._next()
+
+    def _applied(self, operation: Operation, next_index: int) -> None:
+        self.catalog.apply(operation)
+        self._next_index = next_index
+        self._since_snapshot += 1
+        if self.on_applied is not None:
+            self.on_applied()
 
     def _answer(self, change: Change[object], answer: object) -> None:
         self._env.call_soon(lambda: change.on_done(answer))

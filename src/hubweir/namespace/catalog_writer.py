@@ -16,7 +16,7 @@ from typing import TypeVar
 from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability, Log
-from hubweir.namespace.catalog_log import CatalogLog, Change
+from hubweir.namespace.catalog_log import CatalogLog, Change, LoadedCatalog
 from hubweir.namespace.catalog_operation import Operation, RecordUsage
 from hubweir.namespace.changes import Changes, EntityChange, NamespaceChange, RuleChange
 from hubweir.namespace.entity import Entity, EntityDescription
@@ -36,13 +36,15 @@ OnRules = Callable[[RuleLevel | ServiceError], None]
 class CatalogWriter:
     """A namespace's catalog on its log, which must be DURABLE. namespace: what everybody else reads.
 
-    profile, host, partitions_limit, capture_account: what changes are judged against (ChangeContext).
+    loaded: what load_catalog read from that log. profile, host, partitions_limit, capture_account: what changes are
+    judged against (ChangeContext).
     """
 
     def __init__(
         self,
         catalog_log: Log,
         env: Env,
+        loaded: LoadedCatalog,
         *,
         profile: Profile = DEVELOPMENT,
         host: str = "hubweir",
@@ -51,7 +53,7 @@ class CatalogWriter:
     ) -> None:
         if catalog_log.durability is not Durability.DURABLE:
             raise ValueError("the catalog needs a log in DURABLE mode: its changes are answered as kept")
-        self._log = CatalogLog(catalog_log, env)
+        self._log = CatalogLog(catalog_log, env, loaded)
         catalog = self._log.catalog
         self._changes = Changes(
             catalog, env, profile=profile, host=host, partitions_limit=partitions_limit, capture_account=capture_account

@@ -9,10 +9,9 @@ makes clients connect again → idle marks → locks are released. A start that 
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -42,6 +41,7 @@ from hubweir.messaging_store.segment_engine.messaging_store import MessagingStor
 from hubweir.namespace.host_names import HostNames
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.client_string import client_string
+from hubweir.service.completions import done
 from hubweir.service.data_folder import CATALOG_FOLDER, own_data_folder, store_folder, stored_logs
 from hubweir.service.gateway_start import start_gateway, stop_gateways
 from hubweir.service.listeners import Listeners
@@ -140,7 +140,7 @@ class Service:
         """Each step starts one part, and says how the part ends."""
         issuer = token_issuer(self.settings)
         self._own_data_folder()
-        stored = self._open_catalogs()
+        stored = await self._open_catalogs()
         hosts = self._choose_namespaces(said, stored)
         certificate = ServiceCertificate(self.settings, self.namespaces)
         self.broker = self._start_broker()
@@ -158,7 +158,7 @@ class Service:
         self._ends.callback(lock.release)
         self._ends.callback(self._env.close)
 
-    def _open_catalogs(self) -> StoredNamespaces:
+    async def _open_catalogs(self) -> StoredNamespaces:
         catalogs = MessagingStore.open(
             self._env,
             CATALOG_FOLDER,
@@ -168,7 +168,7 @@ class Service:
             has_retention=False,
         )
         self._ends.push_async_callback(done, catalogs.close)
-        return StoredNamespaces(self._env, catalogs, stored_logs(self._files))
+        return await StoredNamespaces.read(self._env, catalogs, self.alarms, stored_logs(self._files))
 
     def _choose_namespaces(self, said: SaidNamespaces, stored: StoredNamespaces) -> Mapping[str, HostNames]:
         """What is served, by the start and the folder; returns the hosts that lead to each, by its name."""
@@ -231,7 +231,7 @@ class Service:
         settings = self.settings
         for wanted in self.namespaces:
             account = capture_account(settings)
-            writer = stored.open(wanted, partitions_limit=settings.partitions_limit, capture_account=account)
+            writer = await stored.open(wanted, partitions_limit=settings.partitions_limit, capture_account=account)
             values = gateway_settings(settings, wanted, hosts[wanted.name], issuer)
             await start_gateway(self.process, writer, wanted, values)
 
@@ -246,10 +246,3 @@ class Service:
     def _follow(self, issuer: IssuerKeys) -> None:
         self._ends.callback(issuer.stop)
         issuer.follow(self._env, self.settings.jwt_keys_check_ms, self.alarms)
-
-
-async def done(start: Callable[[Callable[[], None]], None]) -> None:
-    """Wait for a completion that says nothing but that it is over."""
-    ended = asyncio.Event()
-    start(ended.set)
-    await ended.wait()

@@ -10,62 +10,70 @@ The catalogs' store has one log for each namespace, with the name in it:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from hubweir.alarms import LOGS_UNNAMED
+from hubweir.alarms import LOGS_UNNAMED, Alarms
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.env import Env
 from hubweir.errors import CatalogLost, LogLost
-from hubweir.messaging_store.log import Log
+from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.namespace.catalog import Catalog
-from hubweir.namespace.catalog_log import CatalogLog
+from hubweir.namespace.catalog_log import LoadedCatalog, load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.tiers import PROFILES
+from hubweir.service.completions import answer
 
 CATALOG = "the catalog of a namespace"  # its log, in alarms
 
 
-class StoredNamespaces:
-    """The catalogs of a data folder, each read once, here. Blocks while logs are read.
+@dataclass(frozen=True, slots=True)
+class _StoredCatalog:
+    log: Log
+    loaded: LoadedCatalog
 
-    unnamed: the ids of logs of partitions that no catalog names.
+
+class StoredNamespaces:
+    """The catalogs of a data folder, each read once. Made by `read`.
+
+    descriptions: of all namespaces. unnamed: the ids of logs of partitions that no catalog names.
     """
 
-    def __init__(self, env: Env, catalogs: MessagingStore, logs: Sequence[str] = ()) -> None:
-        """logs: ids of all logs of partitions. Raises CatalogLost, and as create_log and CatalogLog do."""
+    def __init__(self, env: Env, catalogs: MessagingStore) -> None:
         self._env, self._catalogs = env, catalogs
-        self._named: dict[str, Log] = {}
-        self._nameless: list[Log] = []
+        self._named: dict[str, _StoredCatalog] = {}
+        self._nameless: list[_StoredCatalog] = []
         self.descriptions: list[NamespaceDescription] = []
+        self.unnamed: tuple[str, ...] = ()
+
+    @classmethod
+    async def read(
+        cls, env: Env, catalogs: MessagingStore, alarms: Alarms, logs: Sequence[str] = ()
+    ) -> StoredNamespaces:
+        """Read all of them. logs: ids of all logs of partitions. Raises CatalogLost, and what keeps a log or what is in
+        it from being read."""
+        stored = cls(env, catalogs)
         ours: set[str] = set()
         for log_id in catalogs.log_ids():
-            log, catalog = self._catalog(log_id)
+            found = await stored._load(log_id)
+            catalog = found.loaded.catalog
             ours.update(placement.log_id for entity in catalog.entities() for placement in entity.placements)
             description = catalog.namespace
             if description.name:
-                self._named[fold(description.name)] = log
-                self.descriptions.append(description)
+                stored._named[fold(description.name)] = found
+                stored.descriptions.append(description)
             else:
-                self._nameless.append(log)
-        self.unnamed = tuple(log_id for log_id in logs if log_id not in ours)
-        if self.unnamed:
-            text = f"no catalog names {len(self.unnamed)} logs of partitions: {', '.join(self.unnamed[:3])}"
-            catalogs.alarms.begin(LOGS_UNNAMED, "the data folder", text)
+                stored._nameless.append(found)
+        stored.unnamed = tuple(log_id for log_id in logs if log_id not in ours)
+        if stored.unnamed:
+            text = f"no catalog names {len(stored.unnamed)} logs of partitions: {', '.join(stored.unnamed[:3])}"
+            alarms.begin(LOGS_UNNAMED, "the data folder", text)
+        return stored
 
-    def _catalog(self, log_id: str) -> tuple[Log, Catalog]:
-        try:
-            log = self._catalogs.create_log(log_id, name=CATALOG)
-        except LogLost as error:
-            raise CatalogLost(
-                f"the catalog of a namespace is lost: {error}. Nothing was changed; without it nobody knows whose its "
-                "hubs' logs are (`hubweir store list` shows them)"
-            ) from error
-        return log, CatalogLog(log, self._env).catalog
-
-    def open(
+    async def open(
         self, served: NamespaceSettings, *, partitions_limit: int = PARTITIONS_LIMIT, capture_account: str = ""
     ) -> CatalogWriter:
         """The namespace on its catalog, which is made when it is new. partitions_limit, capture_account: ChangeContext.
@@ -73,20 +81,34 @@ class StoredNamespaces:
         CatalogLost, and nothing is made, when there are logs that no catalog names: its own may be the lost one.
         After a crash in between: a catalog without a name, which the next start takes.
         """
-        log = self._named.get(fold(served.stored_name))
-        if log is None and self.unnamed:
+        stored = self._named.get(fold(served.stored_name))
+        if stored is None and self.unnamed:
             raise CatalogLost(_lost_text(served.name, self.unnamed))
-        if log is None:
-            log = self._nameless.pop() if self._nameless else None
-        log = log or self._catalogs.create_log(self._env.new_id(), name=CATALOG)
+        if stored is None:
+            stored = self._nameless.pop() if self._nameless else await self._load(self._env.new_id())
         return CatalogWriter(
-            log,
+            stored.log,
             self._env,
+            stored.loaded,
             profile=PROFILES[served.profile],
             host=served.name,
             partitions_limit=partitions_limit,
             capture_account=capture_account,
         )
+
+    async def _load(self, log_id: str) -> _StoredCatalog:
+        """Open the log, which is made when it never was, and read what is in it."""
+        try:
+            log = self._catalogs.create_log(log_id, name=CATALOG)
+        except LogLost as error:
+            raise CatalogLost(
+                f"the catalog of a namespace is lost: {error}. Nothing was changed; without it nobody knows whose its "
+                "hubs' logs are (`hubweir store list` shows them)"
+            ) from error
+        loaded = await answer(partial(load_catalog, log))
+        if isinstance(loaded, Refused):
+            raise loaded.error
+        return _StoredCatalog(log, loaded)
 
 
 def _lost_text(name: str, unnamed: Sequence[str]) -> str:

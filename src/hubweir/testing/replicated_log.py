@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar
 
-from hubweir.errors import CorruptStore, KernelRefusal, LogFenced, LogOffline, StoreError
+from hubweir.errors import KernelRefusal, LogFenced, LogOffline, StoreError
 from hubweir.kernels import find_offset
-from hubweir.messaging_store.completion import complete_run, last_record_offset
+from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.log import (
     Appended,
     Bounds,
@@ -30,26 +31,15 @@ from hubweir.messaging_store.log import (
     OnNoted,
     Pending,
     Refused,
+    Replayed,
     Run,
+    Snapshot,
 )
-from hubweir.messaging_store.record import headers_of
-from hubweir.testing.shared_log import ReplicatedEnd, SharedEntry, SharedLog
+from hubweir.testing.shared_log import ReplicatedEnd, SharedEntry, SharedLog, VisibleBatch, batches_of
 from hubweir.testing.simulated_env import SimulatedEnv
 
+T = TypeVar("T")
 DELAY_MS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleBatch:
-    """A visible batch, and the position of its entry."""
-
-    data: bytes
-    first_index: int
-    next_index: int
-    first_offset: int
-    next_offset: int
-    time_ms: int
-    position: int
 
 
 class _Later:
@@ -187,24 +177,12 @@ class ReplicatedLog:
             self._notes.pop(entry.key, None)
             if entry.note is not None:
                 self._notes[entry.key], self._note_positions[entry.key] = entry.note, position
-        for header in headers_of(entry.run):
-            end, data = self._visible, entry.run[header.position : header.end]
-            next_index, next_offset = header.first_index + header.count, header.first_offset + header.record_bytes
-            last = last_record_offset(data, 0, header.count, header.first_offset, header.records_at - header.position)
-            self._batches.append(
-                VisibleBatch(
-                    data,
-                    header.first_index,
-                    next_index,
-                    header.first_offset,
-                    next_offset,
-                    header.enqueued_time_ms,
-                    position,
-                )  # fmt: skip
-            )
+        for batch in batches_of(entry.run, position):
+            end = self._visible
+            self._batches.append(batch)
             self._visible = ReplicatedEnd(
-                next_index, next_offset, last, header.enqueued_time_ms, next_index - 1, header.number + 1,
-                end.first_index, end.first_offset,
+                batch.next_index, batch.next_offset, batch.last_offset, batch.time_ms, batch.next_index - 1,
+                batch.number + 1, end.first_index, end.first_offset,
             )  # fmt: skip
 
     # -- reads
@@ -243,11 +221,24 @@ class ReplicatedLog:
         """See Log.on_visible."""
         self._visible_callback = callback
 
-    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
+    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
         """See Log.replay."""
-        for batch in self._batches:
-            if batch.next_index > index:
-                yield Run(batch.data, batch.first_index, batch.next_index)
+
+        def visit_all() -> Replayed:
+            for batch in self._batches:
+                if batch.next_index > index:
+                    visit(Run(batch.data, batch.first_index, batch.next_index))
+            return Replayed()
+
+        self._later(lambda: on_done(self._answer(visit_all)))
+
+    def _answer(self, ask: Callable[[], T]) -> T | Refused:
+        if self._newest_epoch > self._epoch:
+            return Refused(self._fenced())
+        try:
+            return ask()
+        except StoreError as error:
+            return Refused(error)
 
     def _later(self, call: Callable[[], None]) -> Pending:
         later = _Later()
@@ -263,7 +254,7 @@ class ReplicatedLog:
 
     def trim(self, index: int) -> int:
         """See Log.trim. Nothing goes while appends are on their way: they name the end before them."""
-        covered = [snapshot_index for snapshot_index, _ in self._shared.snapshots]
+        covered = [snapshot.index for snapshot in self._shared.snapshots]
         limit = index if not covered else min(index, *covered) if len(covered) > 1 else 0
         end = self._visible
         kept = bisect_right(self._batches, limit, key=lambda batch: batch.next_index)
@@ -288,20 +279,21 @@ class ReplicatedLog:
 
     def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
         """See Log.save_snapshot."""
-        index = self._visible.index
+        snapshot = Snapshot(self._visible.index, self._visible.offset, state)
 
         def save() -> None:
             if self._newest_epoch > self._epoch:
                 on_done(Refused(self._fenced()))
                 return
-            self._shared.snapshots = [(index, state), *self._shared.snapshots][:2]
+            self._shared.snapshots = [snapshot, *self._shared.snapshots][:2]
             on_done(None)
 
         self._env.call_later(self._delay_ms, save)
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self, read: Callable[[Snapshot], T], on_done: Callable[[T | None | Refused], None]) -> None:
         """See Log.load_snapshot."""
-        return self._shared.snapshots[0] if self._shared.snapshots else None
+        saved = self._shared.snapshots
+        self._later(lambda: on_done(self._answer(lambda: read(saved[0]) if saved else None)))
 
     # -- mode, faults, end
 

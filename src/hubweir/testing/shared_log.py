@@ -8,10 +8,12 @@ After a crash of a process: every entry that was put is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from hubweir.messaging_store.log import Note
+from hubweir.messaging_store.completion import last_record_offset
+from hubweir.messaging_store.log import Note, Snapshot
+from hubweir.messaging_store.record import headers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,38 @@ class SharedEntry:
     end: ReplicatedEnd | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class VisibleBatch:
+    """A batch of an entry that counts, and the position of the entry."""
+
+    data: bytes
+    first_index: int
+    next_index: int
+    first_offset: int
+    next_offset: int
+    last_offset: int
+    time_ms: int
+    number: int
+    position: int
+
+
+def batches_of(run: bytes, position: int) -> Iterator[VisibleBatch]:
+    """The batches of a completed run, which all have records."""
+    for header in headers_of(run):
+        data = run[header.position : header.end]
+        last = last_record_offset(data, 0, header.count, header.first_offset, header.records_at - header.position)
+        yield VisibleBatch(
+            data, header.first_index, header.first_index + header.count, header.first_offset,
+            header.first_offset + header.record_bytes, last, header.enqueued_time_ms, header.number, position,
+        )  # fmt: skip
+
+
 class SharedLog:
     """See the module's text. Snapshots lie beside it, as in an object store."""
 
     def __init__(self) -> None:
         self.entries: dict[int, SharedEntry] = {}  # by position, in order
-        self.snapshots: list[tuple[int, bytes]] = []  # the newest first; two at most
+        self.snapshots: list[Snapshot] = []  # the newest first; two at most
         self._next = 0
         self._followers: list[Callable[[int, SharedEntry], None]] = []
 

@@ -61,18 +61,17 @@ class CaptureSwitch:
 
     # The start of a partition
 
-    def prepare(self, description: CaptureDescription | None, now_ms: int) -> PreparedCapture:
-        """What capture goes on from, for `settle` and `begin`. In any thread: the log was just opened.
+    def prepare(self, description: CaptureDescription | None) -> PreparedCapture:
+        """What capture goes on from, for `settle` and `begin`. Its log was just opened.
 
-        now_ms: the store's clock, which the loop alone may ask. Raises NewerFormat; ServiceError when this broker has
-        no capture.
+        Raises NewerFormat; ServiceError when this broker has no capture.
         """
         has_mark = MARK_KEY in self._log.notes
         if not _is_on(description):
             # Disabled, and ended before the mark was gone: enabled again, capture must not go on from it.
             return PreparedCapture(None, None, None, is_noted=not has_mark)
         self._captures.need_tools()
-        mark, damage = self._read_mark(now_ms)
+        mark, damage = self._read_mark(self._captures.clock.stamp_ms())
         return PreparedCapture(description, mark, damage, is_noted=has_mark and damage is None)
 
     def settle(self, prepared: PreparedCapture, on_done: Callable[[Refused | None], None]) -> None:

@@ -188,8 +188,8 @@ class HandLog:
     def set_roll_age(self, roll_age_ms: int | None) -> None:
         self.roll_age_ms = roll_age_ms
 
-    def load_snapshot(self) -> None:
-        return None
+    def load_snapshot(self, read: object, on_done: Callable[[None], None]) -> None:
+        on_done(None)
 
     def save_snapshot(self, state: bytes, on_done: Callable[[Refused | None], None]) -> None:
         on_done(None)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hubweir.event_hub import producer_loading
+from hubweir.event_hub.producer_log import ProducerReplay
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import AttachedProducer
 from hubweir.messaging_store.log import Note
@@ -31,3 +34,11 @@ def fences_answered_before_they_are_durable(patch: pytest.MonkeyPatch) -> None:
         on_done(Note(key, body or b"", 0, 0, now_ms))
 
     patch.setattr(SegmentLog, "note", early)
+
+
+def fences_at_the_snapshots_index_taken_for_those_before_it(patch: pytest.MonkeyPatch) -> None:
+    class Later(ProducerReplay):
+        def __init__(self, sequences: ProducerSequences, notes: Iterable[Note], from_index: int) -> None:
+            super().__init__(sequences, [note for note in notes if note.index > from_index], from_index)
+
+    patch.setattr(producer_loading, "ProducerReplay", Later)

@@ -35,7 +35,7 @@ class Host:
     def create(self, retention_ms: int, partition_id: str = "0") -> HostedPartition:
         log_id = self.env.new_id()
         command = CreatePartition(log_id, "hub", partition_id, Durability.DURABLE, retention_ms)
-        made = HostedPartition(self.tools, command, self.store.create_log(log_id), self.env.now_ms())
+        made = HostedPartition(self.tools, command, self.store.create_log(log_id))
         self.residents.add(made)
         return made
 

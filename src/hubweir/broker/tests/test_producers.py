@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -15,12 +15,16 @@ from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer, ProducerOpened
 from hubweir.broker.producer_snapshots import SNAPSHOT_EVERY_MS, ProducerSnapshots
 from hubweir.broker.tests.numbered_world import HOUR_MS, LOG_ID, NumberedWorld, Sender, Violation, transfer
-from hubweir.broker.tests.producer_defects import fences_answered_before_they_are_durable, no_fences
+from hubweir.broker.tests.producer_defects import (
+    fences_answered_before_they_are_durable,
+    fences_at_the_snapshots_index_taken_for_those_before_it,
+    no_fences,
+)
 from hubweir.env import Lane
-from hubweir.event_hub.producer_log import note_key, replay
+from hubweir.event_hub.producer_log import ProducerReplay, note_key
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.messaging_store.disk.notes import FoundNotes
-from hubweir.messaging_store.log import Durability, Note
+from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import Producer
 from hubweir.messaging_store.segment_engine import open_log
 from hubweir.testing.memory_faults import Fault
@@ -85,12 +89,13 @@ def test_a_duplicate_answered_before_its_original_is_durable_is_found(monkeypatc
 
 
 def test_producers_that_are_not_rebuilt_after_a_crash_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ProducerSnapshots, "load", lambda self: None)
+    monkeypatch.setattr(ProducerSnapshots, "load", lambda self, on_done: on_done(None))
     assert found_in(SEEDS) > 0
 
 
 def test_a_log_that_is_not_replayed_behind_its_snapshot_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_snapshots, "replay", lambda sequences, runs, notes, index: None)
+    monkeypatch.setattr(ProducerReplay, "visit", lambda self, run: None)
+    monkeypatch.setattr(ProducerReplay, "end", lambda self: None)
     assert found_in(SEEDS) > 0
 
 
@@ -100,13 +105,6 @@ def fences_not_replayed(patch: pytest.MonkeyPatch) -> None:
 
 def notes_lost_at_a_start(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(open_log, "load_notes", lambda files, folder: FoundNotes())
-
-
-def fences_at_the_snapshots_index_taken_for_those_before_it(patch: pytest.MonkeyPatch) -> None:
-    def later(sequences: ProducerSequences, runs: Any, notes: Iterable[Note], index: int) -> None:
-        replay(sequences, runs, [note for note in notes if note.index > index], index)
-
-    patch.setattr(producer_snapshots, "replay", later)
 
 
 def epoch_before_is_let_in_after_two_starts(*, is_behind_a_record: bool = True) -> bool:

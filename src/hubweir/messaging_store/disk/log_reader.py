@@ -1,4 +1,4 @@
-"""Cold reads: from segment files, in pieces, away from the loop. Also the blocking replay of a whole log.
+"""Cold reads: from segment files, in pieces, away from the loop. Also the replay of a whole log.
 
 Every batch that leaves here had both checksums verified in this read, and continues where the one before ended. What
 is damaged is never returned: a read that asks for an index inside damage gets ReadDamaged, a read before it ends there.

@@ -55,9 +55,8 @@ from hubweir.messaging_store.disk.newest_segment import NewestSegment
 from hubweir.messaging_store.disk.segment_files import Segment, read_saved_indexes
 from hubweir.messaging_store.disk.segment_headers import read_headers
 from hubweir.messaging_store.disk.segment_order import arrange, order
-from hubweir.messaging_store.disk.snapshot import Snapshot
 from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
-from hubweir.messaging_store.log import Durability, Note
+from hubweir.messaging_store.log import Durability, Note, Snapshot
 from hubweir.messaging_store.record import BatchHeader, read_header
 
 # After an unclean stop a relaxed log skips this many indexes and offset bytes: more than can have been shown and lost,

@@ -12,7 +12,6 @@ else.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from hubweir.env import Files, join_path
 from hubweir.messaging_store.disk.layout import (
@@ -21,17 +20,9 @@ from hubweir.messaging_store.disk.layout import (
     UNFINISHED_SUFFIX,
 )
 from hubweir.messaging_store.disk.whole_file import read_sealed, seal
+from hubweir.messaging_store.log import Snapshot
 
 _PLACE = struct.Struct(">QQ")
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """State that holds the effect of every record below index; the one at index begins at offset."""
-
-    index: int
-    offset: int
-    state: bytes
 
 
 def save(files: Files, folder: str, snapshot: Snapshot) -> None:

@@ -8,13 +8,17 @@ After a crash: see snapshot.py; a snapshot that was being saved is there whole, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from hubweir.alarms import RECORDS_LOST
 from hubweir.env import Lane, Result
 from hubweir.errors import LogFenced, LogOffline
-from hubweir.messaging_store.disk.snapshot import Snapshot, load, save
-from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.disk.snapshot import load, save
+from hubweir.messaging_store.log import Refused, Snapshot
 from hubweir.messaging_store.segment_engine.log_state import LogState
+from hubweir.messaging_store.segment_engine.pending_read import read_away
+
+T = TypeVar("T")
 
 
 class LogSnapshots:
@@ -69,13 +73,28 @@ class LogSnapshots:
 
         self._when_synced(synced)
 
-    def newest(self) -> tuple[int, bytes] | None:
+    def load(self, read: Callable[[Snapshot], T], on_done: Callable[[T | None | Refused], None]) -> None:
         """See Log.load_snapshot."""
-        for snapshot in load(self._state.env.files, self._state.folder):
-            if snapshot.index <= self._state.visible.index:
-                return snapshot.index, snapshot.state
-            state = self._state
-            last = state.visible.index - 1
-            text = f"a snapshot covers records up to {snapshot.index - 1}, and the log ends at {last}"
-            state.alarms.begin(RECORDS_LOST, state.about, text)
-        return None
+        log = self._state
+        if not self._covered:
+            log.steps.soon(lambda: on_done(None))
+            return
+        files, folder, limit = log.env.files, log.folder, log.visible.index
+
+        def call() -> tuple[T | None, int | None]:
+            """What read makes of the first one that the log reaches; and where one ends that it does not."""
+            beyond = None
+            for snapshot in load(files, folder):
+                if snapshot.index <= limit:
+                    return read(snapshot), beyond
+                beyond = snapshot.index
+            return None, beyond
+
+        def answer(found: tuple[T | None, int | None]) -> T | None:
+            value, beyond = found
+            if beyond is not None:
+                text = f"a snapshot covers records up to {beyond - 1}, and the log ends at {limit - 1}"
+                log.alarms.begin(RECORDS_LOST, log.about, text)
+            return value
+
+        read_away(log, call, answer, on_done, lane=Lane.RECOVERY)

@@ -36,7 +36,7 @@ class PendingRead(Generic[Raw, Answer]):
         call: Callable[[], Raw],
         answer: Callable[[Raw], Answer | Refused],
         on_done: Callable[[Answer | Refused], None],
-        again: Callable[[], Answer | Pending],
+        again: Callable[[], Answer | Pending] | None,
     ) -> None:
         self._state = state
         self._call = call
@@ -52,9 +52,9 @@ class PendingRead(Generic[Raw, Answer]):
         if self._next is not None:
             self._next.cancel()
 
-    def begin(self) -> None:
+    def begin(self, lane: Lane) -> None:
         """Ask."""
-        self._state.steps.away(Lane.READS, self._contained, self._ended)
+        self._state.steps.away(lane, self._contained, self._ended)
 
     def _contained(self) -> Raw:
         """In a thread. Reading changes nothing: after a fault of ours this read is refused, and the log goes on."""
@@ -74,8 +74,8 @@ class PendingRead(Generic[Raw, Answer]):
             state.alarms.end(READ_FAULT, state.about)
             value = self._made(raw)
         except SegmentGone as gone:
-            if not any(gone.segment is kept for kept in state.segments):
-                self._ask_again()
+            if self._again is not None and not any(gone.segment is kept for kept in state.segments):
+                self._ask_again(self._again)
                 return
             value = Refused(_lost(state, gone))
         except _ReadFault as error:
@@ -102,8 +102,8 @@ class PendingRead(Generic[Raw, Answer]):
             self._on_done(Refused(_faulted(self._state, fault)))
             raise
 
-    def _ask_again(self) -> None:
-        outcome = self._again()
+    def _ask_again(self, again: Callable[[], Answer | Pending]) -> None:
+        outcome = again()
         if isinstance(outcome, PendingRead | _Refusal):
             self._next = outcome
         else:
@@ -115,14 +115,17 @@ def read_away(
     call: Callable[[], Raw],
     answer: Callable[[Raw], Answer | Refused],
     on_done: Callable[[Answer | Refused], None],
-    again: Callable[[], Answer | Pending],
+    again: Callable[[], Answer | Pending] | None = None,
+    *,
+    lane: Lane = Lane.READS,
 ) -> Pending:
     """Run call away from the loop, and on_done with what answer makes of its result, or with Refused.
 
-    again: asks the same once more, when a file was gone that the log does not count on any more.
+    again: asks the same once more, when a file was gone that the log does not count on any more; None: no file of a
+    segment can be gone.
     """
     pending = PendingRead(state, call, answer, on_done, again)
-    pending.begin()
+    pending.begin(lane)
     return pending
 
 

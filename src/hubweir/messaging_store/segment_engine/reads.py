@@ -7,10 +7,10 @@ changes nothing but what is known of damage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from hubweir.env import Buffer
-from hubweir.errors import CorruptStore, LogFenced
+from hubweir.env import Buffer, Lane
+from hubweir.errors import LogFenced
 from hubweir.kernels import find_offset
 from hubweir.messaging_store.disk.log_reader import (
     ReadDamaged,
@@ -21,7 +21,7 @@ from hubweir.messaging_store.disk.log_reader import (
     segment_of,
 )
 from hubweir.messaging_store.disk.recovery import place_of_damage
-from hubweir.messaging_store.log import Pending, Refused, Run
+from hubweir.messaging_store.log import Pending, Refused, Replayed, Run
 from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.pending_read import read_away, refuse_soon
@@ -118,22 +118,30 @@ class Reads:
             found.segment.damage.append(found.damage)
         self._state.damage.found(found.start, found.resume, place_of_damage(found.segment, found.damage))
 
-    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
+    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
         """See Log.replay."""
         state = self._state
-
-        def damaged(found: ReadDamaged) -> None:
-            if on_damage is None:
-                raise found.error()
-            self._quarantine(found)
-            on_damage(found.error())
-
-        index = max(index, state.first_index)
+        if state.fenced is not None:  # as with reads
+            refuse_soon(state, LogFenced(f"log {state.log_id}: {state.fenced}"), on_done)
+            return
+        files, index = state.env.files, max(index, state.first_index)
         segments = state.segments[segment_of(state.segments, index) :] if state.segments else []
-        return replay_runs(
-            state.env.files, segments, index, limit=state.visible.index, limit_number=state.visible.number,
-            on_damage=damaged,
-        )  # fmt: skip
+        limit, limit_number = state.visible.index, state.visible.number
+
+        def call() -> list[ReadDamaged]:
+            damaged: list[ReadDamaged] = []
+            for run in replay_runs(
+                files, segments, index, limit=limit, limit_number=limit_number, on_damage=damaged.append
+            ):
+                visit(run)
+            return damaged
+
+        def answer(damaged: list[ReadDamaged]) -> Replayed:
+            for found in damaged:
+                self._quarantine(found)
+            return Replayed(tuple(found.error() for found in damaged))
+
+        read_away(state, call, answer, on_done, lane=Lane.RECOVERY)
 
 
 def _index_of_offset(data: Buffer, offset: int, default: int) -> int:

@@ -2,19 +2,30 @@
 
 Appends go to group_commit.py, which moves the watermark; reads are reads.py; old segments go by trimming.py, no
 further than log_snapshots.py allows; notes are log_notes.py; a start is recovery.py; a failed sync is failed_sync.py.
-This file keeps the interface's promises with them, on the owner's loop; what blocks is offloaded, but for a start's
-`replay` and `load_snapshot`.
+This file keeps the interface's promises with them, on the owner's loop; what blocks is offloaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from hubweir.errors import CorruptStore, DiskFull, KernelRefusal, LogFenced, LogOffline
+from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.disk.notes import FoundNotes
-from hubweir.messaging_store.disk.snapshot import Snapshot
-from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Note, OnNoted, Pending, Refused, Run
+from hubweir.messaging_store.log import (
+    Appended,
+    Bounds,
+    Durability,
+    Lease,
+    Note,
+    OnNoted,
+    Pending,
+    Refused,
+    Replayed,
+    Run,
+    Snapshot,
+)
 from hubweir.messaging_store.segment_engine.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
@@ -24,6 +35,8 @@ from hubweir.messaging_store.segment_engine.log_state import Entry, LogEnd, LogS
 from hubweir.messaging_store.segment_engine.reads import Reads
 from hubweir.messaging_store.segment_engine.trimming import Trimming
 from hubweir.messaging_store.tail import Tail
+
+T = TypeVar("T")
 
 
 class SegmentLog:
@@ -160,9 +173,9 @@ class SegmentLog:
         """See Log.find_time."""
         return self._reads.find_time(time_ms, on_done)
 
-    def replay(self, index: int = 0, *, on_damage: Callable[[CorruptStore], None] | None = None) -> Iterator[Run]:
+    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
         """See Log.replay."""
-        return self._reads.replay(index, on_damage=on_damage)
+        self._reads.replay(index, visit, on_done)
 
     def on_visible(self, callback: Callable[[], None]) -> None:
         """See Log.on_visible."""
@@ -197,9 +210,9 @@ class SegmentLog:
         """See Log.save_snapshot."""
         self._snapshots.take(state, on_done)
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self, read: Callable[[Snapshot], T], on_done: Callable[[T | None | Refused], None]) -> None:
         """See Log.load_snapshot."""
-        return self._snapshots.newest()
+        self._snapshots.load(read, on_done)
 
     # -- end
 

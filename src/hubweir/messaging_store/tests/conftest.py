@@ -17,6 +17,7 @@ from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.testing.answers import runs_of, snapshot_of
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID = "ab" * 16
@@ -119,6 +120,15 @@ class Bench:
             found |= messages_of(run.data)
             index = run.next_index
         return found
+
+    def runs(self, index: int = 0) -> list[Run]:
+        """What a replay shows from an index on."""
+        return runs_of(self.env, self.log, index)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The newest snapshot: up to which index, and what it says."""
+        found = snapshot_of(self.env, self.log)
+        return None if found is None else (found.index, found.state)
 
     def reopen(self, *, close: bool = False, power_cut: bool = False) -> SegmentLog:
         """End this process, cleanly or not, and open the store in the next."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import LOG_ID, SMALL, events, messages_of
+from hubweir.testing.answers import runs_of, snapshot_of
 from hubweir.testing.replicated_log import DELAY_MS, ReplicatedLog
 from hubweir.testing.shared_log import SharedLog
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -132,6 +133,15 @@ class Owner:
         run = self.answer(self.log.read, index, max_bytes=max_bytes)
         assert isinstance(run, Run), run
         return run
+
+    def runs(self, index: int) -> list[Run]:
+        """What a replay shows from an index on."""
+        return runs_of(self.engine.env, self.log, index)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The newest snapshot: up to which index, and what it says."""
+        found = snapshot_of(self.engine.env, self.log)
+        return None if found is None else (found.index, found.state)
 
     def everything(self) -> dict[int, bytes]:
         found: dict[int, bytes] = {}

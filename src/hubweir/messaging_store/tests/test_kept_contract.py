@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
 import pytest
 
-from hubweir.messaging_store.log import Note
+from hubweir.errors import LogFenced, NewerFormat
+from hubweir.messaging_store.log import Note, Refused, Replayed, Run, Snapshot
 from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.tests.conftest import messages_of
 from hubweir.messaging_store.tests.log_engines import ENGINES, HOUR_MS, Engine, Owner, again
@@ -117,11 +123,11 @@ def test_what_somebody_must_read_yet_stays_for_longer(owner: Owner) -> None:
 
 def test_snapshots_come_back_and_hold_back_what_they_do_not_cover(owner: Owner) -> None:
     owner.append(b"0" * 3_000)
-    assert owner.log.load_snapshot() is None
+    assert owner.snapshot() is None
     done: list[object] = []
     owner.log.save_snapshot(b"first", done.append)
     owner.engine.run_for(200)
-    assert done == [None] and owner.log.load_snapshot() == (1, b"first")
+    assert done == [None] and owner.snapshot() == (1, b"first")
     for number in range(5):
         owner.append(b"%d" % number * 2_000)
     now_ms = owner.engine.env.now_ms() + 3 * HOUR_MS
@@ -131,11 +137,72 @@ def test_snapshots_come_back_and_hold_back_what_they_do_not_cover(owner: Owner) 
     assert expire(owner.log, now_ms=now_ms, retention_ms=1) == 1
     owner.engine.run_for(200)
     owner = again(owner)
-    assert owner.log.load_snapshot() == (6, b"second")
+    assert owner.snapshot() == (6, b"second")
 
 
 def test_a_replay_begins_with_the_batch_that_holds_its_index(owner: Owner) -> None:
     for number in range(6):
         owner.append(b"%d" % number, b"x")
-    found = {index: each for run in owner.log.replay(5) for index, each in messages_of(run.data).items()}
+    found = {index: each for run in owner.runs(5) for index, each in messages_of(run.data).items()}
     assert max(found) == 11 and min(index for index in found if index >= 5) == 5 and 3 not in found
+
+
+def asked(owner: Owner, ask: Callable[[Callable[[Any], None]], object]) -> Any:
+    """What a completion says, which comes once and never inside the call."""
+    answers: list[Any] = []
+    ask(answers.append)
+    assert answers == []
+    owner.engine.run_for(200)
+    (answer,) = answers
+    return answer
+
+
+def test_a_replay_hands_over_all_that_is_visible_once_and_in_order_and_then_ends(owner: Owner) -> None:
+    owner.append(b"a", b"b")
+    owner.append(b"c" * 3_000)
+    owner.append(b"not visible", wait_ms=0)
+    found: list[int] = []
+    outcome = asked(owner, lambda done: owner.log.replay(0, lambda run: found.extend(messages_of(run.data)), done))
+    assert outcome == Replayed() and found == [0, 1, 2]
+    for index in (4, 99):
+        assert asked(owner, partial(owner.log.replay, index, lambda run: pytest.fail("nothing is there"))) == Replayed()
+
+
+def test_a_replay_that_its_owner_cannot_use_is_refused_with_what_he_said(owner: Owner) -> None:
+    for number in range(30):
+        owner.append(b"%d" % number * 200)
+    visited: list[int] = []
+
+    def visit(run: Run) -> None:
+        visited.append(run.first_index)
+        if run.next_index > 10:
+            raise NewerFormat("of tomorrow")
+
+    outcome = asked(owner, partial(owner.log.replay, 0, visit))
+    assert isinstance(outcome, Refused) and type(outcome.error) is NewerFormat
+    assert visited == sorted(visited) and visited[0] == 0 and visited[-1] <= 10
+    assert owner.append(b"more").first_index == 30, "the log goes on"
+
+
+def test_a_snapshot_that_its_owner_cannot_use_is_refused_with_what_he_said(owner: Owner) -> None:
+    def read(snapshot: Snapshot) -> None:
+        raise NewerFormat("of tomorrow")
+
+    assert asked(owner, partial(owner.log.load_snapshot, read)) is None
+    owner.append(b"a")
+    assert asked(owner, partial(owner.log.save_snapshot, b"state")) is None
+    outcome = asked(owner, partial(owner.log.load_snapshot, read))
+    assert isinstance(outcome, Refused) and type(outcome.error) is NewerFormat
+    assert owner.snapshot() == (1, b"state")
+    found = asked(owner, partial(owner.log.load_snapshot, lambda snapshot: snapshot.offset))
+    assert found == owner.log.bounds.next_offset
+
+
+def test_a_log_whose_lease_is_over_replays_nothing(owner: Owner) -> None:
+    owner.append(b"kept")
+    second = Owner(owner.engine, owner.engine.second_owner())
+    second.append(b"of the second")
+    with suppress(LogFenced):
+        owner.append(b"late")
+    outcome = asked(owner, partial(owner.log.replay, 0, lambda run: pytest.fail("it may be another's by now")))
+    assert isinstance(outcome, Refused) and isinstance(outcome.error, LogFenced)

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.catalog_log import LoadedCatalog, load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
+from hubweir.testing.answers import answered
 from hubweir.testing.simulated_env import SimulatedEnv
 
 T = TypeVar("T")
@@ -30,8 +32,11 @@ class Process:
         self.env = env
         store = MessagingStore.open(env, "catalog")
         self.log = store.create_log(CATALOG)
-        self.writer = CatalogWriter(self.log, env, profile=profile, host="ns.local")
+        loaded = answered(env, partial(load_catalog, self.log))
+        assert isinstance(loaded, LoadedCatalog), loaded
+        self.writer = CatalogWriter(self.log, env, loaded, profile=profile, host="ns.local")
         self.namespace = self.writer.namespace
+        self.started_ms = env.now_ms()
 
     def ask(self, change: Callable[[Callable[[T | ServiceError], None]], None]) -> T:
         """Ask for a change, play until it is answered, and return the value or raise the refusal."""

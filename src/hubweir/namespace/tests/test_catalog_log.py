@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
-from hubweir.errors import STORE_OFFLINE, LogOffline, ServiceError
+from hubweir.errors import STORE_OFFLINE, CorruptStore, LogOffline, ServiceError
 from hubweir.messaging_store.log import Refused
-from hubweir.namespace.catalog_log import OPERATIONS_PER_SNAPSHOT
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.catalog_log import OPERATIONS_PER_SNAPSHOT, load_catalog
 from hubweir.namespace.entity import EntityDescription, EntityStatus
 from hubweir.namespace.event_hub_changes import add_group
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.tests.conftest import CATALOG
 from hubweir.namespace.tiers import HOUR_MS
+from hubweir.testing.answers import answered, snapshot_of
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -27,7 +30,7 @@ def test_a_long_history_is_restored_from_a_snapshot_and_the_rest_of_the_log(proc
     for number in range(OPERATIONS_PER_SNAPSHOT):
         process.set("hub", retention_ms=HOUR_MS + number)
     before = process
-    assert process.log.load_snapshot() is not None
+    assert snapshot_of(process.env, process.log) is not None
     after = process.restarted()
     assert after.namespace.version == before.namespace.version == OPERATIONS_PER_SNAPSHOT + 2
     assert after.hubs() == before.hubs()
@@ -184,3 +187,51 @@ def test_a_change_whose_outcome_is_unknown_is_looked_for_before_the_next_one(
     assert process.namespace.version == 4, "each change was applied once"
     after = process.restarted()
     assert after.hubs() == process.hubs() and after.namespace.version == 4
+
+
+def test_what_a_doubt_turns_out_to_be_is_told_to_whoever_reads_though_the_next_change_is_refused(
+    process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.create("first")
+    doubt(process, monkeypatch)
+    versions: list[int] = []
+    with pytest.raises(ServiceError, match="unknown"):
+        process.begin_delete("first")
+    told = process.writer._log.on_applied
+    process.writer._log.on_applied = lambda: (told(), versions.append(process.namespace.version))
+    with pytest.raises(ServiceError, match="is being deleted"):
+        process.create("first")
+    assert versions == [3] and process.hub("first") is None
+
+
+def test_while_a_doubt_cannot_be_settled_every_change_is_refused_and_afterwards_none(
+    process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.create("first")
+    doubt(process, monkeypatch)
+    with pytest.raises(ServiceError, match="unknown"):
+        process.begin("second", 1)
+    process.env.files.plan(Fault.EIO, forever=True)
+    answers: list[Any] = []
+    for name in ("third", "fourth"):
+        process.writer.begin_create(EventHubDescription(name, 1), [0], answers.append)
+    assert answers == []
+    process.env.run_for(1_000)
+    assert [answer.condition for answer in answers] == [STORE_OFFLINE] * 2
+    process.env.files.heal()
+    process.env.run_for(60_000)
+    assert process.create("third").name == "third" and process.restarted().hub("third") is not None
+
+
+def test_a_catalog_that_is_damaged_behind_its_snapshot_is_not_read(process: Any) -> None:
+    process.create("first")
+    process.env.run_for(5_000)
+    process.create("second")
+    process.env.crash()
+    (path,) = [path for path in process.env.files.paths() if path.endswith(".log")]
+    data = process.env.files.bytes_of(path)
+    data[data.index(b"first")] ^= 1
+    env = process.env.restart()
+    log = MessagingStore.open(env, "catalog").create_log(CATALOG)
+    outcome = answered(env, partial(load_catalog, log))
+    assert isinstance(outcome, Refused) and isinstance(outcome.error, CorruptStore)

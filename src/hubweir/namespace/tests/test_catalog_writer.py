@@ -23,7 +23,8 @@ from hubweir.errors import (
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
-from hubweir.namespace.catalog_log import WAITING_LIMIT
+from hubweir.namespace.catalog import Catalog
+from hubweir.namespace.catalog_log import WAITING_LIMIT, LoadedCatalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.entity import EntityDescription, EntityStatus
 from hubweir.namespace.event_hub_changes import add_group, remove_group, set_settings
@@ -71,7 +72,7 @@ def test_a_hub_is_found_after_commit_and_not_before(process: Any) -> None:
     assert namespace.find_any("FlightS") == entity and entity.name == "Flights"
     assert namespace.entities(EventHubDescription) == namespace.entities(EntityDescription) == (entity,)
     assert namespace.unfinished() == ()
-    assert entity.description.created_at_ms == process.env._start_ms
+    assert entity.description.created_at_ms == process.started_ms
     assert entity.description.consumer_groups == ("$Default",)
     assert [placement.store_index for placement in entity.placements] == [0, 1, 0, 1]
     assert len({placement.log_id for placement in entity.placements}) == 4
@@ -299,4 +300,4 @@ def test_a_relaxed_log_is_no_home_for_a_catalog() -> None:
     env = SimulatedEnv(3)
     log = MessagingStore.open(env, "catalog").create_log(CATALOG, durability=Durability.RELAXED)
     with pytest.raises(ValueError, match="DURABLE"):
-        CatalogWriter(log, env)
+        CatalogWriter(log, env, LoadedCatalog(Catalog()))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,6 +17,8 @@ from hubweir.errors import CatalogLost
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.testing.simulated_env import SimulatedEnv
+
+T = TypeVar("T")
 
 
 class Folder:
@@ -28,7 +33,7 @@ class Folder:
         crash_after: so many catalogs have got their names when the power is cut.
         """
         store = MessagingStore.open(self.env, "catalog")
-        found = StoredNamespaces(self.env, store)
+        found = self.read(store)
         default = {"namespace": names[0]} if names else {}
         said = said_namespaces(
             Settings(**default, further_namespace=names[1:]),
@@ -37,7 +42,7 @@ class Folder:
         served = namespaces_at_start(said, found.descriptions).namespaces
         before = []
         for count, each in enumerate(served):
-            writer = found.open(each)
+            writer = self.play(found.open(each))
             before.append((each.name, writer.namespace.description.name))
             if count != crash_after:
                 say = partial(replace, name=each.name, default_rank=each.default_rank)
@@ -49,6 +54,21 @@ class Folder:
                 return before
         self._close(store)
         return before
+
+    def read(self, store: MessagingStore, *logs: str) -> StoredNamespaces:
+        return self.play(StoredNamespaces.read(self.env, store, store.alarms, logs))
+
+    def play(self, step: Coroutine[Any, Any, T]) -> T:
+        """Run a step of the service's start in this world."""
+
+        async def played() -> T:
+            task = asyncio.ensure_future(step)
+            while not task.done():
+                self.env.run_for(1)
+                await asyncio.sleep(0)
+            return task.result()
+
+        return asyncio.run(played())
 
     @property
     def catalogs(self) -> int:
@@ -108,7 +128,7 @@ def test_a_catalog_that_is_lost_ends_the_start() -> None:
     files.remove_folder(f"catalog/logs/{lost}")
     store = MessagingStore.open(folder.env, "catalog")
     with pytest.raises(CatalogLost, match=lost):
-        StoredNamespaces(folder.env, store)
+        folder.read(store)
     assert lost not in files.list("catalog/logs")
 
 
@@ -116,11 +136,11 @@ def test_logs_that_no_catalog_names_keep_a_namespace_from_beginning_anew() -> No
     folder = Folder()
     folder.start("one")
     store = MessagingStore.open(folder.env, "catalog")
-    found = StoredNamespaces(folder.env, store, ["ab" * 16])
+    found = folder.read(store, "ab" * 16)
     assert found.unnamed == ("ab" * 16,)
     said = said_namespaces(Settings(further_namespace=("two",)), sources={"further_namespace": "the test"})
     one, two = namespaces_at_start(said, found.descriptions).namespaces
-    assert found.open(one).namespace.description.name == "one"
+    assert folder.play(found.open(one)).namespace.description.name == "one"
     with pytest.raises(CatalogLost, match="namespace two has no catalog"):
-        found.open(two)
+        folder.play(found.open(two))
     assert len(store.log_ids()) == 1

@@ -10,6 +10,7 @@ from hubweir.amqp.transport.settings import EndpointSettings
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace.catalog_log import load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.host_names import HostNames
@@ -29,7 +30,8 @@ def peer_of(world: World, hostname: str | None, *, mechanism: str = "ANONYMOUS",
 
 def further_namespace(world: World, name: str, hosts: HostNames, *, key: str = KEY, **settings: Any) -> Gateway:
     """Its gateway. It has the event hub `hub` of one partition, and the rules ROOT and `sender` with this key."""
-    writer = CatalogWriter(world.catalog.create_log(world.env.new_id()), world.env, host=name)
+    log = world.catalog.create_log(world.env.new_id())
+    writer = CatalogWriter(log, world.env, world.wait(partial(load_catalog, log)), host=name)
     world.wait(lambda done: writer.describe(lambda known: replace(known, name=name), done))
     values = GatewaySettings(namespace=name, host_name=f"{name}.example", hosts=hosts, **settings)
     gateway = Gateway(world.process, writer, values)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -34,12 +35,14 @@ from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
 from hubweir.limits import GatewayLimits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.catalog_log import load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import DEVELOPMENT
+from hubweir.testing.answers import answered
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -102,7 +105,7 @@ class World:
         catalog = self.catalog = MessagingStore.open(self.env, "catalog")
         ids = catalog.log_ids()
         log = catalog.open_log(ids[0]) if ids else catalog.create_log(self.env.new_id())
-        writer = CatalogWriter(log, self.env, host=HOST)
+        writer = CatalogWriter(log, self.env, answered(self.env, partial(load_catalog, log)), host=HOST)
         self.namespace = writer.namespace
         self.store = MessagingStore.open(self.env, "store-0", counters=self.counters)
         self.broker = Broker(self.env, self.store, self.counters)

@@ -15,6 +15,7 @@ from hubweir.errors import StoreError, StoreLocked
 from hubweir.messaging_store.disk.files import SystemFiles, write_all
 from hubweir.messaging_store.disk.whole_file import write_whole
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.testing.answers import runs_of
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -226,7 +227,7 @@ def test_a_log_lives_in_real_files(tmp_path: Path, make_events, read_messages) -
             env.run()
         else:
             store._lock.release()  # as the end of the process would
-    found = {index: message for run in log.replay() for index, message in read_messages(run.data).items()}
+    found = {index: message for run in runs_of(env, log) for index, message in read_messages(run.data).items()}
     assert found == {
         lifetime * 10 + number: b"%d-%d" % (lifetime, number) for lifetime in range(3) for number in range(10)
     }

@@ -120,8 +120,8 @@ def test_damage_below_d_is_quarantined_and_the_rest_served(bench) -> None:
     assert isinstance(bench.read(1).error, CorruptStore)
     assert len(bench.store.alarms.current()) == 1 and bench.counters.get("log.corrupt_records") == 1
     with pytest.raises(CorruptStore):
-        list(bench.log.replay())
-    assert [run.first_index for run in bench.log.replay(2)] == [2]
+        list(bench.runs())
+    assert [run.first_index for run in bench.runs(2)] == [2]
 
 
 def test_damage_in_an_older_segment_is_found_by_the_read(bench) -> None:

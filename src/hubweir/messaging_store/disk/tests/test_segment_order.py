@@ -200,6 +200,6 @@ def test_a_snapshot_beyond_the_end_is_believed(bench) -> None:
     bench.open()
     assert any("ends before record 2" in alarm for alarm in map(str, bench.store.alarms.current()))
     assert bench.append(b"other").first_index == limit
-    assert bench.log.load_snapshot() == (3, b"state")
+    assert bench.snapshot() == (3, b"state")
     answer = bench.read(1)
     assert isinstance(answer, Refused) and answer.error.resume_index == limit

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.messaging_store.disk.snapshot import Snapshot, load, save
+from hubweir.messaging_store.disk.snapshot import load, save
 from hubweir.messaging_store.disk.whole_file import seal, write_whole
+from hubweir.messaging_store.log import Snapshot
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 

@@ -12,8 +12,9 @@ import pytest
 from hubweir.alarms import DAMAGE
 from hubweir.errors import CorruptStore
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, CONTROL_SKIPPED, control_of
-from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.log import Durability, Refused, Replayed, Run
 from hubweir.messaging_store.record import headers_of
+from hubweir.testing.answers import answered
 from hubweir.testing.memory_faults import Fault, Killed
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -26,9 +27,14 @@ def say(bench: Any, body: bytes, *, wait_ms: int = 60) -> list[Any]:
 
 def said(bench: Any, *, damages: list[CorruptStore] | None = None) -> list[bytes]:
     """What the log says from its begin on, without marks."""
-    told = None if damages is None else damages.append
-    found = []
-    for run in bench.log.replay(on_damage=told):
+    found, runs = [], list[Run]()
+    outcome = answered(bench.env, lambda on_done: bench.log.replay(0, runs.append, on_done))
+    assert isinstance(outcome, Replayed)
+    if damages is not None:
+        damages += outcome.damage
+    elif outcome.damage:
+        raise outcome.damage[0]
+    for run in runs:
         for header in headers_of(run.data):
             control, body = (CONTROL_IDLE_MARK, b"") if header.count else control_of(run.data, header)
             if control not in (CONTROL_IDLE_MARK, CONTROL_SKIPPED):
@@ -172,5 +178,5 @@ def test_a_segment_without_a_record_is_superseded_with_its_numbers(bench) -> Non
     bench.append(b"record")
     bench.reopen(power_cut=True)
     assert bench.everything() == {0: b"record"}
-    numbers = [header.number for run in bench.log.replay() for header in headers_of(run.data)]
+    numbers = [header.number for run in bench.runs() for header in headers_of(run.data)]
     assert numbers == sorted(set(numbers)) and numbers[0] > 5

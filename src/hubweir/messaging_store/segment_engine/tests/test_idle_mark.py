@@ -9,7 +9,7 @@ from hubweir.messaging_store.record import headers_of
 def marks(bench) -> list[bytes]:
     return [
         control_of(run.data, header)[1]
-        for run in bench.log.replay()
+        for run in bench.runs()
         for header in headers_of(run.data)
         if header.kind == KIND_CONTROL and control_of(run.data, header)[0] == CONTROL_IDLE_MARK
     ]
@@ -20,7 +20,7 @@ def test_an_idle_log_is_vouched_for_within_a_second(bench) -> None:
     assert marks(bench) == []
     bench.env.run_for(1000)
     assert marks(bench) == [IDLE]
-    *_, last = (header for run in bench.log.replay() for header in headers_of(run.data))
+    *_, last = (header for run in bench.runs() for header in headers_of(run.data))
     assert last.durable_upto == 1
 
 
@@ -43,7 +43,7 @@ def test_a_relaxed_log_is_marked_after_its_sync(relaxed) -> None:
     relaxed.append(b"a")
     relaxed.append(b"b")
     relaxed.env.run_for(2000)
-    *_, last = (header for run in relaxed.log.replay() for header in headers_of(run.data))
+    *_, last = (header for run in relaxed.runs() for header in headers_of(run.data))
     assert (last.kind, last.durable_upto) == (KIND_CONTROL, 2)
 
 

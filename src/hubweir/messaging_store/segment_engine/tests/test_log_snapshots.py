@@ -18,9 +18,9 @@ def test_a_snapshot_comes_back_with_the_index_it_covers(bench) -> None:
     done: list[object] = []
     bench.log.save_snapshot(b"state of two", done.append)
     bench.env.run_for(100)
-    assert done == [None] and bench.log.load_snapshot() == (2, b"state of two")
+    assert done == [None] and bench.snapshot() == (2, b"state of two")
     bench.reopen(power_cut=True)
-    assert bench.log.load_snapshot() == (2, b"state of two")
+    assert bench.snapshot() == (2, b"state of two")
 
 
 def test_a_relaxed_snapshot_covers_only_what_is_synced(relaxed) -> None:
@@ -30,7 +30,7 @@ def test_a_relaxed_snapshot_covers_only_what_is_synced(relaxed) -> None:
     relaxed.log.save_snapshot(b"two", lambda outcome: None)
     relaxed.env.run_for(100)
     relaxed.reopen(power_cut=True)
-    assert relaxed.log.load_snapshot() == (2, b"two") and relaxed.log.bounds.next_index >= 2
+    assert relaxed.snapshot() == (2, b"two") and relaxed.log.bounds.next_index >= 2
 
 
 def test_trimming_goes_to_the_older_of_two_snapshots(bench) -> None:
@@ -53,7 +53,7 @@ def test_a_second_snapshot_is_refused_while_the_first_is_saved(bench) -> None:
     bench.env.run_for(200)
     (refused,) = second
     assert first == [None] and isinstance(refused, Refused) and isinstance(refused.error, LogOffline)
-    assert bench.log.load_snapshot() == (1, b"first")
+    assert bench.snapshot() == (1, b"first")
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_the_one_before_and_may_be_taken_again(bench) -> None:
@@ -67,10 +67,10 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_one_before_and_may_be_take
     bench.env.run_for(200)
     bench.env.files.heal()
     assert answers[0] is None and isinstance(answers[1], Refused) and not answers[1].known
-    assert bench.log.load_snapshot() == (1, b"first")
+    assert bench.snapshot() == (1, b"first")
     bench.log.save_snapshot(b"third", answers.append)
     bench.env.run_for(200)
-    assert answers[2] is None and bench.log.load_snapshot() == (1, b"third")
+    assert answers[2] is None and bench.snapshot() == (1, b"third")
 
 
 def test_a_snapshot_beyond_the_end_of_the_log_is_passed_over_with_an_alarm(bench) -> None:
@@ -78,7 +78,7 @@ def test_a_snapshot_beyond_the_end_of_the_log_is_passed_over_with_an_alarm(bench
     bench.log.save_snapshot(b"sound", lambda outcome: None)
     bench.env.run_for(200)
     save(bench.env.files, FOLDER, Snapshot(7, 0, b"of records that are not there"))
-    assert bench.log.load_snapshot() == (1, b"sound")
+    assert bench.snapshot() == (1, b"sound")
     (text,) = [alarm.text for alarm in bench.store.alarms.current() if "snapshot" in alarm.text]
     assert "covers records up to 6, and the log ends at 0" in text
 
@@ -90,7 +90,7 @@ def test_a_snapshot_that_finds_another_owner_is_not_written_and_ends_writing_for
     bench.log.save_snapshot(b"state", done.append)
     bench.env.run_for(200)
     assert isinstance(done[0], Refused) and isinstance(done[0].error, LogFenced)
-    assert bench.log.load_snapshot() is None
+    assert bench.snapshot() is None
     with pytest.raises(LogFenced):
         bench.append(b"b")
 
@@ -109,4 +109,4 @@ def test_a_snapshot_whose_log_goes_offline_is_refused_and_later_ones_are_taken(r
     relaxed.env.run_for(40_000)
     relaxed.log.save_snapshot(b"later", answers.append)
     relaxed.env.run_for(400)
-    assert answers[1] is None and relaxed.log.load_snapshot() == (2, b"later")
+    assert answers[1] is None and relaxed.snapshot() == (2, b"later")

@@ -23,7 +23,7 @@ def test_what_nobody_vouched_for_is_rewritten_before_it_is_shown(bench) -> None:
     bench.append(b"b")
     bench.reopen()
     assert len(bench.segments()) == 2
-    *_, mark = (header for run in bench.log.replay() for header in headers_of(run.data))
+    *_, mark = (header for run in bench.runs() for header in headers_of(run.data))
     assert mark.count == 0 and mark.durable_upto == 2
 
 
@@ -56,10 +56,7 @@ def test_skipped_numbers_stand_in_the_log(make_bench) -> None:
     bench.append(b"a")
     bench.reopen()
     controls = [
-        control_of(run.data, header)[0]
-        for run in bench.log.replay()
-        for header in headers_of(run.data)
-        if not header.count
+        control_of(run.data, header)[0] for run in bench.runs() for header in headers_of(run.data) if not header.count
     ]
     assert CONTROL_SKIPPED in controls and "skipped" in str(bench.store.alarms.current()[0])
     before = bench.log.bounds.next_index

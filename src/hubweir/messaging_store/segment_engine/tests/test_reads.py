@@ -81,7 +81,7 @@ def test_a_read_whose_file_is_missing_for_good_is_refused_once(bench) -> None:
     assert len(answers) == 2 and all(isinstance(answer.error, CorruptStore) for answer in answers)
     assert missing in str(bench.store.alarms.current()[0]) and len(bench.store.alarms.current()) == 1
     with pytest.raises(CorruptStore, match="missing"):
-        list(bench.log.replay())
+        list(bench.runs())
     behind = int(bench.segments()[0].partition("-")[0])
     assert f"read on from {behind}" in str(answers[0].error)
     assert isinstance(bench.read(behind), Run)

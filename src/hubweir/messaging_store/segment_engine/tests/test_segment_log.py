@@ -65,7 +65,7 @@ def test_a_control_batch_takes_no_number(bench) -> None:
     bench.control(wait_ms=0)
     bench.append(b"b")
     assert bench.everything() == {0: b"a", 1: b"b"}
-    counts = [header.count for run in bench.log.replay() for header in headers_of(run.data)]
+    counts = [header.count for run in bench.runs() for header in headers_of(run.data)]
     assert counts.count(0) == 1 and sum(counts) == 2
 
 

@@ -162,7 +162,7 @@ def test_the_first_owner_touches_none_of_the_second_ones_files(bench, make_event
     bench.log.save_snapshot(b"of the first", saved.append)
     bench.env.run_for(100)
     assert isinstance(saved[0].error, LogFenced)
-    assert files.paths() == before and pair.second.log.load_snapshot() == (13, b"of the second")
+    assert files.paths() == before and pair.second.snapshot() == (13, b"of the second")
 
 
 def test_retention_of_the_first_owner_removes_nothing(bench, make_events) -> None:
