@@ -6,6 +6,6 @@ carries AMQP inside WebSocket messages; tls.py loads certificates, and developme
 listening_socket.py accepts connections. system_env.py is the real Env, with the clock of monotonic.py and its threads
 in offload_pool.py; loop_watch.py says how late the loop is, and garbage_collector.py holds collections short; tasks.py
 owns every asyncio task; open_connections.py ends all connections together. peer_address.py names a peer,
-descriptor_limit.py raises a limit of the system. broker_driver.py carries broker commands over a byte stream. No file
-here decides anything about hubs, rights or stores.
+transport_reading.py says whether it is read, descriptor_limit.py raises a limit of the system. broker_driver.py carries
+broker commands over a byte stream. No file here decides anything about hubs, rights or stores.
 """

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from typing import Protocol, cast
 
@@ -22,6 +23,7 @@ from hubweir.amqp.transport.events import Event
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.peer_address import address_text, is_local
 from hubweir.drivers.tls import PeerCertificate, peer_certificate
+from hubweir.drivers.transport_reading import Pause, TransportReading
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +74,14 @@ class ReceiveBuffer:
         self.view = memoryview(bytearray(size))
 
 
+class Turn(Enum):
+    """Where a connection is with its turns."""
+
+    NONE = "nobody wants one"
+    WANTED = "wake was called, and the loop will call back"
+    WITHIN = "one goes on, at whose end everything is written"
+
+
 class AmqpDriver(asyncio.BufferedProtocol):
     """See the module's text. `asyncio.BufferedProtocol` for TCP, TLS and Unix sockets, on asyncio and uvloop."""
 
@@ -92,13 +102,9 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
-        self._in_turn = False
-        self._is_woken = False
+        self._at = Turn.NONE
         self._writing_paused = False
-        self._reading_paused = False
-        self._reading_stopped = False
-        self._peer_reads_nothing = False
-        self._transport_paused = False
+        self._reading = TransportReading()
         self._closing = False
         self._on_lost = on_lost
 
@@ -134,25 +140,21 @@ class AmqpDriver(asyncio.BufferedProtocol):
 
     def wake(self) -> None:
         """The host or the endpoint has something to send: one turn of the connection, in this turn of the loop."""
-        if not self._in_turn and not self._is_woken:
-            self._is_woken = True
+        if self._at is Turn.NONE:
+            self._at = Turn.WANTED
             self._loop.call_soon(self._wake_up)
 
     def pause_reading(self) -> None:
         """Take no more bytes from the peer until resume_reading; what was read already is still handled."""
-        self._reading_paused = True
-        self._balance_reading()
+        self._reading.pause(Pause.HOST)
 
     def resume_reading(self) -> None:
         """Undo pause_reading; does nothing when reading goes on, or was stopped for good."""
-        if not self._reading_stopped:
-            self._reading_paused = False
-            self._balance_reading()
+        self._reading.go_on(Pause.HOST)
 
     def stop_reading(self) -> None:
         """Take no more bytes from the peer before our close is sent: the service stops."""
-        self.pause_reading()
-        self._reading_stopped = True
+        self._reading.pause(Pause.STOP)
 
     def abort(self) -> None:
         """Drop the connection now, unsent bytes and all."""
@@ -167,6 +169,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._reading.begin(self._transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self._turn(self._connected)
 
@@ -186,8 +189,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
-        self._peer_reads_nothing = False
-        self._balance_reading()
+        self._reading.go_on(Pause.UNREAD)
         self._turn(self._writable)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -226,13 +228,13 @@ class AmqpDriver(asyncio.BufferedProtocol):
         return self.endpoint.on_time(monotonic_ms())
 
     def _wake_up(self) -> None:
-        self._is_woken = False
-        self._turn(list)  # no events
+        if self._at is Turn.WANTED:  # bytes may have brought one meanwhile
+            self._turn(list)  # no events
 
     def _turn(self, step: Callable[[], list[Event]]) -> None:
         """Run a step of this connection, hand its events to the host, then write. A fault of ours ends this
         connection, loudly, and no other."""
-        is_within, self._in_turn = self._in_turn, True
+        is_within, self._at = self._at is Turn.WITHIN, Turn.WITHIN
         host = self._host
         try:
             for event in step():
@@ -245,7 +247,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
             self._closing = True
             self.abort()
         finally:
-            self._in_turn = is_within
+            if not is_within:
+                self._at = Turn.NONE
 
     def _flush(self) -> None:
         transport = self._transport
@@ -258,8 +261,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
             else:
                 transport.writelines(buffers)
             if self._writing_paused and transport.get_write_buffer_size() > UNREAD_LIMIT_BYTES:
-                self._peer_reads_nothing = True
-                self._balance_reading()
+                self._reading.pause(Pause.UNREAD)
         if self._timer is None or self.endpoint.has_changed:
             if self.endpoint.is_closed:
                 self._close(transport)
@@ -274,20 +276,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(CLOSE_GRACE_MS / 1000, self.abort)
-        self._reading_stopped = self._peer_reads_nothing = False
-        self.resume_reading()  # a paused TLS transport could not see the peer's end
+        self._reading.go_on_for_good()
         transport.close()
-
-    def _balance_reading(self) -> None:
-        """Read the peer unless the host wants none of it now, or it takes nothing from us."""
-        pause, transport = self._reading_paused or self._peer_reads_nothing, self._transport
-        if pause == self._transport_paused or transport is None or transport.is_closing():
-            return
-        self._transport_paused = pause
-        if pause:
-            transport.pause_reading()
-        else:
-            transport.resume_reading()
 
     def _set_timer(self) -> None:
         """Keep one timer, not later than the endpoint's deadline. It may ring early: moving it each read costs more."""

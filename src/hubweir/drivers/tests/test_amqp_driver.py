@@ -8,12 +8,15 @@ import pytest
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.events import Closed, Opened, SaslInitiated, SessionBegun
+from hubweir.amqp.transport.frame import EMPTY_FRAME
+from hubweir.amqp.transport.performatives import Close
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers import amqp_driver
 from hubweir.drivers.amqp_driver import AmqpDriver, ReceiveBuffer
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.tests.driver_bench import Bench, Host, Run, until
 from hubweir.limits import ConnectionLimits
+from hubweir.testing.frames import frame
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
@@ -66,6 +69,7 @@ class SpyTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written: list[bytes] = []
+        self.told: list[str] = []
         self.closing = False
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
@@ -80,34 +84,129 @@ class SpyTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         return self.closing
 
+    def pause_reading(self) -> None:
+        self.told.append("pause")
+
+    def resume_reading(self) -> None:
+        self.told.append("resume")
+
     def close(self) -> None:
+        self.told.append("close")
         self.closing = True
+
+
+def opened() -> tuple[AmqpDriver, Host, SpyTransport]:
+    """The driver of an open client, and what it writes to, which is empty."""
+    endpoint = Endpoint(Role.CLIENT, EndpointSettings("client"), now_ms=monotonic_ms())
+    spy, host = SpyTransport(), Host(endpoint, Role.CLIENT)
+    driver = AmqpDriver(endpoint, host, ReceiveBuffer())
+    driver.connection_made(spy)
+    assert len(spy.written) == 1  # the header, written at the end of the first turn
+    bench_server = Endpoint(Role.SERVER, EndpointSettings("server"), now_ms=monotonic_ms())
+    for _ in range(6):  # let both ends talk until they are open
+        for event in bench_server.receive_data(memoryview(b"".join(spy.written)), monotonic_ms()):
+            if isinstance(event, SaslInitiated):
+                bench_server.answer_sasl(0)
+        spy.written.clear()
+        answer = b"".join(bench_server.data_to_send())
+        if answer:
+            driver.receive(answer)
+    assert endpoint.is_open
+    spy.written.clear()
+    return driver, host, spy
 
 
 def test_all_wake_ups_of_one_turn_share_one_write(run: Run) -> None:
     async def scenario() -> None:
-        endpoint = Endpoint(Role.CLIENT, EndpointSettings("client"), now_ms=monotonic_ms())
-        spy = SpyTransport()
-        driver = AmqpDriver(endpoint, Host(endpoint, Role.CLIENT), ReceiveBuffer())
-        driver.connection_made(spy)
-        assert len(spy.written) == 1  # the header, written at the end of the first turn
-        bench_server = Endpoint(Role.SERVER, EndpointSettings("server"), now_ms=monotonic_ms())
-        for _ in range(6):  # let both ends talk until they are open
-            for event in bench_server.receive_data(memoryview(b"".join(spy.written)), monotonic_ms()):
-                if isinstance(event, SaslInitiated):
-                    bench_server.answer_sasl(0)
-            spy.written.clear()
-            answer = b"".join(bench_server.data_to_send())
-            if answer:
-                driver.receive(answer)
-        assert endpoint.is_open
-        spy.written.clear()
+        driver, _, spy = opened()
+        endpoint = driver.endpoint
         for _ in range(5):
             endpoint.begin_session()
             driver.wake()
         assert spy.written == []
         await asyncio.sleep(0)
         assert len(spy.written) == 1
+        driver.connection_lost(None)
+
+    run(scenario())
+
+
+def test_a_turn_that_bytes_bring_serves_who_woke_the_driver_before_and_who_does_after_gets_one_too(run: Run) -> None:
+    async def scenario() -> None:
+        driver, host, spy = opened()
+        endpoint, turns = driver.endpoint, host.turns
+        endpoint.begin_session()
+        driver.wake()
+        driver.receive(EMPTY_FRAME)
+        assert (host.turns - turns, len(spy.written)) == (1, 1)
+        endpoint.begin_session()
+        driver.wake()
+        await asyncio.sleep(0)  # the loop calls back twice: for the first wake, too
+        assert (host.turns - turns, len(spy.written)) == (2, 2)
+        await asyncio.sleep(0)
+        assert host.turns - turns == 2
+        driver.connection_lost(None)
+
+    run(scenario())
+
+
+def test_who_wakes_the_driver_within_a_turn_gets_no_other(run: Run) -> None:
+    async def scenario() -> None:
+        driver, host, spy = opened()
+        on_turn_end = host.on_turn_end
+
+        def waking() -> None:
+            on_turn_end()
+            driver.endpoint.begin_session()
+            driver.wake()
+
+        host.on_turn_end = waking  # type: ignore[method-assign]
+        turns = host.turns
+        driver.receive(EMPTY_FRAME)
+        assert (host.turns - turns, len(spy.written)) == (1, 1)
+        await asyncio.sleep(0)
+        assert (host.turns - turns, len(spy.written)) == (1, 1)
+        host.on_turn_end = on_turn_end  # type: ignore[method-assign]
+        driver.connection_lost(None)
+
+    run(scenario())
+
+
+def test_a_turn_within_a_turn_writes_nothing_by_itself_and_leaves_no_other_behind(run: Run) -> None:
+    """As when the transport drains while the host is at work."""
+
+    async def scenario() -> None:
+        driver, host, spy = opened()
+        on_turn_end, written = host.on_turn_end, []
+
+        def drained() -> None:
+            host.on_turn_end = on_turn_end  # type: ignore[method-assign]
+            driver.endpoint.begin_session()
+            driver.wake()
+            for _ in range(2):
+                driver.resume_writing()
+                written.append(len(spy.written))
+                driver.wake()
+
+        host.on_turn_end = drained  # type: ignore[method-assign]
+        driver.receive(EMPTY_FRAME)
+        assert (written, len(spy.written), host.steps) == ([0, 0], 1, ["writable"] * 2)
+        turns = host.turns
+        await asyncio.sleep(0)
+        assert host.turns == turns
+        driver.connection_lost(None)
+
+    run(scenario())
+
+
+def test_a_transport_is_read_again_before_it_is_closed(run: Run) -> None:
+    """A paused TLS transport would not see the peer's end."""
+
+    async def scenario() -> None:
+        driver, _, spy = opened()
+        driver.stop_reading()
+        driver.receive(frame(Close()))
+        assert spy.told == ["pause", "resume", "close"]
         driver.connection_lost(None)
 
     run(scenario())
