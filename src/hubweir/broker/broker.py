@@ -20,6 +20,7 @@ from hubweir.broker.capture.places import CapturePlaces
 from hubweir.broker.commands.command import Answer, Command, Cost, LogCommand, OwnedCommand, Push
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.deletions import Deletions
 from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.log_store import LogStore
@@ -27,7 +28,7 @@ from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Residents
-from hubweir.broker.timers import SWEEP_MS, RetentionSweep
+from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
@@ -54,13 +55,16 @@ class Broker:
         self._counters = counters
         self.alarms = Alarms(env, counters) if alarms is None else alarms
         self.on_push: Callable[[Push], None] | None = None
-        self._captures = Captures(env, store.clock, counters, self.alarms, capture_places)
-        self._tools = PartitionTools(env, store.clock, counters, self._push, self._captures)
+        self._deadlines = BrokerDeadlines(env)
+        self._captures = Captures(env, self._deadlines, store.clock, counters, self.alarms, capture_places)
+        self._tools = PartitionTools(env, self._deadlines, store.clock, counters, self._push, self._captures)
         self._residents = Residents(counters)
-        self._openings = Openings(env, store, self._residents, partial(HostedPartition, self._tools), self.alarms)
+        self._openings = Openings(
+            env, self._deadlines, store, self._residents, partial(HostedPartition, self._tools), self.alarms
+        )
         self._deletions = Deletions(env, store, self._residents, self._openings)
         self._sweep = RetentionSweep(
-            env, store.clock, self._residents.sweep_next, at_end=self._swept, sweep_ms=sweep_ms
+            self._deadlines, store.clock, self._residents.sweep_next, at_end=self._swept, sweep_ms=sweep_ms
         )
         self._is_stopping = False
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.broker.commands.command import Owner
-from hubweir.env import Env, Timer
+from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 
 DEPARTURE_LIMIT_MS = 2_000
 
@@ -21,28 +21,32 @@ DEPARTURE_LIMIT_MS = 2_000
 class _Leaving:
     group: str
     owner: Owner
-    timer: Timer
+    deadline: Deadline
 
 
 class Departures:
     """Those of one partition. group: a consumer group, in lower case."""
 
-    def __init__(self, env: Env, *, longest_ms: int = DEPARTURE_LIMIT_MS) -> None:
-        self._env = env
+    def __init__(self, deadlines: BrokerDeadlines, *, longest_ms: int = DEPARTURE_LIMIT_MS) -> None:
+        self._deadlines = deadlines
         self._longest_ms = longest_ms
         self._leaving: dict[int, _Leaving] = {}
         self._waiting: dict[int, tuple[str, Callable[[], None]]] = {}
 
     def begin(self, reader_id: int, group: str, owner: Owner) -> None:
         """This reader of owner was displaced, and its link is not detached yet."""
-        timer = self._env.call_later(self._longest_ms, lambda: self.end(reader_id))
-        self._leaving[reader_id] = _Leaving(group, owner, timer)
+        deadline = self._deadlines.arm_in(self._longest_ms, self, reader_id)
+        self._leaving[reader_id] = _Leaving(group, owner, deadline)
+
+    def due(self, reader_id: int, now_ms: int) -> None:
+        """Its gateway had its time."""
+        self.end(reader_id)
 
     def end(self, reader_id: int) -> None:
         """Its link is detached. Twice, or for a reader that was not displaced, does nothing."""
         leaving = self._leaving.pop(reader_id, None)
         if leaving is not None:
-            leaving.timer.cancel()
+            self._deadlines.cancel(leaving.deadline)
             self._go_on(leaving.group)
 
     def end_of(self, owner: Owner) -> None:
@@ -63,7 +67,7 @@ class Departures:
         """The broker stops, or the partition is gone."""
         self._waiting.clear()
         for leaving in self._leaving.values():
-            leaving.timer.cancel()
+            self._deadlines.cancel(leaving.deadline)
         self._leaving.clear()
 
     def _go_on(self, group: str) -> None:

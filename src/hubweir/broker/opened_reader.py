@@ -17,8 +17,9 @@ from functools import partial
 from hubweir.broker.capping import Capping
 from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.reader import EventsRead, ReadEvents
+from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 from hubweir.broker.refusals import refusal_of
-from hubweir.env import Env, Timer
+from hubweir.env import Clock
 from hubweir.errors import ILLEGAL_STATE, HubweirError, ServiceError
 from hubweir.event_hub.partition import Partition, Waiting
 from hubweir.event_hub.told_losses import LostEvents, ToldLosses
@@ -33,6 +34,8 @@ OnAnswer = Callable[[Answer], None]
 class ReadPartition:
     """A partition as its readers share it: with its cap, and with the losses that its groups were told."""
 
+    clock: Clock
+    deadlines: BrokerDeadlines
     partition: Partition
     capping: Capping
     losses: ToldLosses = field(default_factory=ToldLosses)
@@ -43,7 +46,6 @@ class OpenedReader:
 
     def __init__(
         self,
-        env: Env,
         reader_id: int,
         where: ReadPartition,
         owner: Owner,
@@ -54,8 +56,9 @@ class OpenedReader:
         """group: in lower case. on_fault: ends this reader, and raises nothing."""
         self.reader_id = reader_id
         self.owner = owner
-        self._env = env
         self._where = where
+        self._clock = where.clock
+        self._deadlines = where.deadlines
         self._log = where.partition.log
         self._group = group
         self._next = next_index
@@ -65,10 +68,9 @@ class OpenedReader:
         self._pending: Pending | None = None
         self._waiting: Waiting | None = None
         self._deadline_ms = 0
-        # Rings at the deadline of a read, or of an earlier one: to set it for each read would cost more than to look.
-        self._deadline: Timer | None = None
-        self._rings_ms = 0
-        self._due: Timer | None = None  # of events that the partition's cap holds back
+        # Due when a read has waited, or an earlier one: to arm one for each read would cost more than to look.
+        self._deadline: Deadline | None = None
+        self._held_until: Deadline | None = None  # of events that the partition's cap holds back
         # While a read waits for the partition's cap: what gives it back what the read took.
         self._take_back: Callable[[], None] | None = None
 
@@ -82,7 +84,7 @@ class OpenedReader:
         if command.again_from is not None:
             self._next = min(self._next, command.again_from)
         self._max_bytes = max(1, command.max_bytes)
-        self._deadline_ms = self._env.monotonic_ms() + max(0, command.wait_ms)
+        self._deadline_ms = self._clock.monotonic_ms() + max(0, command.wait_ms)
         self._look()
 
     def give_up(self) -> None:
@@ -100,8 +102,12 @@ class OpenedReader:
         else:
             self.refuse(error)
         if self._deadline is not None:
-            self._deadline.cancel()
+            self._deadlines.cancel(self._deadline)
             self._deadline = None
+
+    def due(self, events: EventsRead | None, now_ms: int) -> None:
+        """The partition's cap lets these events out; None: it is time to look whether a read has waited."""
+        self._do(self._waited if events is None else partial(self._answer_with, events))
 
     def _look(self) -> None:
         """Read at the position; called first, and again when an event was made visible there."""
@@ -136,7 +142,7 @@ class OpenedReader:
         if lost is None:
             self.refuse(error)
             return
-        if self._where.losses.must_hear(self._group, lost, self._env.monotonic_ms()):
+        if self._where.losses.must_hear(self._group, lost, self._clock.monotonic_ms()):
             told = lost.error(partition)
             logger.warning("consumer group %s is told: %s", self._group, told.text)
             self.refuse(told)
@@ -149,12 +155,12 @@ class OpenedReader:
         """Answer with events when the partition's cap lets them out; meanwhile the read may still be given up."""
         size, count = len(events.run), events.next_sequence_number - events.sequence_number
         cap = self._where.capping.cap
-        delay_ms = 0 if cap is None else cap.take(size, count, self._env.monotonic_ms())
+        delay_ms = 0 if cap is None else cap.take(size, count, self._clock.monotonic_ms())
         if cap is None or not delay_ms:
             self._answer_with(events)
             return
-        self._take_back = lambda: cap.give_back_unsent(size, count, self._env.monotonic_ms())
-        self._due = self._env.call_later(delay_ms, partial(self._do, partial(self._answer_with, events)))
+        self._take_back = lambda: cap.give_back_unsent(size, count, self._clock.monotonic_ms())
+        self._held_until = self._deadlines.arm_in(delay_ms, self, events)
 
     def _answer_with(self, events: EventsRead) -> None:
         self._take_back = None
@@ -162,29 +168,23 @@ class OpenedReader:
         self._answer(events)
 
     def _wait(self) -> None:
-        left_ms = self._deadline_ms - self._env.monotonic_ms()
-        if left_ms <= 0:
+        if self._deadline_ms <= self._clock.monotonic_ms():
             self.give_up()
             return
         self._waiting = self._where.partition.wait(self._next, partial(self._do, self._look))
-        if self._deadline is not None and self._rings_ms > self._deadline_ms:
-            self._deadline.cancel()
+        if self._deadline is not None and self._deadline.at_ms > self._deadline_ms:
+            self._deadlines.cancel(self._deadline)
             self._deadline = None
         if self._deadline is None:
-            self._set_deadline(left_ms)
+            self._deadline = self._deadlines.arm(self._deadline_ms, self)
 
-    def _set_deadline(self, left_ms: int) -> None:
-        self._rings_ms = self._deadline_ms
-        self._deadline = self._env.call_later(left_ms, partial(self._do, self._rang))
-
-    def _rang(self) -> None:
-        """The deadline of the read that waits has come, or a later one is to be waited for."""
+    def _waited(self) -> None:
+        """A read that waits has waited long enough, or a later one has still to."""
         self._deadline = None
         if self._waiting is None and self._pending is None:
             return
-        left_ms = self._deadline_ms - self._env.monotonic_ms()
-        if left_ms > 0:
-            self._set_deadline(left_ms)
+        if self._deadline_ms > self._clock.monotonic_ms():
+            self._deadline = self._deadlines.arm(self._deadline_ms, self)
         else:
             self.give_up()
 
@@ -210,8 +210,8 @@ class OpenedReader:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
+        if self._held_until is not None:
+            self._deadlines.cancel(self._held_until)
+            self._held_until = None
         if on_answer is not None:
             on_answer(answer)

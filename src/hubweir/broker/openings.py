@@ -22,10 +22,11 @@ from hubweir.alarms import PARTITION_NOT_OPEN, Alarms
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import CreatePartition, OpenPartition
 from hubweir.broker.commands.process import Done, Refusal
+from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 from hubweir.broker.log_store import LogStore
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Resident, Residents
-from hubweir.env import Env, Lane, Result, Timer
+from hubweir.env import Env, Lane, Result
 from hubweir.errors import (
     ENTITY_MOVED,
     INTERNAL_ERROR,
@@ -58,7 +59,7 @@ STOPPING = "the service stops; connect again in a moment"
 class _Stage(Enum):
     QUEUED = auto()
     RUNNING = auto()
-    FAILED = auto()  # and tried again by a timer
+    FAILED = auto()  # and tried again when its deadline is due
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +72,7 @@ class _Opening:
     on_ended: list[Callable[[], None]] = field(default_factory=list)  # the partition is to be removed
     problem: ServiceError | None = None
     delay_ms: int = FIRST_RETRY_MS
-    timer: Timer | None = None
+    retry: Deadline | None = None
 
     @property
     def about(self) -> str:
@@ -84,6 +85,7 @@ class Openings:
     def __init__(
         self,
         env: Env,
+        deadlines: BrokerDeadlines,
         store: LogStore,
         residents: Residents,
         make_resident: Callable[[CreatePartition, Log], Resident],
@@ -91,6 +93,7 @@ class Openings:
     ) -> None:
         """make_resident: what lives on a log that was opened; it may raise, and the log is closed again."""
         self._env = env
+        self._deadlines = deadlines
         self._store = store
         self._residents = residents
         self._make_resident = make_resident
@@ -98,7 +101,7 @@ class Openings:
         self._known: dict[str, _Opening] = {}  # by log id; bounded by the catalog, as the queue is
         self._queue: deque[_Opening] = deque()
         self._running = 0
-        self._look: Timer | None = None
+        self._look: Deadline | None = None
         self._on_stopped: Callable[[], None] | None = None
 
     def open(self, command: CreatePartition, on_answer: OnAnswer) -> None:
@@ -115,7 +118,7 @@ class Openings:
             self._again(opening)
         opening.waiting.append(on_answer)
         if self._look is None:
-            self._look = self._env.call_later(TOLD_AFTER_MS, self._tell_of_slow)
+            self._look = self._deadlines.arm_in(TOLD_AFTER_MS, self)
         self._env.call_soon(self._pump)
 
     def why_not(self, log_id: str) -> ServiceError | None:
@@ -145,11 +148,18 @@ class Openings:
         """Begin no opening any more; on_stopped, maybe at once, when none is under way."""
         self._on_stopped = on_stopped
         if self._look is not None:
-            self._look.cancel()
+            self._deadlines.cancel(self._look)
         for opening in [each for each in self._known.values() if each.stage is not _Stage.RUNNING]:
             self._forget(opening)
             self._answer(opening, refusal_of(ServiceError(STORE_OFFLINE, STOPPING)))
         self._stop_if_idle()
+
+    def due(self, opening: _Opening | None, now_ms: int) -> None:
+        """One that failed is tried again; None: those that take long are told."""
+        if opening is None:
+            self._tell_of_slow()
+        else:
+            self._again(opening)
 
     # Steps
 
@@ -239,16 +249,16 @@ class Openings:
         self._alarms.begin(PARTITION_NOT_OPEN, opening.about, str(error) or type(error).__name__)
         opening.problem = _problem(opening, error)
         opening.stage = _Stage.FAILED
-        opening.timer = self._env.call_later(opening.delay_ms, lambda: self._again(opening))
+        opening.retry = self._deadlines.arm_in(opening.delay_ms, self, opening)
         opening.delay_ms = min(2 * opening.delay_ms, LAST_RETRY_MS)
         self._running -= 1
         self._answer(opening, refusal)
         self._pump()
 
     def _again(self, opening: _Opening) -> None:
-        if opening.timer is not None:
-            opening.timer.cancel()
-            opening.timer = None
+        if opening.retry is not None:
+            self._deadlines.cancel(opening.retry)
+            opening.retry = None
         opening.stage = _Stage.QUEUED
         self._queue.append(opening)
         self._pump()
@@ -266,10 +276,10 @@ class Openings:
     def _forget(self, opening: _Opening) -> None:
         del self._known[opening.command.log_id]
         if not self._known and self._look is not None:
-            self._look.cancel()
+            self._deadlines.cancel(self._look)
             self._look = None
-        if opening.timer is not None:
-            opening.timer.cancel()
+        if opening.retry is not None:
+            self._deadlines.cancel(opening.retry)
         if opening.stage is _Stage.QUEUED:
             self._queue.remove(opening)
 

@@ -9,6 +9,7 @@ from itertools import count
 from hubweir.broker.capping import CappedNamespaces
 from hubweir.broker.capture.captures import Captures
 from hubweir.broker.commands.command import Push
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.messaging_store.trusted_clock import TrustedClock
@@ -23,6 +24,7 @@ class PartitionTools:
     """
 
     env: Env
+    deadlines: BrokerDeadlines
     clock: TrustedClock
     counters: Counters
     push: Callable[[Push], None]

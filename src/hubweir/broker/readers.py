@@ -34,19 +34,18 @@ class Readers:
     """Those of one partition. Their ids are never used twice in the broker's life."""
 
     def __init__(self, tools: PartitionTools, partition: Partition, capping: Capping) -> None:
-        self._env = tools.env
         self._counters = tools.counters
         self._push = tools.push
         self._ids = tools.reader_ids
         self._partition = partition
-        self._where = ReadPartition(partition, capping)
+        self._where = ReadPartition(tools.env, tools.deadlines, partition, capping)
         self._table = ReaderTable()
         self._open: dict[int, OpenedReader] = {}
         # Readers whose position is being looked up, by id: closing an owner ends these too.
         self._opening: dict[int, Owner] = {}
         # Readers that stand in the table, but wait for those that they displaced.
         self._entered: dict[int, tuple[OpenedReader, OnAnswer]] = {}
-        self._departures = Departures(tools.env)
+        self._departures = Departures(tools.deadlines)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -94,7 +93,7 @@ class Readers:
             return
         entry = self._table.add(reader_id, command.consumer_group, name=name, epoch=epoch, owner=command.owner)
         on_fault = partial(self._faulted, reader_id)
-        reader = OpenedReader(self._env, reader_id, self._where, command.owner, entry.group, index, on_fault)
+        reader = OpenedReader(reader_id, self._where, command.owner, entry.group, index, on_fault)
         self._entered[reader_id] = (reader, on_answer)
         for loser in losers:
             self._displace(loser, displacement(loser, name=name, epoch=epoch))

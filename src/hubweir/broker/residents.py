@@ -49,7 +49,7 @@ class Resident(Protocol):
         """Close what this owner has open here, as of one that may have nothing. It may cover many (Owner.covers)."""
 
     def sweep(self, now_ms: int) -> None:
-        """Do what is done now and then: expire, trim. now_ms: of the store's clock. Once every SWEEP_MS (timers.py)."""
+        """Expire and trim; called every SWEEP_MS (retention_sweep.py). now_ms: of the store's clock."""
 
     def end(self, on_idle: Callable[[], None]) -> None:
         """The log is to be removed: refuse what waits, tell who has something open. No command comes any more.

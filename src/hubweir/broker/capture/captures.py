@@ -6,6 +6,7 @@ from hubweir.alarms import Alarms
 from hubweir.broker.capture.places import CapturePlaces, CaptureTools
 from hubweir.broker.capture.runner import CaptureRunner
 from hubweir.broker.capture.slots import CaptureSlots
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env
@@ -20,14 +21,22 @@ class Captures:
     """
 
     def __init__(
-        self, env: Env, clock: TrustedClock, counters: Counters, alarms: Alarms, places: CapturePlaces | None
+        self,
+        env: Env,
+        deadlines: BrokerDeadlines,
+        clock: TrustedClock,
+        counters: Counters,
+        alarms: Alarms,
+        places: CapturePlaces | None,
     ) -> None:
         self.env = env
         self.clock = clock
         self.alarms = alarms
         pace = CapturePace()
         self.tools = (
-            None if places is None else CaptureTools(env, clock, counters, alarms, places, CaptureSlots(pace), pace)
+            None
+            if places is None
+            else CaptureTools(env, deadlines, clock, counters, alarms, places, CaptureSlots(pace), pace)
         )
         self.running: dict[CaptureRunner, None] = {}
         self._counters = counters

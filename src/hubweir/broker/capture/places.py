@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hubweir.alarms import Alarms
 from hubweir.broker.capture.slots import CaptureSlots
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.capture.destination import DurableFolders, LocalFolder, SharedDestination
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
@@ -59,6 +60,7 @@ class CaptureTools:
     """What all captures of a broker share. clock: which names files by the second."""
 
     env: Env
+    deadlines: BrokerDeadlines
     clock: TrustedClock
     counters: Counters
     alarms: Alarms

@@ -20,9 +20,10 @@ from hubweir.broker.capture.intent import claim_name, note_intent, release
 from hubweir.broker.capture.places import CaptureTools
 from hubweir.broker.capture.rest import CaptureRest
 from hubweir.broker.capture.window_end import find_window_end
+from hubweir.broker.deadlines import Deadline
 from hubweir.capture.capture import Capture
 from hubweir.capture.capture_mark import CaptureMark, note_mark
-from hubweir.env import Lane, Result, Timer
+from hubweir.env import Lane, Result
 from hubweir.errors import CorruptStore, HubweirError
 from hubweir.messaging_store.log import Log, Refused, Run
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
@@ -44,12 +45,13 @@ class CaptureRunner:
         self._env = tools.env
         self._log = log
         self._capture = capture
-        self._timer: Timer | None = None
+        self._deadlines = tools.deadlines
+        self._next_look: Deadline | None = None
         self._busy = False
         self._waits: Callable[[], None] | None = None  # for a slot
         self._slot = capture.description.destination
         quota_bytes = tools.places.quota.size_bytes
-        self._rest = CaptureRest(tools.env, tools.counters, tools.pace, quota_bytes)
+        self._rest = CaptureRest(tools.env, tools.deadlines, tools.counters, tools.pace, quota_bytes)
         self._failure = CaptureFailure(name, quota_bytes, tools.counters, tools.alarms)
         self._is_checked = False  # whether files can be made where they are to go now
         self._stopped = False
@@ -106,8 +108,8 @@ class CaptureRunner:
     def stop(self, on_idle: Callable[[], None]) -> None:
         """Begin nothing any more; on_idle is called, maybe at once, when no call of it is under way."""
         self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._next_look is not None:
+            self._deadlines.cancel(self._next_look)
         if self._waits is not None:
             # Not until others have made their files: whoever deletes a hub, or ends capture, waits for this.
             self._tools.slots.withdraw(self._slot, self._waits)
@@ -118,14 +120,18 @@ class CaptureRunner:
         else:
             on_idle()
 
+    def due(self, key: None, now_ms: int) -> None:
+        """Look again."""
+        self._look()
+
     # The window
 
     def _look(self) -> None:
         """End the window, if it is over; else look again later."""
         if self._stopped or self._busy:
             return
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._next_look is not None:
+            self._deadlines.cancel(self._next_look)
         if self.mark.intent is not None:
             self._begin(lambda: self._make(self.mark))
             return
@@ -141,7 +147,7 @@ class CaptureRunner:
             self._capture.open_next(self._env.monotonic_ms())
             wait_ms = self._capture.wait_ms(bounds, self._env.monotonic_ms())
         if wait_ms:
-            self._timer = self._env.call_later(min(wait_ms, LOOK_MS), self._look)
+            self._next_look = self._deadlines.arm_in(min(wait_ms, LOOK_MS), self)
         else:
             self._begin(self._end_window)
 
@@ -320,7 +326,7 @@ class CaptureRunner:
                 callback()
         else:
             # Not inside this call: a partition that is far behind must not keep the loop.
-            self._timer = self._env.call_later(retry_ms, self._look)
+            self._next_look = self._deadlines.arm_in(retry_ms, self)
 
     def _offload(self, call: Callable[[], T], then: Callable[[T], None], making: CapturedFile | None = None) -> None:
         def done(result: Result[T]) -> None:

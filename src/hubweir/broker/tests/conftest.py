@@ -269,6 +269,11 @@ class Bench:
     def log(self) -> HandLog:
         return self.store.logs["a"]
 
+    @property
+    def armed(self) -> int:
+        """How many deadlines the broker has armed; one is the sweep's."""
+        return len(self.broker._deadlines)
+
     def ask(self, command: Command) -> list[Answer]:
         """The answers to a command, which grows when it is answered later."""
         answers: list[Answer] = []

@@ -117,6 +117,18 @@ def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_no
     assert again[0].sequence_number == 4_096
 
 
+def test_events_that_the_cap_held_back_for_a_read_that_was_given_up_are_read_by_the_next(bench: Any) -> None:
+    (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
+    bench.ask(CapPartitions(True))
+    send(bench, 1, run=b"e" * 8_192)
+    bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    bench.ask(CancelRead("a", opened.reader_id))
+    bench.env.pass_time(5_000)
+    (answer,) = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    assert (answer.sequence_number, answer.next_sequence_number) == (4_096, 8_192)
+
+
 def test_a_partition_that_comes_later_is_capped_as_those_before(bench: Any) -> None:
     bench.ask(CapPartitions(True))
     assert bench.ask(CreatePartition("b", "hub", "1", Durability.DURABLE, 3_600_000)) == [Done()]

@@ -57,6 +57,15 @@ def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: 
     assert [(push.reader_id, push.owner, push.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
     assert "The messaging entity 'orders' could not be found" in pushed[0].text
     assert waiting[0].symbol == "amqp:not-found"
+    assert bench.armed == 1  # only the sweep's
+
+
+def test_a_partition_that_is_deleted_while_a_displaced_reader_leaves_has_no_deadline_any_more(bench: Any) -> None:
+    for epoch in (1, 2):
+        bench.ask(OpenReader("a", "g", EARLIEST, epoch, None, ME))
+    assert bench.armed == 2
+    bench.ask(DeletePartition("a"))
+    assert bench.armed == 1
 
 
 def test_the_producers_of_a_partition_that_was_deleted_are_open_no_longer(bench: Any) -> None:

@@ -14,6 +14,7 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.departures import DEPARTURE_LIMIT_MS, Departures
 from hubweir.broker.tests.conftest import HandEnv
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
@@ -43,7 +44,7 @@ def test_the_winner_is_opened_when_the_losers_link_is_confirmed_detached(
     assert answers == []
     assert bench.ask(ConfirmReaderClosed("a", 1)) == [Done()]
     assert answers == [ReaderOpened(2, 0)]
-    assert bench.env.timers == 1  # only the sweep's
+    assert bench.armed == 1  # only the sweep's
 
 
 def test_all_displaced_readers_have_to_be_confirmed(bench: Any, pushes: list[ReaderClosed]) -> None:
@@ -159,7 +160,7 @@ def test_who_waits_in_another_group_is_not_opened_by_the_end_of_a_reader_here(be
 
 def test_behind_the_end_nobody_leaves_and_nobody_is_called() -> None:
     env, went = HandEnv(), list[str]()
-    departures = Departures(env)  # type: ignore[arg-type]
+    departures = Departures(BrokerDeadlines(env))  # type: ignore[arg-type]
     departures.begin(1, "here", OLD)
     departures.wait(2, "here", lambda: went.append("waited"))
     departures.close()

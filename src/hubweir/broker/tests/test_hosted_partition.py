@@ -7,6 +7,7 @@ from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, EventsAppended
 from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.residents import Residents
@@ -29,8 +30,9 @@ class Host:
         self.env = SimulatedEnv()
         self.store = MessagingStore.open(self.env, "store-0")
         self.residents = Residents(Counters())
-        captures = Captures(self.env, self.store.clock, Counters(), self.store.alarms, None)
-        self.tools = PartitionTools(self.env, self.store.clock, Counters(), lambda push: None, captures)
+        deadlines = BrokerDeadlines(self.env)
+        captures = Captures(self.env, deadlines, self.store.clock, Counters(), self.store.alarms, None)
+        self.tools = PartitionTools(self.env, deadlines, self.store.clock, Counters(), lambda push: None, captures)
 
     def create(self, retention_ms: int, partition_id: str = "0") -> HostedPartition:
         log_id = self.env.new_id()

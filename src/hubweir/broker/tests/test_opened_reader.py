@@ -25,7 +25,7 @@ def test_a_waiting_read_is_answered_inside_the_call_that_makes_events_visible(be
     bench.log.complete()
     assert answers == [EventsRead(reader, 0, 3, b"abc")]
     bench.env.pass_time(60_000)  # the timer of its deadline finds nothing to answer
-    assert len(answers) == 1 and bench.env.timers == 1  # only the sweep's
+    assert len(answers) == 1 and bench.armed == 1  # only the sweep's
 
 
 @pytest.mark.parametrize(("before_ms", "wait_ms"), [(60_000, 250), (250, 400)], ids=["longer", "shorter"])
@@ -43,13 +43,13 @@ def test_a_read_behind_one_that_waited_otherwise_is_answered_in_its_own_time(
     assert answers == [EventsRead(reader, 3, 3, b"")]
 
 
-def test_a_closed_reader_leaves_no_timer(bench: Any) -> None:
+def test_a_closed_reader_leaves_no_deadline(bench: Any) -> None:
     reader = open_reader(bench)
     answers = bench.ask(ReadEvents("a", reader, 100, 60_000))
     append(bench, b"abc")
     bench.log.complete()
     assert bench.ask(CloseReader("a", reader)) == [Done()]
-    assert len(answers) == 1 and bench.env.timers == 1  # only the sweep's
+    assert len(answers) == 1 and bench.armed == 1  # only the sweep's
 
 
 def test_all_waiting_readers_are_woken_by_one_append(bench: Any) -> None:

@@ -252,6 +252,20 @@ def test_a_partition_that_is_not_open_can_be_deleted(when: str) -> None:
     assert host.store.log_ids() == [] and host.alarms == []
 
 
+def test_a_partition_that_is_asked_for_again_before_its_next_try_is_tried_once() -> None:
+    host = Host()
+    (log_id,) = host.ids
+    host.env.files.plan(Fault.EIO, forever=True)
+    host.open(log_id)
+    host.env.files.heal()
+    host.env.stall(Lane.RECOVERY)
+    opened = host.open(log_id, wait_ms=5_000)
+    assert opened == [] and host.env.stalled_calls(Lane.RECOVERY) == 1
+    host.env.go_on(Lane.RECOVERY)
+    host.env.run_for(500)
+    assert opened == [Done()]
+
+
 def test_a_stop_waits_for_what_is_being_opened_and_begins_nothing() -> None:
     host = Host(5)
     host.env.stall(Lane.RECOVERY)

@@ -8,6 +8,7 @@ from hubweir.alarms import Alarms
 from hubweir.broker.capture.intent import TAKEN_NAMES, claim_name, release
 from hubweir.broker.capture.places import CapturePlaces, CaptureTools
 from hubweir.broker.capture.slots import CaptureSlots
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.capture.capture_mark import CaptureMark, Intent
 from hubweir.capture.destination import LocalFolder
 from hubweir.capture.pace import CapturePace
@@ -26,7 +27,9 @@ def tools() -> CaptureTools:
     places = CapturePlaces(files, "captured")
     pace = CapturePace()
     env, counters = SimulatedEnv(0, files=files), Counters()
-    return CaptureTools(env, TrustedClock(env), counters, Alarms(env, counters), places, CaptureSlots(pace), pace)
+    return CaptureTools(
+        env, BrokerDeadlines(env), TrustedClock(env), counters, Alarms(env, counters), places, CaptureSlots(pace), pace
+    )
 
 
 def intend(last_second: int) -> CaptureMark:

@@ -10,6 +10,7 @@ import pytest
 from hubweir.broker.capture import captures
 from hubweir.broker.capture.rest import CaptureRest
 from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld
+from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.tests.conftest import HandEnv
 from hubweir.capture import avro
 from hubweir.capture.pace import CapturePace
@@ -45,7 +46,7 @@ def env() -> SimulatedEnv:
 
 def test_the_next_piece_begins_when_the_rest_is_over(env: SimulatedEnv) -> None:
     counters, pace, went = Counters(), Resting(), []
-    rest = CaptureRest(env, counters, pace, QUOTA)
+    rest = CaptureRest(env, BrokerDeadlines(env), counters, pace, QUOTA)
     env.run_for(1_000)
     rest.enter()
     counters.add("log.appended_bytes", 70)
@@ -64,7 +65,7 @@ def test_the_next_piece_begins_when_the_rest_is_over(env: SimulatedEnv) -> None:
 def test_the_shortest_rest_is_a_millisecond_and_none_is_no_wait_at_all(env: SimulatedEnv, rest_ms: int) -> None:
     pace, went = Resting(), list[int]()
     pace.rest_ms = rest_ms
-    rest = CaptureRest(env, Counters(), pace, QUOTA)
+    rest = CaptureRest(env, BrokerDeadlines(env), Counters(), pace, QUOTA)
     rest.begin_piece()
     rest.end_piece(1, 0, lambda: went.append(env.monotonic_ms()))
     assert len(went) == 1 - rest_ms
@@ -75,7 +76,7 @@ def test_the_shortest_rest_is_a_millisecond_and_none_is_no_wait_at_all(env: Simu
 def test_what_a_stop_wakes_does_not_rest_behind_its_next_piece() -> None:
     """Else a stop would wait for one more rest, and a clock's callback would come behind the end."""
     env, went = HandEnv(), list[int]()
-    rest = CaptureRest(env, Counters(), Resting(), QUOTA)  # type: ignore[arg-type]
+    rest = CaptureRest(env, BrokerDeadlines(env), Counters(), Resting(), QUOTA)  # type: ignore[arg-type]
     rest.begin_piece()
     rest.end_piece(1, 0, lambda: rest.end_piece(1, 0, lambda: went.append(1)))
     assert env.timers == 1
@@ -85,7 +86,7 @@ def test_what_a_stop_wakes_does_not_rest_behind_its_next_piece() -> None:
 
 def test_there_is_no_rest_near_the_quota(env: SimulatedEnv) -> None:
     went: list[int] = []
-    rest = CaptureRest(env, Counters(), Resting(), QUOTA)
+    rest = CaptureRest(env, BrokerDeadlines(env), Counters(), Resting(), QUOTA)
     rest.begin_piece()
     rest.end_piece(1, QUOTA, lambda: went.append(1))
     assert went == [1]
@@ -93,7 +94,7 @@ def test_there_is_no_rest_near_the_quota(env: SimulatedEnv) -> None:
 
 def test_a_stop_ends_the_rest_once_and_there_is_none_behind_it(env: SimulatedEnv) -> None:
     went: list[int] = []
-    rest = CaptureRest(env, Counters(), Resting(), QUOTA)
+    rest = CaptureRest(env, BrokerDeadlines(env), Counters(), Resting(), QUOTA)
     rest.begin_piece()
     rest.end_piece(1, 0, lambda: went.append(1))
     assert not went
@@ -107,7 +108,10 @@ def test_a_stop_ends_the_rest_once_and_there_is_none_behind_it(env: SimulatedEnv
 
 def test_who_leaves_twice_or_never_entered_is_counted_once(env: SimulatedEnv) -> None:
     pace = CapturePace()
-    one, another = CaptureRest(env, Counters(), pace, QUOTA), CaptureRest(env, Counters(), pace, QUOTA)
+    one, another = (
+        CaptureRest(env, BrokerDeadlines(env), Counters(), pace, QUOTA),
+        CaptureRest(env, BrokerDeadlines(env), Counters(), pace, QUOTA),
+    )
     one.enter()
     another.leave()
     assert pace.at_work == 1

@@ -331,3 +331,15 @@ def test_a_partition_that_is_deleted_while_a_file_is_made_leaves_no_half_of_it(s
         assert world.ask(DeletePartition(LOG_ID), run_ms=2_000) == [Done()]
         assert not [path for path in world._below("capture") if path.endswith(".tmp")]
         assert world.broker is not None and not world.broker.alarms.current()
+
+
+def test_a_capture_has_one_deadline_however_often_it_is_changed_and_none_when_it_is_stopped() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        assert world.broker is not None
+        deadlines = world.broker._deadlines
+        for interval_s in (60, 120, 300, 900):
+            assert world.change(replace(CAPTURED, interval_s=interval_s)) == [Done()]
+            assert len(deadlines) == 2, "its next look, and the sweep"
+        world.broker.stop(lambda: None)
+        assert len(deadlines) == 0

@@ -4,7 +4,8 @@ import pytest
 
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
-from hubweir.broker.timers import SWEEP_MS, RetentionSweep
+from hubweir.broker.deadlines import BrokerDeadlines
+from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Bounds, Durability
 from hubweir.messaging_store.operations import pack_operations
@@ -32,7 +33,7 @@ def test_a_sweep_that_ends_in_a_fault_comes_again(bench: Any) -> None:
         times.append(now_ms)
         raise ZeroDivisionError("planted")
 
-    sweep = RetentionSweep(bench.env, bench.store.clock, visit, at_end=lambda: None)
+    sweep = RetentionSweep(BrokerDeadlines(bench.env), bench.store.clock, visit, at_end=lambda: None)
     sweep.start()
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):

@@ -1,10 +1,10 @@
-"""The timers of a broker: retention, on a clock that no jump of the wall clock moves (rule R20)."""
+"""The sweep of a broker: residents expire and trim by a clock that no jump of the wall clock moves (rule R20)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from hubweir.env import Env, Timer
+from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 from hubweir.limits import StoreLimits
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
@@ -16,7 +16,7 @@ class RetentionSweep:
 
     def __init__(
         self,
-        env: Env,
+        deadlines: BrokerDeadlines,
         clock: TrustedClock,
         visit_next: Callable[[int], bool],
         *,
@@ -27,30 +27,27 @@ class RetentionSweep:
 
         at_end: called once a sweep, when all were visited.
         """
-        self._env = env
+        self._deadlines = deadlines
         self._clock = clock
         self._visit_next = visit_next
         self._at_end = at_end
         self._sweep_ms = sweep_ms
-        self._timer: Timer | None = None
-        self._stopped = False
+        self._next: Deadline | None = None
 
     def start(self) -> None:
         """Sweep now and then until `stop`."""
-        self._timer = self._env.call_later(self._sweep_ms, self._step)
+        self._next = self._deadlines.arm_in(self._sweep_ms, self)
 
     def stop(self) -> None:
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._next is not None:
+            self._deadlines.cancel(self._next)
 
-    def _step(self) -> None:
-        if self._stopped:
-            return
+    def due(self, key: None, now_ms: int) -> None:
+        """Visit one resident."""
         more = False
         try:
             more = self._visit_next(self._clock.now_ms())
         finally:  # also after a fault: a sweep that is not set up again never comes
-            self._timer = self._env.call_later(0 if more else self._sweep_ms, self._step)
+            self._next = self._deadlines.arm(now_ms if more else now_ms + self._sweep_ms, self)
         if not more:
             self._at_end()
