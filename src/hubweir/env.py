@@ -170,6 +170,9 @@ class Env(Clock, Protocol):
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run the callback on the owner's loop, after the code that runs now."""
 
+    def at_turn_end(self, callback: Callable[[], None]) -> None:
+        """Run the callback on the owner's loop behind all that comes in this turn: for what one look does for many."""
+
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
         """Run the callback on the owner's loop when `delay_ms` have passed on the monotonic clock."""
 

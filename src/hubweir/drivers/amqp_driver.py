@@ -20,6 +20,7 @@ from typing import Protocol, cast
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.events import Event
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.peer_address import address_text, is_local
 from hubweir.drivers.tls import PeerCertificate, peer_certificate
@@ -92,13 +93,17 @@ class AmqpDriver(asyncio.BufferedProtocol):
         buffer: ReceiveBuffer,
         *,
         loop: asyncio.AbstractEventLoop | None = None,
+        loop_turn: LoopTurn | None = None,
         on_lost: Callable[[AmqpDriver], None] | None = None,
     ) -> None:
-        """on_lost: told after the host that the transport is gone (a list of live drivers takes it out)."""
+        """loop_turn: what else waits for the end of a turn of the loop; None: nothing of this process.
+
+        on_lost: told after the host that the transport is gone (a list of live drivers takes it out)."""
         self.endpoint = endpoint
         self._host = host
         self._buffer = buffer.view
         self._loop = loop or asyncio.get_running_loop()
+        self._loop_turn = loop_turn or LoopTurn(self._loop)
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -142,7 +147,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         """The host or the endpoint has something to send: one turn of the connection, in this turn of the loop."""
         if self._at is Turn.NONE:
             self._at = Turn.WANTED
-            self._loop.call_soon(self._wake_up)
+            self._loop_turn.at_end(self._wake_up)
 
     def pause_reading(self) -> None:
         """Take no more bytes from the peer until resume_reading; what was read already is still handled."""

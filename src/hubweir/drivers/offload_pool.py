@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.env import Lane
 
 T = TypeVar("T")
@@ -82,10 +83,14 @@ def _result_of(job: _Job) -> CallResult[Any]:
 
 
 class Completions:
-    """What ended on threads, on its way to the loop; all pools of a loop share it."""
+    """What ended on threads, on its way to the loop; all pools of a loop share it.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    loop_turn: it ends behind the calls that are completed together.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, loop_turn: LoopTurn) -> None:
         self._loop = loop
+        self._loop_turn = loop_turn
         self._mutex = threading.Lock()
         self._done: deque[tuple[_Job, CallResult[Any]]] = deque()
         self._drain_is_due = False
@@ -108,6 +113,7 @@ class Completions:
     def _drain(self) -> None:
         with self._mutex:
             self._drain_is_due = False
+        self._loop_turn.begin()
         for _ in range(min(len(self._done), DONE_AT_ONCE)):
             job, result = self._done.popleft()
             try:
@@ -116,6 +122,7 @@ class Completions:
                 # The last resort: who may leave something waiting contains its own faults, as steps.py of the store's
                 # segment engine does.
                 logger.exception("a completion failed; its owner is in an unknown state")
+        self._loop_turn.end()
         if self._done:
             self._drain_later(self._loop.call_soon)
 

@@ -10,23 +10,30 @@ from collections.abc import Callable
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.drivers.amqp_driver import AmqpDriver, DriverHost, ReceiveBuffer
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.monotonic import monotonic_ms
 
 _LOOK_S = 0.005
 
 
 class OpenConnections:
-    """Used on one loop. All its drivers read into one buffer."""
+    """Used on one loop. All its drivers read into one buffer. loop_turn: see AmqpDriver."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, loop_turn: LoopTurn | None = None) -> None:
         self._loop = loop
+        self._loop_turn = loop_turn
         self._drivers: dict[AmqpDriver, None] = {}  # in the order in which they came
         self._buffer = ReceiveBuffer()
 
     def new_driver(self, endpoint: Endpoint, host: DriverHost) -> AmqpDriver:
         """The driver of a connection that was accepted."""
         driver = AmqpDriver(
-            endpoint, host, self._buffer, loop=self._loop, on_lost=lambda gone: self._drivers.pop(gone, None)
+            endpoint,
+            host,
+            self._buffer,
+            loop=self._loop,
+            loop_turn=self._loop_turn,
+            on_lost=lambda gone: self._drivers.pop(gone, None),
         )
         self._drivers[driver] = None
         return driver

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.monotonic import boottime_ms, monotonic_ms
 from hubweir.drivers.offload_pool import OTHER_THREADS, THREADS, Completions, OffloadPool
 from hubweir.env import Files, Lane, Result, Timer
@@ -36,7 +37,9 @@ class SystemEnv:
         """
         self._files = files
         self._loop = loop or asyncio.get_running_loop()
-        completions = Completions(self._loop)
+        self.loop_turn = LoopTurn(self._loop)
+        self.at_turn_end = self.loop_turn.at_end
+        completions = Completions(self._loop, self.loop_turn)
         self._pools = {
             lane: OffloadPool(completions, threads=OTHER_THREADS.get(lane, threads), name=lane.value) for lane in Lane
         }

@@ -20,6 +20,7 @@ from msgspec import Struct
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import Refusal
+from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.brokers import BrokerClient, OnAnswer
@@ -115,7 +116,7 @@ def _answer_all(submissions: list[Submission], answer: Answer) -> None:
 
 
 class AppendQueue:
-    """The open runs of this process. call_soon: Env.call_soon, which runs after the code that runs now.
+    """The open runs of this process.
 
     append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append). run_limit_bytes: a run that
     holds payloads of so many bytes is submitted at once.
@@ -123,12 +124,12 @@ class AppendQueue:
 
     def __init__(
         self,
-        call_soon: Callable[[Callable[[], None]], None],
+        env: Env,
         append: Callable[[BrokerClient, AppendEvents, OnAnswer], None],
         *,
         run_limit_bytes: int,
     ) -> None:
-        self._call_soon = call_soon
+        self._env = env
         self.append = append
         self._partitions: dict[str, PartitionQueue] = {}
         self._due: list[PartitionQueue] = []
@@ -150,13 +151,13 @@ class AppendQueue:
     def submit_later(self, queue: PartitionQueue) -> None:
         """Submit this queue when the turn ends."""
         if not self._due:
-            self._call_soon(self.submit_all)
+            self._env.at_turn_end(self.submit_all)
         self._due.append(queue)
 
     def submit_all(self) -> None:
         """Submit the open runs in the order in which they were opened; those beyond a number in the next turn."""
         due, self._due = self._due[:SUBMITTED_AT_ONCE], self._due[SUBMITTED_AT_ONCE:]
         if self._due:
-            self._call_soon(self.submit_all)
+            self._env.call_soon(self.submit_all)
         for queue in due:
             queue.submit()

@@ -119,7 +119,7 @@ class Gateway:
             alarms=process.alarms,
         )
         run_limit_bytes = process.link_settings.run_limit_bytes
-        self.append_queue = AppendQueue(env.call_soon, self.units.append, run_limit_bytes=run_limit_bytes)
+        self.append_queue = AppendQueue(env, self.units.append, run_limit_bytes=run_limit_bytes)
         self.management = ManagementView(namespace, self.directory)
         self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
         self.rules = RuleManagement(namespace, self.keeper, env, settings_rule=settings.settings_rule)

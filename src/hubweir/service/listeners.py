@@ -10,6 +10,7 @@ from collections.abc import Callable
 from hubweir.config.settings import Settings
 from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.drivers.http_driver import HttpDriver
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.open_connections import OpenConnections
 from hubweir.drivers.port_switch import PortSwitch
 from hubweir.drivers.tls import BadCertificate, CertificateFiles
@@ -32,11 +33,12 @@ class Listeners:
         settings: Settings,
         process: GatewayProcess,
         certificate: ServiceCertificate,
+        loop_turn: LoopTurn,
         *,
         is_ready: Callable[[], bool],
     ) -> None:
         """Listens to nothing yet. is_ready: what /ready answers."""
-        connections, drivers = Connections(process), OpenConnections(asyncio.get_running_loop())
+        connections, drivers = Connections(process), OpenConnections(asyncio.get_running_loop(), loop_turn)
 
         def new_connection(peer: str, host: str = "") -> AmqpDriver:
             return drivers.new_driver(*connections.new(peer, host))

@@ -221,7 +221,9 @@ class Service:
 
     def _new_listeners(self, certificate: ServiceCertificate) -> Listeners:
         """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""
-        listeners = Listeners(self.settings, self.process, certificate, is_ready=lambda: self.ready)
+        listeners = Listeners(
+            self.settings, self.process, certificate, self._env.loop_turn, is_ready=lambda: self.ready
+        )
         self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)
         return listeners
 

@@ -93,6 +93,8 @@ class SimulatedEnv:
         if self._alive:
             self._soon.append(callback)
 
+    at_turn_end = call_soon  # here nothing else comes in a turn
+
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> _Timer:
         return self._at(delay_ms, callback, "timer")
 

@@ -41,6 +41,8 @@ class HandEnv:
     def call_soon(self, callback: Callable[[], None]) -> None:
         self._soon.append(callback)
 
+    at_turn_end = call_soon
+
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> HandTimer:
         timer = HandTimer(self.elapsed_ms + delay_ms, callback)
         self._timers.append(timer)

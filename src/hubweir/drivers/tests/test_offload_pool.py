@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.offload_pool import DONE_AT_ONCE, CallResult, Completions, OffloadPool
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+def completions_of(loop: asyncio.AbstractEventLoop) -> Completions:
+    return Completions(loop, LoopTurn(loop))
 
 
 def offload_threads() -> set[int | None]:
@@ -22,7 +27,7 @@ def offload_threads() -> set[int | None]:
 def test_a_call_runs_on_a_thread_and_its_completion_on_the_loop(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(Completions(loop), threads=2)
+        pool = OffloadPool(completions_of(loop), threads=2)
         ended: asyncio.Future[tuple[int, int]] = loop.create_future()
         here = threading.get_ident()
 
@@ -41,7 +46,7 @@ def test_a_call_runs_on_a_thread_and_its_completion_on_the_loop(run: Run) -> Non
 def test_what_a_call_raised_is_raised_by_its_result(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(Completions(loop), threads=1)
+        pool = OffloadPool(completions_of(loop), threads=1)
         ended: asyncio.Future[CallResult[None]] = loop.create_future()
 
         def fails() -> None:
@@ -62,7 +67,7 @@ def test_an_error_and_who_met_it_are_freed_without_a_collection(run: Run) -> Non
         pass
 
     async def scenario() -> None:
-        pool = OffloadPool(Completions(asyncio.get_running_loop()), threads=1)
+        pool = OffloadPool(completions_of(asyncio.get_running_loop()), threads=1)
         gone: list[weakref.ref[Held]] = []
         ended = asyncio.Event()
 
@@ -94,7 +99,7 @@ def test_more_calls_than_threads_all_run_and_none_twice(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         before = offload_threads()
-        pool = OffloadPool(Completions(loop), threads=3)
+        pool = OffloadPool(completions_of(loop), threads=3)
         seen: list[int] = []
         all_done = asyncio.Event()
 
@@ -119,7 +124,7 @@ def test_more_calls_than_threads_all_run_and_none_twice(run: Run) -> None:
 def test_completions_of_one_busy_turn_come_with_one_wake_up() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(Completions(loop), threads=4)
+        pool = OffloadPool(completions_of(loop), threads=4)
         wake_ups = 0
         plain = loop.call_soon_threadsafe
 
@@ -154,7 +159,7 @@ def test_completions_of_one_busy_turn_come_with_one_wake_up() -> None:
 def test_of_many_completions_some_come_in_each_turn_in_order(run: Run) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(Completions(loop), threads=1)
+        pool = OffloadPool(completions_of(loop), threads=1)
         count, done, turns = 2 * DONE_AT_ONCE + 3, [], []
         for number in range(count):
             pool.submit(lambda number=number: number, lambda result: done.append(result.value()))
@@ -171,7 +176,7 @@ def test_of_many_completions_some_come_in_each_turn_in_order(run: Run) -> None:
 def test_a_completion_that_fails_does_not_take_the_others_with_it(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        pool = OffloadPool(Completions(loop), threads=1)
+        pool = OffloadPool(completions_of(loop), threads=1)
         ended: asyncio.Future[CallResult[int]] = loop.create_future()
 
         def fails(result: CallResult[int]) -> None:
@@ -191,7 +196,7 @@ def test_an_idle_thread_holds_nothing_of_its_last_call(run: Run) -> None:
         pass
 
     async def scenario() -> None:
-        pool = OffloadPool(Completions(asyncio.get_running_loop()), threads=1)
+        pool = OffloadPool(completions_of(asyncio.get_running_loop()), threads=1)
         for raises in (False, True):
             ended = asyncio.Event()
             given, returned = Held(), Held()
@@ -217,9 +222,48 @@ def test_an_idle_thread_holds_nothing_of_its_last_call(run: Run) -> None:
 
 def test_a_closed_pool_takes_no_more_calls(run: Run) -> None:
     async def scenario() -> None:
-        pool = OffloadPool(Completions(asyncio.get_running_loop()), threads=1)
+        pool = OffloadPool(completions_of(asyncio.get_running_loop()), threads=1)
         pool.close()
         with pytest.raises(RuntimeError, match="closed"):
             pool.submit(lambda: None, lambda result: None)
+
+    run(scenario())
+
+
+def test_what_waits_for_the_end_of_a_turn_is_done_behind_all_calls_that_ended_together(run: Run) -> None:
+    """One callback of the loop, and one turn of each connection, for however many appends."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        turn = LoopTurn(loop)
+        pool = OffloadPool(Completions(loop, turn), threads=4)
+        seen: list[str] = []
+        over: asyncio.Future[None] = loop.create_future()
+        planned: list[object] = []
+        call_soon = loop.call_soon
+
+        def end_of_turn() -> None:
+            seen.append("turn")
+            if seen.count("turn") == 3:
+                over.set_result(None)
+
+        def done(result: CallResult[None]) -> None:
+            seen.append("call")
+            turn.at_end(end_of_turn)
+
+        together = threading.Barrier(4)
+        for _ in range(3):
+            pool.submit(lambda: together.wait() and None, done)
+        together.wait()
+        while threading.active_count() and len(pool._completions._done) < 3:  # the loop is kept until all have ended
+            pass
+        loop.call_soon = lambda *given, **more: planned.append(given) or call_soon(*given, **more)  # type: ignore
+        try:
+            await over
+        finally:
+            del loop.call_soon
+        assert seen == ["call"] * 3 + ["turn"] * 3
+        assert turn.end not in [given[0] for given in planned]  # type: ignore[index]
+        pool.close()
 
     run(scenario())

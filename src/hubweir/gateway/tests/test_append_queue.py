@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
+from hubweir.env import Env
 from hubweir.gateway import append_queue
 from hubweir.gateway.append_queue import AppendQueue, Submission
 from hubweir.gateway.directory import PartitionPlace
@@ -52,10 +54,12 @@ class BrokerStub:
 
 class World:
     def __init__(self) -> None:
-        self.soon: list[Callable[[], None]] = []
+        self.soon: list[Callable[[], None]] = []  # of the next turn
+        self.ends: list[Callable[[], None]] = []  # of the end of this one
         self.broker = BrokerStub()
+        env = cast(Env, SimpleNamespace(call_soon=self.soon.append, at_turn_end=self.ends.append))
         self.queue = AppendQueue(
-            self.soon.append, lambda broker, command, done: broker.submit(command, done), run_limit_bytes=1_000_000
+            env, lambda broker, command, done: broker.submit(command, done), run_limit_bytes=1_000_000
         )
 
     def add(self, log_id: str, link: Link) -> None:
@@ -66,9 +70,10 @@ class World:
         partition.add_submissions([Submission(link, 0, 0, 1, len(MESSAGE), False)])
 
     def end_turn(self) -> None:
-        soon, self.soon[:] = list(self.soon), []
-        for call in soon:
-            call()
+        while self.ends:
+            self.ends.pop(0)()
+        self.ends += self.soon
+        self.soon.clear()
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def test_of_very_many_runs_some_go_each_turn_in_order(world: World, monkeypatch:
     # c was open already and takes what comes; a was submitted, so it opens again behind the others.
     assert sent == ["ab", "abcd", "abcdea", "abcdea"] and len(link.answers) == 7
     assert sum(header.count for header in headers_of(world.broker.appends[2].run)) == 2
-    assert world.soon == []
+    assert world.soon == world.ends == []
 
 
 def test_a_fault_of_one_partition_is_an_unknown_outcome_there_and_nothing_elsewhere(world: World, caplog: Any) -> None:

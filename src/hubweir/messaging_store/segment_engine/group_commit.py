@@ -163,7 +163,7 @@ class GroupCommit:
     def _schedule_flush(self) -> None:
         if not self._flush_scheduled:
             self._flush_scheduled = True
-            self._state.steps.soon(self._flush)
+            self._state.steps.at_turn_end(self._flush)
 
     def _flush(self) -> None:
         self._flush_scheduled = False

@@ -54,6 +54,10 @@ class Steps:
         """Env.call_soon."""
         self._env.call_soon(partial(self.run, step))
 
+    def at_turn_end(self, step: Callable[[], None]) -> None:
+        """Env.at_turn_end."""
+        self._env.at_turn_end(partial(self.run, step))
+
     def later(self, delay_ms: int, step: Callable[[], None]) -> Timer:
         """Env.call_later."""
         return self._env.call_later(delay_ms, partial(self.run, step))
