@@ -43,7 +43,9 @@ class Reads:
         if index >= limit:
             return Run(b"", index, index)
         if index >= state.tail.start_index:
-            return state.tail.read(index, max_bytes) or Run(b"", limit, limit)
+            found = state.tail.read(index, max_bytes)
+            assert found is not None
+            return found
         segments = state.segments[segment_of(state.segments, index) :]
         files = state.env.files
         state.counters.add("log.cold_reads")
@@ -66,7 +68,7 @@ class Reads:
         """See Log.find_offset."""
         state = self._state
         limit = state.visible.index
-        if offset >= state.visible.offset or state.first_index >= limit:
+        if offset >= state.visible.offset:
             return limit
         if offset <= state.first_offset:
             return state.first_index
@@ -106,7 +108,7 @@ class Reads:
 
     def _segment_of_offset(self, offset: int) -> int:
         numbers = range(len(self._state.segments))
-        return max((n for n in numbers if self._state.segments[n].header.first_offset <= offset), default=0)
+        return max(n for n in numbers if self._state.segments[n].header.first_offset <= offset)
 
     def _segment_of_time(self, time_ms: int) -> int:
         numbers = range(len(self._state.segments))
@@ -114,8 +116,6 @@ class Reads:
 
     def _quarantine(self, found: ReadDamaged) -> None:
         """Tell the operator what cannot be served."""
-        if found.damage not in found.segment.damage:
-            found.segment.damage.append(found.damage)
         self._state.damage.found(found.start, found.resume, place_of_damage(found.segment, found.damage))
 
     def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
@@ -147,6 +147,6 @@ class Reads:
 def _index_of_offset(data: Buffer, offset: int, default: int) -> int:
     """Index of the first record of a run at or behind an offset."""
     for header in headers_of(data):
-        if header.count and header.first_offset + header.record_bytes > offset:
+        if header.first_offset + header.record_bytes > offset:
             return header.first_index + find_offset(data, header.position, offset)[1]
     return default
