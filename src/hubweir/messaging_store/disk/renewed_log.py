@@ -5,13 +5,14 @@ After a crash: the log is lost as before, or it is there, empty.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hubweir.env import Env, join_path
 from hubweir.errors import StoreError
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, is_log_id
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, SegmentName, is_log_id
 from hubweir.messaging_store.disk.newest_segment import NewestSegment, is_lost, load_newest, save_newest
 from hubweir.messaging_store.disk.recovery import NOTHING_USED, UsedNumbers
-from hubweir.messaging_store.disk.segment import SegmentHeader, create
-from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.disk.segment import bare_header, create
 
 
 def renew_log(
@@ -37,9 +38,9 @@ def renew_log(
     files.make_folder(join_path(parent, log_id))
     files.sync_folder(parent)
     nonce = int.from_bytes(env.random_bytes(8), "big") | 1
-    header = SegmentHeader(
-        log_id, nonce, writer_epoch, used.index, used.offset, -1, -1, env.now_ms(), Durability.DURABLE,
-        skipped=used.index,
+    header = replace(
+        bare_header(log_id, nonce, SegmentName(writer_epoch, used.index)),
+        first_offset=used.offset, created_ms=env.now_ms(), skipped=used.index,
     )  # fmt: skip
     segment = create(files, join_path(parent, log_id), header)
     try:

@@ -103,13 +103,13 @@ class SegmentHeader:
         return head + _CRC.pack(crc32c(head, CRC_SEED))
 
 
-# Of a header that cannot be read the name of its file tells the rest.
-_UNREAD = SegmentHeader("", 0, 0, 0, 0, -1, -1, 0, Durability.DURABLE)
+# Of a log in which nothing was stored before; the rest tells the name of the file.
+_BARE = SegmentHeader("", 0, 0, 0, 0, -1, -1, 0, Durability.DURABLE)
 
 
-def unread_header(log_id: str, nonce: int, name: SegmentName) -> SegmentHeader:
-    """What is known of a segment whose header is damaged, or whose file is lost."""
-    return replace(_UNREAD, log_id=log_id, nonce=nonce, writer_epoch=name.writer_epoch, first_index=name.first_index)
+def bare_header(log_id: str, nonce: int, name: SegmentName) -> SegmentHeader:
+    """The header of a segment before which nothing is known: of a renewed log, or of a file that is damaged or lost."""
+    return replace(_BARE, log_id=log_id, nonce=nonce, writer_epoch=name.writer_epoch, first_index=name.first_index)
 
 
 def unpack_header(data: bytes) -> SegmentHeader | None:

@@ -15,7 +15,7 @@ from hubweir.errors import CorruptStore
 from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES, Piece, Place, scan
 from hubweir.messaging_store.disk.layout import SegmentName
-from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, SegmentHeader, unpack_header, unread_header
+from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, SegmentHeader, bare_header, unpack_header
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import read_header
 
@@ -52,7 +52,7 @@ def read_headers(files: Files, folder: str, log_id: str, names: Sequence[Segment
         header, size = _read(files, join_path(folder, name.file_name))
         if header is None or header.log_id != log_id or header.name != name:
             damaged.append(number)
-            header = unread_header(log_id, 0, name)
+            header = bare_header(log_id, 0, name)
         found.append(SegmentFile(header, size))
     nonce = next((each.header.nonce for number, each in enumerate(found) if number not in damaged), None)
     told: list[str] = []

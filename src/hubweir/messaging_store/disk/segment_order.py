@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from hubweir.messaging_store.disk.layout import SegmentName
 from hubweir.messaging_store.disk.newest_segment import NewestSegment
-from hubweir.messaging_store.disk.segment import SegmentHeader, unread_header
+from hubweir.messaging_store.disk.segment import SegmentHeader, bare_header
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.disk.segment_headers import SegmentFile
 
@@ -43,7 +43,7 @@ def arrange(
     while True:
         if missing is not None:
             lost.add(missing)
-            found = SegmentFile(unread_header(log_id, nonce or 0, missing), 0)
+            found = SegmentFile(bare_header(log_id, nonce or 0, missing), 0)
             known = sorted([*known, found], key=lambda file: order(file.header.name))
         arranged = _live(known, folder, lost)
         missing = _missing_between(arranged.segments, {*names, *lost})

@@ -37,8 +37,7 @@ class FullDisk:
         if self._stopped:
             return
         self._refused = True
-        if needed_bytes > self._needed_bytes:
-            self._needed_bytes = needed_bytes
+        self._needed_bytes = max(self._needed_bytes, needed_bytes)
         if not self._looks:
             self._delay_ms = FIRST_LOOK_MS
             self._look_later()

@@ -69,7 +69,7 @@ class LogSnapshots:
                 log.steps.away(Lane.MAINTENANCE, write, saved)
             else:
                 self._saving = False
-                on_done(Refused(LogOffline(log.offline or f"log {log.log_id} is offline")))
+                on_done(Refused(LogOffline(f"the snapshot was not saved: {log.offline}")))
 
         self._when_synced(synced)
 

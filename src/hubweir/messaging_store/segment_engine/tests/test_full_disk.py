@@ -6,6 +6,7 @@ import pytest
 
 from hubweir.alarms import DISK_FULL, Alarms
 from hubweir.counters import Counters
+from hubweir.env import Lane
 from hubweir.errors import DiskFull
 from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.segment_engine.full_disk import FIRST_LOOK_MS, LAST_LOOK_MS, RESUME_BYTES, FullDisk
@@ -109,10 +110,59 @@ def test_a_log_that_refuses_before_it_tries_is_told_too(bench) -> None:
     assert stands(bench.store.alarms)
 
 
-def test_a_closed_store_looks_no_more(bench) -> None:
-    bench.append(b"a")
-    fill(bench)
-    assert refused(bench)
-    bench.store.close(lambda: None)
-    bench.env.run()
-    assert bench.env.monotonic_ms() < 1_000_000
+class Watched:
+    """A full disk of its own, on which 1,000 bytes are wanted, and when it was looked at."""
+
+    def __init__(self) -> None:
+        self.env = SimulatedEnv(1, slowest_ms=0)
+        self.alarms = Alarms(self.env, Counters())
+        self.disk = FullDisk(self.env, self.alarms, "store")
+        self.looked_ms: list[int] = []
+        self.env.files.free_bytes = self.look  # type: ignore[method-assign]
+        self.disk.refused(1_000)
+
+    def look(self) -> int:
+        self.looked_ms.append(self.env.monotonic_ms())
+        return 0
+
+
+def test_it_is_looked_at_ever_more_seldom_up_to_every_5_s() -> None:
+    watched = Watched()
+    watched.env.run_for(22_000)
+    assert watched.looked_ms == [1_000, 3_000, 7_000, 12_000, 17_000, 22_000]
+
+
+def test_what_is_refused_during_a_look_keeps_the_alarm() -> None:
+    watched = Watched()
+    watched.look = lambda: 10_000
+    watched.env.files.free_bytes = watched.look  # type: ignore[method-assign]
+    watched.env.run_for(FIRST_LOOK_MS - 1)
+    watched.env.stall(Lane.MAINTENANCE)
+    watched.env.run_for(2 * FIRST_LOOK_MS)  # one look, which found what was refused before it
+    watched.env.go_on(Lane.MAINTENANCE)
+    watched.env.run_for(FIRST_LOOK_MS)
+    watched.env.stall(Lane.MAINTENANCE)
+    watched.env.run_for(2 * FIRST_LOOK_MS)
+    watched.disk.refused(1_000)
+    watched.env.go_on(Lane.MAINTENANCE)
+    watched.env.run_for(1)
+    assert stands(watched.alarms)
+    watched.env.run_for(3 * LAST_LOOK_MS)
+    assert not stands(watched.alarms)
+
+
+@pytest.mark.parametrize("is_looking", [False, True])
+def test_a_closed_store_looks_no_more_and_tells_no_more(is_looking: bool) -> None:
+    watched = Watched()
+    if is_looking:
+        watched.env.stall(Lane.MAINTENANCE)
+        watched.env.run_for(FIRST_LOOK_MS)
+        watched.disk.stop()
+        watched.env.go_on(Lane.MAINTENANCE)
+    else:
+        watched.disk.stop()
+    watched.env.run_for(100_000)
+    assert len(watched.looked_ms) == is_looking
+    watched.alarms.end(DISK_FULL, "store")
+    watched.disk.refused(2_000)
+    assert not stands(watched.alarms)

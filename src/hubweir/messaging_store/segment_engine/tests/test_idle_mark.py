@@ -53,3 +53,32 @@ def test_a_clean_stop_leaves_its_own_mark(bench) -> None:
     bench.env.run()
     folder = bench.folder
     assert recover(bench.env.files, folder, bench.log.log_id).clean
+
+
+def test_a_log_that_was_closed_cleanly_and_got_nothing_since_needs_no_mark(bench) -> None:
+    bench.append(b"a")
+    bench.reopen(close=True)
+    before = marks(bench)
+    bench.log._commit.roll()
+    bench.env.run_for(10_000)
+    assert marks(bench) == before
+
+
+def test_a_closed_log_is_not_due(bench) -> None:
+    """What is due is kept until then, with the whole log behind it."""
+    bench.append(b"a")
+    bench.log.close(lambda: None)
+    bench.env.run_for(100)
+    assert not bench.log._state.marks._due_ms
+
+
+def test_a_log_that_a_fault_stopped_is_marked_when_it_is_back(bench) -> None:
+    bench.append(b"a")
+    state = bench.log._state
+    state.steps.run(lambda: 1 // 0)
+    bench.env.run_for(1)
+    assert not state.marks._due_ms, "nothing is due while it is offline"
+    bench.env.run_for(10_000)
+    assert state.offline is None and marks(bench)[-1:] == [IDLE]
+    *_, last = (header for run in bench.runs() for header in headers_of(run.data))
+    assert (last.kind, last.durable_upto) == (KIND_CONTROL, last.number)

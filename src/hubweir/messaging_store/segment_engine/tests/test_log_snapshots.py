@@ -105,8 +105,58 @@ def test_a_snapshot_whose_log_goes_offline_is_refused_and_later_ones_are_taken(r
     relaxed.log.save_snapshot(b"while it fails", answers.append)
     relaxed.env.run_for(400)
     assert isinstance(answers[0], Refused) and isinstance(answers[0].error, LogOffline)
+    assert "was not saved" in str(answers[0].error) and relaxed.log.log_id in str(answers[0].error)
     relaxed.env.files.heal()
     relaxed.env.run_for(40_000)
     relaxed.log.save_snapshot(b"later", answers.append)
     relaxed.env.run_for(400)
     assert answers[1] is None and relaxed.snapshot() == (2, b"later")
+
+
+def test_a_log_that_closes_saves_no_snapshot(bench) -> None:
+    bench.append(b"a")
+    answers: list[object] = []
+    bench.log.close(lambda: None)
+    bench.log.save_snapshot(b"too late", answers.append)
+    bench.env.run_for(2_000)
+    assert len(answers) == 1 and isinstance(answers[0], Refused)
+    assert f"{FOLDER}/snapshot" not in bench.env.files.paths()
+
+
+def test_whoever_is_told_of_a_snapshot_may_count_on_it(bench) -> None:
+    """It is what retention goes by, and the next one may be taken, in the call that tells of it."""
+    bench.append(b"a")
+    limits: list[object] = []
+
+    def saved(outcome: object) -> None:
+        limits.append(bench.log._snapshots.covered())
+        if len(limits) < 3:
+            bench.append(b"%d" % len(limits), wait_ms=0)
+            bench.log.save_snapshot(b"state", saved)
+
+    bench.log.save_snapshot(b"state", saved)
+    bench.env.run_for(1_000)
+    assert limits == [0, 1, 1]
+
+
+@pytest.mark.parametrize("is_taken_over", [False, True])
+def test_whoever_is_refused_a_snapshot_finds_the_log_as_the_refusal_says(relaxed, is_taken_over: bool) -> None:
+    relaxed.append(b"a", wait_ms=2_000)
+    appended: list[object] = []
+
+    def refused(outcome: object) -> None:
+        assert isinstance(outcome, Refused)
+        with pytest.raises(type(outcome.error)):
+            relaxed.append(b"no", wait_ms=0)
+        relaxed.log.save_snapshot(b"again", appended.append)
+
+    if is_taken_over:
+        relaxed.take_over()
+    else:
+        relaxed.append(b"b", wait_ms=0)
+        relaxed.env.turn()
+        relaxed.env.files.plan(Fault.SYNC_EIO, forever=True)
+    relaxed.log.save_snapshot(b"state", refused)
+    relaxed.env.run_for(400)
+    assert len(appended) == 1
+    assert "is being saved" not in str(appended[0])

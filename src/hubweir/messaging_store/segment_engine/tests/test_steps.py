@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.messaging_store.segment_engine.steps import Steps
@@ -30,6 +32,25 @@ def test_whatever_escapes_from_a_step_is_counted_told_and_goes_no_further() -> N
     steps.write_away(lambda: 1, fail)
     env.run()
     assert [type(fault) for fault in faults] == [Planted] * 5 and counters.get("log.faults") == 5
+
+
+def test_whoever_stops_the_log_for_a_fault_finds_it_counted() -> None:
+    _, steps, _, counters = made()
+    counted: list[int] = []
+    steps.on_fault = lambda fault: counted.append(counters.get("log.faults"))
+    steps.run(lambda: fail())
+    assert counted == [1]
+
+
+def test_a_call_that_could_not_be_handed_over_is_not_waited_for() -> None:
+    env, steps, _, _ = made()
+    env.offload = fail  # type: ignore[method-assign]
+    with pytest.raises(Planted):
+        steps.write_away(lambda: 1, fail)
+    said: list[str] = []
+    steps.when_written(lambda: said.append("quiet"))
+    env.run()
+    assert said == ["quiet"]
 
 
 def test_what_the_call_away_raises_is_in_the_result_that_its_step_gets() -> None:
