@@ -68,6 +68,7 @@ OUT_OF_ORDER_SEQUENCE = Condition(
 STORE_OFFLINE = Condition("com.microsoft:store-offline", 503, 503, True, "the messaging store cannot write now")
 
 CONDITIONS: tuple[Condition, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Condition))
+CONDITION_OF_SYMBOL = {condition.symbol: condition for condition in CONDITIONS}
 
 
 class HubweirError(Exception):

@@ -126,8 +126,8 @@ class Readers:
 
     def _tell(self, reader: OpenedReader, error: ServiceError) -> None:
         """Tell a reader's gateway that it was ended."""
-        log_id, symbol = self._partition.log.log_id, error.condition.symbol
-        self._push(ReaderClosed(log_id, reader.reader_id, reader.owner, symbol, error.text))
+        log_id = self._partition.log.log_id
+        self._push(ReaderClosed(log_id, reader.reader_id, reader.owner, error.condition, error.text))
 
     def _end_entered(self, reader_id: int, error: ServiceError) -> None:
         """Refuse a reader that still waits; does nothing when there is none."""

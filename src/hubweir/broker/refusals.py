@@ -35,10 +35,10 @@ CONDITION_OF: tuple[tuple[type[HubweirError], Condition], ...] = (
 def refusal_of(error: HubweirError | OSError, *, known: bool = True) -> Refusal:
     """The refusal for an error; an OSError is the disk's, and INTERNAL_ERROR stands where the table has no line."""
     if isinstance(error, ServiceError):
-        return Refusal(error.condition.symbol, error.text, known)
+        return Refusal(error.condition, error.text, known)
     if isinstance(error, OSError):
-        return Refusal(STORE_OFFLINE.symbol, f"the messaging store cannot do this now: {error}", known)
+        return Refusal(STORE_OFFLINE, f"the messaging store cannot do this now: {error}", known)
     for kind, condition in CONDITION_OF:
         if isinstance(error, kind):
-            return Refusal(condition.symbol, str(error), known)
-    return Refusal(INTERNAL_ERROR.symbol, str(error), known)
+            return Refusal(condition, str(error), known)
+    return Refusal(INTERNAL_ERROR, str(error), known)

@@ -32,7 +32,7 @@ from hubweir.amqp.types.encode import encode
 # Every page of the folder, so that all that travels is declared.
 from hubweir.broker.commands import capture, partition, process, producer, reader  # noqa: F401
 from hubweir.broker.commands.command import DECLARED, Answer, Command, Message, Push
-from hubweir.errors import DecodeError, EncodeError
+from hubweir.errors import CONDITION_OF_SYMBOL, Condition, DecodeError, EncodeError
 
 FRAME_HEAD = struct.Struct(">IQI")
 LENGTH = struct.Struct(">I")
@@ -65,7 +65,9 @@ class _Form:
 
 
 def _field_form(annotation: Any) -> _FieldForm:
-    """int, str and bool travel as they are, an enum as its value, None as null, a dataclass as a list of its fields."""
+    """int, str and bool travel as they are, an enum as its value, a condition as its symbol, None as null, and a
+    dataclass as a list of its fields.
+    """
     if annotation in (int, str, bool):
         return _FieldForm(lambda value: value, _exactly(annotation))
     if typing.get_origin(annotation) is types.UnionType:
@@ -77,6 +79,8 @@ def _field_form(annotation: Any) -> _FieldForm:
             lambda entries: entries,
             lambda entries: {key(name): value(each) for name, each in _exactly(dict)(entries).items()},
         )
+    if annotation is Condition:
+        return _FieldForm(lambda condition: condition.symbol, _condition)
     if issubclass(annotation, Enum):
         return _FieldForm(lambda member: member.value, _member_of(annotation))
     return _list_form(annotation)
@@ -117,6 +121,13 @@ def _member_of(kind: type[Enum]) -> Wire:
             raise DecodeError(f"a broker frame names the {kind.__name__} {value}, which does not exist") from None
 
     return member
+
+
+def _condition(symbol: Any) -> Condition:
+    condition = CONDITION_OF_SYMBOL.get(_exactly(str)(symbol))
+    if condition is None:
+        raise DecodeError(f"a broker frame names the condition {symbol}, which does not exist")
+    return condition
 
 
 def _entries(value: Any, count: int) -> list[Any]:

@@ -16,9 +16,7 @@ from hubweir.amqp.transport.events import (
 )
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.session import Session
-from hubweir.errors import CONDITIONS, DETACH_FORCED, INTERNAL_ERROR, TIMED_OUT, Condition, ServiceError
-
-_BY_SYMBOL = {condition.symbol: condition for condition in CONDITIONS}
+from hubweir.errors import CONDITION_OF_SYMBOL, DETACH_FORCED, INTERNAL_ERROR, TIMED_OUT, Condition, ServiceError
 
 
 class LinkCarrier(Protocol):
@@ -100,7 +98,7 @@ def service_error(error: AmqpError | None, what: str, otherwise: Condition = INT
     if error is None:
         return ServiceError(otherwise, what)
     symbol = str(error.condition)
-    condition = _BY_SYMBOL.get(symbol) or Condition(
+    condition = CONDITION_OF_SYMBOL.get(symbol) or Condition(
         symbol, 500, 500, False, "a condition that this client does not know"
     )
     return ServiceError(condition, f"{what}: {error.description}" if error.description else what)

@@ -15,7 +15,7 @@ from hubweir.amqp.types.values import Int, Long
 from hubweir.client.connection_tokens import status_of
 from hubweir.client.entity_info import GroupInfo, HubInfo, NamespaceInfo, PartitionState
 from hubweir.client.request_link import RequestLink
-from hubweir.errors import CONDITIONS, INTERNAL_ERROR, ServiceError
+from hubweir.errors import CONDITION_OF_SYMBOL, CONDITIONS, INTERNAL_ERROR, ServiceError
 
 if TYPE_CHECKING:
     from hubweir.client.connection import Connection
@@ -196,7 +196,7 @@ def _given(**settings: str | None) -> dict[str, object]:
 
 def _error(answer: Message, status: int, text: str) -> ServiceError:
     symbol = str((answer.application_properties or {}).get("error-condition", ""))
-    by_symbol = next((condition for condition in CONDITIONS if condition.symbol == symbol), None)
+    by_symbol = CONDITION_OF_SYMBOL.get(symbol)
     by_status = next((condition for condition in CONDITIONS if condition.management == status), INTERNAL_ERROR)
     return ServiceError(by_symbol or by_status, text)
 

@@ -101,7 +101,7 @@ class PartitionQueue:
         except Exception:
             # The other partitions of this turn, and the next turn of this one, must not suffer from it.
             logger.exception("a fault of the service at partition %s of event hub %s", place.partition_id, place.hub)
-            answer_all(Refusal(INTERNAL_ERROR.symbol, "The service has a fault; it is in its log.", known=False))
+            answer_all(Refusal(INTERNAL_ERROR, "The service has a fault; it is in its log.", known=False))
 
 
 def _answer_all(submissions: list[Submission], answer: Answer) -> None:

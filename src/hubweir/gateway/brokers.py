@@ -11,6 +11,8 @@ from typing import Protocol
 
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer, Command, Push
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import INTERNAL_ERROR, ServiceError
 
 OnAnswer = Callable[[Answer], None]
 OnPush = Callable[[Push], None]
@@ -38,6 +40,13 @@ class InProcessBroker:
 
     def listen(self, on_push: OnPush) -> None:
         self._broker.on_push = on_push
+
+
+def error_of(answer: Answer) -> ServiceError:
+    """Why a command was refused; the answer of another command is a fault of the service."""
+    if isinstance(answer, Refusal):
+        return answer.error
+    return ServiceError(INTERNAL_ERROR, "The broker gave an answer that does not belong to the request.")
 
 
 class Brokers:

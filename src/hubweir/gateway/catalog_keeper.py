@@ -24,7 +24,7 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.turns import Turns
 from hubweir.env import Env, Timer
-from hubweir.errors import CONDITIONS, INTERNAL_ERROR, STORE_OFFLINE, ServiceError
+from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.entity_logs import LogCommands, logs_of
 from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRules
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 K = TypeVar("K", bound=EntityDescription)
 OnDescription = Callable[[K | ServiceError], None]
 OnRefusals = Callable[[list[Refusal]], None]
-_CONDITION_OF = {condition.symbol: condition for condition in CONDITIONS}
 
 # A disk that fails is not asked more often than logs ask it.
 FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 30_000
@@ -197,7 +196,7 @@ class CatalogKeeper:
             if refusals:
                 # Take it back, so that the name is free again; a crash in between is carried on as a deletion.
                 self._taken_back.add(entity.entity_id)
-                self._take_back(entity, service_error(refusals[0]), on_done)
+                self._take_back(entity, refusals[0].error, on_done)
             else:
                 self._writer.commit_create(entity, committed)
 
@@ -229,7 +228,7 @@ class CatalogKeeper:
             if not refusals:
                 on_done(entity.description)
                 return
-            refusal = service_error(refusals[0])
+            refusal = refusals[0].error
             self._not_told.add(entity.entity_id)
             self._try_again()
             on_done(_later(f"{refusal.text}. The settings of {_named(entity)} are stored", refusal))
@@ -275,7 +274,7 @@ class CatalogKeeper:
         def removed(refusals: list[Refusal]) -> None:
             if refusals:
                 logger.error("%s cannot be removed now: %s", entity.description.title, refusals[0].text)
-                on_done(_later(text, service_error(refusals[0])))
+                on_done(_later(text, refusals[0].error))
             else:
                 if self.on_removed is not None:
                     self.on_removed(entity)
@@ -321,9 +320,4 @@ def _log_carried_on(result: EntityDescription | ServiceError) -> None:
 
 
 def _outcome(refusals: list[Refusal], description: K) -> K | ServiceError:
-    return service_error(refusals[0]) if refusals else description
-
-
-def service_error(refusal: Refusal) -> ServiceError:
-    """A broker's refusal as an error to raise or answer; a symbol that the table has not is a fault of ours."""
-    return ServiceError(_CONDITION_OF.get(refusal.symbol, INTERNAL_ERROR), refusal.text)
+    return refusals[0].error if refusals else description

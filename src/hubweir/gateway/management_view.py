@@ -12,9 +12,8 @@ from typing import TypeVar
 from hubweir.broker.commands.capture import AskCaptureState, CaptureState
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
-from hubweir.broker.commands.process import Refusal
-from hubweir.errors import INTERNAL_ERROR, ServiceError
-from hubweir.gateway.catalog_keeper import service_error
+from hubweir.errors import ServiceError
+from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import Directory
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
@@ -57,11 +56,6 @@ class ManagementView:
         place = self._directory.partition(hub, partition_id)
 
         def answered(answer: Answer) -> None:
-            if isinstance(answer, kind):
-                on_done(answer)
-            elif isinstance(answer, Refusal):
-                on_done(service_error(answer))
-            else:
-                on_done(ServiceError(INTERNAL_ERROR, "The broker gave an answer that belongs to another request."))
+            on_done(answer if isinstance(answer, kind) else error_of(answer))
 
         place.broker.submit(command(place.log_id), answered)

@@ -85,7 +85,7 @@ class NamespaceUnits:
             self._write_raises()
         if isinstance(admitted, Busy):
             error = admission.busy_error(admitted)
-            on_answer(Refusal(error.condition.symbol, error.text))
+            on_answer(Refusal(error.condition, error.text))
             return
         broker.submit(command, partial(self._answered, admitted, on_answer))
 
@@ -93,7 +93,7 @@ class NamespaceUnits:
         if isinstance(answer, AlreadyAppended):
             self.admission.give_back(admitted, self._env.monotonic_ms())
         elif isinstance(answer, Refusal) and answer.known:
-            busy = answer.symbol == SERVER_BUSY.symbol
+            busy = answer.condition is SERVER_BUSY
             self.admission.give_back(admitted, self._env.monotonic_ms(), busy=busy)
         on_answer(answer)
 

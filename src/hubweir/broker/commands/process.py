@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from hubweir.broker.commands.command import Answer, Command, Cost, Owner, answer, command
+from hubweir.errors import Condition, ServiceError
 
 
 @answer(70)
 class Refusal(Answer):
-    """The request was refused. symbol: a condition of hubweir.errors; text: for the person who reads it.
+    """The request was refused. text: for the person who reads it.
 
     known: nothing was stored. Not known: stored or not; a gateway then detaches with a timeout, and never settles.
     """
 
-    symbol: str
+    condition: Condition
     text: str
     known: bool = True
+
+    @property
+    def error(self) -> ServiceError:
+        """The same, to raise or to tell a peer."""
+        return ServiceError(self.condition, self.text)
 
 
 @answer(64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Owner, Push, answer, command, push
 from hubweir.broker.commands.process import Done
+from hubweir.errors import Condition
 from hubweir.event_hub.event_position import EventPosition
 
 
@@ -86,5 +87,5 @@ class ReaderClosed(Push):
     log_id: str
     reader_id: int
     owner: Owner
-    symbol: str
+    condition: Condition
     text: str

@@ -29,7 +29,15 @@ from hubweir.broker.commands.reader import (
 from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.tests.numbered_world import body_of, transfer
 from hubweir.counters import Counters
-from hubweir.errors import CorruptStore, DiskFull, LogFenced, LogOffline
+from hubweir.errors import (
+    CONDITION_OF_SYMBOL,
+    INTERNAL_ERROR,
+    SERVER_BUSY,
+    CorruptStore,
+    DiskFull,
+    LogFenced,
+    LogOffline,
+)
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.record import Producer
@@ -65,13 +73,13 @@ def test_an_append_is_answered_when_its_log_says_durable_and_not_before(bench: A
 )
 def test_a_refused_append_names_its_condition(bench: Any, error: Exception, symbol: str) -> None:
     bench.log.fail_with = error
-    assert bench.ask(append(b"x")) == [Refusal(symbol, str(error), True)]
+    assert bench.ask(append(b"x")) == [Refusal(CONDITION_OF_SYMBOL[symbol], str(error), True)]
 
 
 def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
     answers = bench.ask(append(b"x"))
     bench.log.complete(Refused(LogOffline("a sync failed"), known=False))
-    assert answers == [Refusal("com.microsoft:server-busy", "a sync failed", False)]
+    assert answers == [Refusal(SERVER_BUSY, "a sync failed", False)]
     values = bench.ask(AskCounters())[0].values
     assert values["broker.appends_refused"] == 1 and "broker.events_appended" not in values
 
@@ -88,7 +96,7 @@ def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
 )
 def test_a_partition_that_is_not_hosted_has_moved(bench: Any, command: Any) -> None:
     (answer,) = bench.ask(command)
-    assert answer.symbol == "com.microsoft:entity-moved"
+    assert answer.condition.symbol == "com.microsoft:entity-moved"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_a_partition_that_is_not_hosted_has_moved(bench: Any, command: Any) -> N
 )
 def test_a_reader_that_is_not_open_is_not_found(bench: Any, command: Any) -> None:
     (answer,) = bench.ask(command)
-    assert answer.symbol == "amqp:not-found"
+    assert answer.condition.symbol == "amqp:not-found"
 
 
 def test_a_partition_that_cannot_be_opened_is_refused_and_the_next_one_is_not(bench: Any) -> None:
@@ -108,7 +116,7 @@ def test_a_partition_that_cannot_be_opened_is_refused_and_the_next_one_is_not(be
 
     bench.store.create_log = fails_once
     (refused,) = bench.ask(OpenPartition("b", "orders", "1", Durability.DURABLE, 1))
-    assert refused.symbol == "com.microsoft:store-offline" and "No space" in refused.text
+    assert refused.condition.symbol == "com.microsoft:store-offline" and "No space" in refused.text
     [alarm] = bench.broker.alarms.current()
     assert alarm.kind is PARTITION_NOT_OPEN and alarm.about == "partition 1 of orders (log b)"
     assert "No space" in alarm.text and bench.broker.alarms.blocks
@@ -132,7 +140,7 @@ def test_a_fault_while_a_partition_is_opened_is_answered_and_the_next_one_is_ope
     for _ in range(3):
         bench.env.turn()
     assert [type(answer) for answer in answers] == [Refusal, Done]
-    assert answers[0].symbol == "amqp:internal-error"
+    assert answers[0].condition.symbol == "amqp:internal-error"
     assert "partition 'b'" in caplog.text and "planted" in caplog.text
 
 
@@ -222,7 +230,7 @@ def test_stopping_answers_what_waits_closes_the_store_and_refuses_the_rest(bench
     assert stopped == [True] and bench.store.closed and answered_before == [1]
     assert waiting == [EventsRead(1, 0, 0, b"")]
     [refused] = bench.ask(append(b"x"))  # and not run
-    assert refused.symbol == "com.microsoft:store-offline" and not bench.log.records
+    assert refused.condition.symbol == "com.microsoft:store-offline" and not bench.log.records
     assert bench.env.timers == 0
 
 
@@ -233,14 +241,14 @@ def test_damage_refuses_the_read_and_keeps_the_reader(bench: Any) -> None:
     bench.log.damaged = Refused(CorruptStore("records 0 to 1 are damaged"))
     answers = bench.ask(ReadEvents("a", 1, 10, 0))
     bench.log.answer_reads()
-    assert answers == [Refusal("amqp:internal-error", "records 0 to 1 are damaged", True)]
+    assert answers == [Refusal(INTERNAL_ERROR, "records 0 to 1 are damaged", True)]
     bench.log.damaged = None
     assert bench.ask(ReadEvents("a", 1, 10, 0))[0].run == b"abc"
 
 
 def test_a_position_beyond_the_end_is_refused_with_the_last_one(bench: Any) -> None:
     (answer,) = bench.ask(reader(EventPosition(PositionKind.SEQUENCE_NUMBER, 10)))
-    assert answer.symbol == "com.microsoft:argument-error"
+    assert answer.condition.symbol == "com.microsoft:argument-error"
     assert "'10'" in answer.text
 
 
@@ -264,7 +272,7 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
     for number in range(3):
         refused = ask(events(number))
         assert isinstance(refused, Refusal) and refused.known
-        assert refused.symbol == "com.microsoft:server-busy" and "space" in refused.text
+        assert refused.condition.symbol == "com.microsoft:server-busy" and "space" in refused.text
     env.files.capacity_bytes = 1 << 30
     assert ask(events(5)) == EventsAppended(0, 1)
     stored = b"".join(bytes(run.data) for run in runs_of(env, store.open_log(log_id)))

@@ -8,7 +8,7 @@ from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
 from hubweir.broker.commands.process import CapPartitions, Done, Refusal
 from hubweir.broker.commands.reader import CancelRead, EventsRead, OpenReader, ReadEvents
-from hubweir.errors import DiskFull, LogOffline
+from hubweir.errors import SERVER_BUSY, DiskFull, LogOffline
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.messaging_store.log import Durability, Refused
 
@@ -33,7 +33,7 @@ def test_a_capped_partition_takes_one_unit_and_refuses_the_rest_as_known(bench: 
     assert isinstance(send(bench, 1_000), EventsAppended)
     refusal = send(bench, 1)
     assert isinstance(refusal, Refusal) and refusal.known
-    assert refusal.symbol == "com.microsoft:server-busy"
+    assert refusal.condition.symbol == "com.microsoft:server-busy"
     assert "Partition '" in refusal.text
     bench.env.pass_time(1)
     assert isinstance(send(bench, 1), EventsAppended)
@@ -86,7 +86,7 @@ def test_a_send_that_is_certainly_not_stored_takes_nothing_of_its_partitions_uni
 def test_a_send_that_fails_without_a_cap_is_refused_as_any_other(bench: Any) -> None:
     bench.log.fail_with = DiskFull("no space")
     [refused] = bench.ask(AppendEvents("a", bytearray(b"x"), 1_000, 10))
-    assert refused == Refusal("com.microsoft:server-busy", "no space", True)
+    assert refused == Refusal(SERVER_BUSY, "no space", True)
 
 
 def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
@@ -134,4 +134,4 @@ def test_a_partition_that_comes_later_is_capped_as_those_before(bench: Any) -> N
     assert bench.ask(CreatePartition("b", "hub", "1", Durability.DURABLE, 3_600_000)) == [Done()]
     assert bench.ask(AppendEvents("b", bytearray(b"x"), 1_000, 10)) == []
     (refusal,) = bench.ask(AppendEvents("b", bytearray(b"x"), 1, 10))
-    assert isinstance(refusal, Refusal) and refusal.symbol == "com.microsoft:server-busy"
+    assert isinstance(refusal, Refusal) and refusal.condition.symbol == "com.microsoft:server-busy"

@@ -54,9 +54,9 @@ def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: 
     bench.ask(reader())
     waiting = bench.ask(ReadEvents("a", 1, 10, 60_000))
     bench.ask(DeletePartition("a"))
-    assert [(push.reader_id, push.owner, push.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
+    assert [(push.reader_id, push.owner, push.condition.symbol) for push in pushed] == [(1, ME, "amqp:not-found")]
     assert "The messaging entity 'orders' could not be found" in pushed[0].text
-    assert waiting[0].symbol == "amqp:not-found"
+    assert waiting[0].condition.symbol == "amqp:not-found"
     assert bench.armed == 1  # only the sweep's
 
 
@@ -73,7 +73,7 @@ def test_the_producers_of_a_partition_that_was_deleted_are_open_no_longer(bench:
     bench.ask(DeletePartition("a"))
     bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 3_600_000))
     [refused] = bench.ask(AppendNumbered("a", opened.opening_id, transfer(Producer(7, 0, 1), 1)))
-    assert refused.symbol == "com.microsoft:entity-moved" and bench.log.records == b""
+    assert refused.condition.symbol == "com.microsoft:entity-moved" and bench.log.records == b""
 
 
 def test_a_deletion_that_is_asked_for_again_joins_the_one_under_way(bench: Any) -> None:
@@ -82,7 +82,7 @@ def test_a_deletion_that_is_asked_for_again_joins_the_one_under_way(bench: Any) 
     first, second = bench.ask(DeletePartition("a")), bench.ask(DeletePartition("a"))
     assert (first, second, len(closing)) == ([], [], 1)
     (meanwhile,) = bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 1))
-    assert meanwhile.symbol == "com.microsoft:server-busy" and bench.broker.alarms.current() == ()
+    assert meanwhile.condition.symbol == "com.microsoft:server-busy" and bench.broker.alarms.current() == ()
     closing[0]()
     assert (first, second) == ([Done()], [Done()])
     assert bench.ask(DeletePartition("a")) == [] and len(closing) == 2  # over: the next one begins anew
@@ -195,7 +195,7 @@ def test_a_reader_whose_position_is_looked_up_when_its_partition_is_deleted_neve
     assert answers == []
     log.answer_reads()
     [refused] = answers
-    assert isinstance(refused, Refusal) and refused.symbol == "amqp:link:detach-forced"
+    assert isinstance(refused, Refusal) and refused.condition.symbol == "amqp:link:detach-forced"
 
 
 def test_ids_are_given_once_over_all_partitions_and_over_their_deletion(bench: Any) -> None:

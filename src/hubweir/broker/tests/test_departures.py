@@ -36,8 +36,8 @@ def test_the_winner_is_opened_when_the_losers_link_is_confirmed_detached(
     bench.ask(opening(OLD, 1, name="old"))
     read = bench.ask(ReadEvents("a", 1, 100, 60_000))
     answers = bench.ask(opening(NEW, 1, name="new"))
-    assert [refusal.symbol for refusal in read] == [STOLEN]
-    assert [(push.reader_id, push.owner, push.symbol) for push in pushes] == [(1, OLD, STOLEN)]
+    assert [refusal.condition.symbol for refusal in read] == [STOLEN]
+    assert [(push.reader_id, push.owner, push.condition.symbol) for push in pushes] == [(1, OLD, STOLEN)]
     assert "'new'" in pushes[0].text and "'old'" in pushes[0].text
     assert answers == []
     assert bench.ask(CloseReader("a", 1)) == [Done()]  # says nothing about the detach
@@ -82,7 +82,7 @@ def test_who_waits_can_be_displaced_and_the_next_waits_for_the_first(bench: Any,
     bench.ask(opening(OLD, 1))
     waiting = bench.ask(opening(NEW, 2, name="second"))
     last = bench.ask(opening(OTHER, 3))
-    assert [answer.symbol for answer in waiting] == [STOLEN]
+    assert [answer.condition.symbol for answer in waiting] == [STOLEN]
     assert [push.reader_id for push in pushes] == [1]  # the second has no link yet
     assert last == []
     bench.ask(ConfirmReaderClosed("a", 1))
@@ -95,14 +95,14 @@ def test_who_waits_counts_for_those_who_come(bench: Any) -> None:
     (lower,) = bench.ask(opening(OTHER, 4))
     assert isinstance(lower, Refusal) and "'waiting' with a higher epoch '5' already exists" in lower.text
     (without,) = bench.ask(opening(OTHER, None))
-    assert isinstance(without, Refusal) and without.symbol == STOLEN
+    assert isinstance(without, Refusal) and without.condition.symbol == STOLEN
 
 
 def test_the_end_of_the_waiting_readers_peer_frees_its_place(bench: Any) -> None:
     bench.ask(opening(OLD, 1))
     answers = bench.ask(opening(NEW, 2))
     bench.ask(CloseOwner(NEW))
-    assert [answer.symbol for answer in answers] == ["amqp:link:detach-forced"]
+    assert [answer.condition.symbol for answer in answers] == ["amqp:link:detach-forced"]
     bench.ask(ConfirmReaderClosed("a", 1))
     assert len(answers) == 1
     assert bench.ask(opening(OTHER, None)) == [ReaderOpened(3, 0)]
@@ -118,7 +118,7 @@ def test_a_reader_with_an_impossible_position_displaces_nobody(bench: Any, pushe
     bench.ask(opening(OLD, 1))
     beyond = EventPosition(PositionKind.SEQUENCE_NUMBER, 99)
     (answer,) = bench.ask(OpenReader("a", "g", beyond, 9, None, NEW))
-    assert answer.symbol == "com.microsoft:argument-error"
+    assert answer.condition.symbol == "com.microsoft:argument-error"
     assert pushes == []
 
 
@@ -126,7 +126,7 @@ def test_the_sixth_reader_comes_in_when_one_of_five_has_left(bench: Any) -> None
     for number in range(5):
         bench.ask(opening(Owner(1, number), None, name=f"r{number}" if number else None))
     (refused,) = bench.ask(opening(NEW, None))
-    assert refused.symbol == "amqp:resource-limit-exceeded" and "nil, r1, r2, r3, r4" in refused.text
+    assert refused.condition.symbol == "amqp:resource-limit-exceeded" and "nil, r1, r2, r3, r4" in refused.text
     bench.ask(CloseReader("a", 3))
     assert bench.ask(opening(NEW, None)) == [ReaderOpened(7, 0)]
 
@@ -141,7 +141,7 @@ def test_stopping_refuses_who_waits(bench: Any) -> None:
     bench.ask(opening(OLD, 1))
     answers = bench.ask(opening(NEW, 2))
     bench.broker.stop(lambda: None)
-    assert [answer.symbol for answer in answers] == ["amqp:link:detach-forced"]
+    assert [answer.condition.symbol for answer in answers] == ["amqp:link:detach-forced"]
     bench.env.pass_time(DEPARTURE_LIMIT_MS)
     assert len(answers) == 1
     assert bench.env.timers == 0

@@ -98,7 +98,7 @@ def test_a_second_read_is_refused_while_one_is_outstanding(bench: Any) -> None:
     reader = open_reader(bench)
     first = bench.ask(ReadEvents("a", reader, 100, 60_000))
     (second,) = bench.ask(ReadEvents("a", reader, 100, 0))
-    assert second.symbol == "amqp:illegal-state"
+    assert second.condition.symbol == "amqp:illegal-state"
     assert first == []
 
 
@@ -144,11 +144,11 @@ def test_a_fault_in_what_a_reader_is_answered_ends_that_reader_and_nothing_else(
     bench.log.answer_reads()
     assert appended == [EventsAppended(0, 3)] and answers == [EventsRead(other, 0, 3, b"abc")]
     [push] = pushes
-    assert (push.reader_id, push.owner, push.symbol) == (faulty, ME, "amqp:internal-error")
+    assert (push.reader_id, push.owner, push.condition.symbol) == (faulty, ME, "amqp:internal-error")
     (counted,) = bench.ask(AskCounters())
     assert "planted" in caplog.text and counted.values["broker.reader_faults"] == 1
     (refusal,) = bench.ask(ReadEvents("a", faulty, 100, 60_000))
-    assert isinstance(refusal, Refusal) and refusal.symbol == "amqp:not-found"
+    assert isinstance(refusal, Refusal) and refusal.condition.symbol == "amqp:not-found"
 
 
 def test_a_read_that_waits_for_the_disk_is_answered_empty_at_its_deadline(bench: Any) -> None:

@@ -85,7 +85,7 @@ def test_a_partition_that_cannot_be_opened_now_is_opened_by_itself_when_it_can_b
     assert len(host.alarms) == 1, "it is tried again, and the alarm stands"
     for command in (AskPartitionInfo(log_id), host.append(log_id)):
         (busy,) = host.ask(command)
-        assert isinstance(busy, Refusal) and busy.symbol == "com.microsoft:server-busy" and busy.known
+        assert isinstance(busy, Refusal) and busy.condition.symbol == "com.microsoft:server-busy" and busy.known
         assert "orders" in busy.text and "tried again" in busy.text
     host.env.files.heal()
     host.env.run_for(LAST_RETRY_MS + 1_000)
@@ -117,11 +117,15 @@ def test_a_lost_partition_is_refused_by_name_and_opened_when_it_is_put_back() ->
     taken = {path: bytes(files.bytes_of(path)) for path in files.paths() if path.startswith(folder)}
     files.remove_folder(folder)
     (refused,) = host.open(lost)
-    assert isinstance(refused, Refusal) and refused.symbol == "com.microsoft:store-offline"
+    assert isinstance(refused, Refusal) and refused.condition.symbol == "com.microsoft:store-offline"
     assert host.open(kept) == [Done()]
     host.env.run_for(10_000)
     (refused,) = host.ask(host.append(lost))
-    assert isinstance(refused, Refusal) and refused.symbol == "com.microsoft:store-offline" and "lost" in refused.text
+    assert (
+        isinstance(refused, Refusal)
+        and refused.condition.symbol == "com.microsoft:store-offline"
+        and "lost" in refused.text
+    )
     assert not files.exists(folder) and len(host.alarms) == 1
     files.make_folder(folder)
     for path, data in taken.items():
@@ -143,7 +147,11 @@ def test_the_loop_opens_nothing_itself_and_few_are_opened_at_once() -> None:
     assert host.env.files.calls == calls and answers == []
     assert host.env.stalled_calls(Lane.RECOVERY) == OPENINGS_AT_ONCE < len(host.ids)
     (busy,) = host.ask(AskPartitionInfo(host.ids[-1]))
-    assert isinstance(busy, Refusal) and busy.symbol == "com.microsoft:server-busy" and "being opened" in busy.text
+    assert (
+        isinstance(busy, Refusal)
+        and busy.condition.symbol == "com.microsoft:server-busy"
+        and "being opened" in busy.text
+    )
     assert host.alarms == []
     host.env.run_for(3_000)
     assert len(host.alarms) == len(host.ids), "what takes long is told"
@@ -221,7 +229,9 @@ def test_a_fault_of_ours_keeps_no_other_partition_from_being_opened(caplog: pyte
 
     host.store.recover_log = fails  # type: ignore[method-assign]
     (refused,) = host.open(host.ids[0])
-    assert isinstance(refused, Refusal) and refused.symbol == "amqp:internal-error" and "planted" in caplog.text
+    assert (
+        isinstance(refused, Refusal) and refused.condition.symbol == "amqp:internal-error" and "planted" in caplog.text
+    )
     assert host.open(host.ids[1]) == [Done()]
     host.store.recover_log = recover  # type: ignore[method-assign]
     host.env.run_for(LAST_RETRY_MS)

@@ -16,7 +16,7 @@ from hubweir.broker.commands.reader import (
 )
 from hubweir.broker.tests.conftest import HandPending
 from hubweir.broker.tests.reader_steps import ME, append, open_reader, planted
-from hubweir.errors import LogOffline
+from hubweir.errors import SERVER_BUSY, LogOffline
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
 from hubweir.messaging_store.log import Refused
 
@@ -27,7 +27,7 @@ def test_closing_ends_the_read_and_the_reader(bench: Any, command: Any) -> None:
     answers = bench.ask(ReadEvents("a", reader, 100, 60_000))
     bench.ask(command)
     assert answers == [EventsRead(reader, 0, 0, b"")]
-    assert bench.ask(ReadEvents("a", reader, 100, 0))[0].symbol == "amqp:not-found"
+    assert bench.ask(ReadEvents("a", reader, 100, 0))[0].condition.symbol == "amqp:not-found"
 
 
 def test_a_reader_that_is_closed_while_its_position_is_looked_up_never_opens(bench: Any) -> None:
@@ -38,7 +38,7 @@ def test_a_reader_that_is_closed_while_its_position_is_looked_up_never_opens(ben
     assert answers == []
     bench.ask(CloseOwner(ME))
     bench.log.answer_reads()
-    assert answers[0].symbol == "amqp:link:detach-forced"
+    assert answers[0].condition.symbol == "amqp:link:detach-forced"
 
 
 def test_a_position_that_is_looked_up_later_opens_there(bench: Any) -> None:
@@ -58,7 +58,7 @@ def test_a_fault_where_a_position_was_looked_up_ends_the_reader_that_was_to_open
     position = EventPosition(PositionKind.OFFSET, 1, True)
     bench.broker.submit(OpenReader("a", "$Default", position, None, None, ME), planted)
     bench.log.answer_reads()
-    assert [push.symbol for push in pushes] == ["amqp:internal-error"]
+    assert [push.condition.symbol for push in pushes] == ["amqp:internal-error"]
     (counted,) = bench.ask(AskCounters())
     assert counted.values["broker.readers"] == 0 and counted.values["broker.reader_faults"] == 1
     assert open_reader(bench, LATEST) > 0
@@ -77,6 +77,6 @@ def test_a_reader_whose_position_cannot_be_looked_up_is_refused_and_leaves_nothi
     bench.log.find_offset = offline
     answers = bench.ask(OpenReader("a", "g", EventPosition(PositionKind.OFFSET, 1, True), 7, None, ME))
     bench.log.answer_reads()
-    assert answers == [Refusal("com.microsoft:server-busy", "a sync failed", True)]
+    assert answers == [Refusal(SERVER_BUSY, "a sync failed", True)]
     del bench.log.find_offset
     assert bench.ask(OpenReader("a", "g", EARLIEST, 0, None, ME)) == [ReaderOpened(2, 0)]

@@ -21,7 +21,7 @@ def test_the_special_class_comes_before_its_parent() -> None:
 )
 def test_an_error_becomes_its_condition_with_its_text(error: StoreError, symbol: str) -> None:
     refusal = refusal_of(error, known=False)
-    assert (refusal.symbol, refusal.text, refusal.known) == (symbol, "text", False)
+    assert (refusal.condition.symbol, refusal.text, refusal.known) == (symbol, "text", False)
 
 
 # Conditions that JavaScript, .NET, Java and Go each try again by themselves, in place or on a new link.
@@ -30,4 +30,4 @@ RETRIED_BY_ALL = {"com.microsoft:server-busy", "com.microsoft:timeout"}
 
 @pytest.mark.parametrize("kind", [DiskFull, OutOfFiles, LogOffline])
 def test_what_heals_by_itself_is_refused_as_every_official_client_tries_again(kind: type[StoreError]) -> None:
-    assert refusal_of(kind("text")).symbol in RETRIED_BY_ALL
+    assert refusal_of(kind("text")).condition.symbol in RETRIED_BY_ALL

@@ -81,7 +81,7 @@ def test_a_command_goes_to_the_resident_of_its_log_and_a_refusal_that_it_raises_
 def test_a_command_of_another_kind_of_resident_is_refused(bench: Any) -> None:
     hosted(bench, "x")
     (refused,) = bench.ask(AskPartitionInfo("x"))
-    assert isinstance(refused, Refusal) and refused.symbol == "amqp:not-allowed"
+    assert isinstance(refused, Refusal) and refused.condition.symbol == "amqp:not-allowed"
     assert refused.text == "log x takes no AskPartitionInfo"
 
 
@@ -170,5 +170,5 @@ def test_anything_else_about_a_log_that_is_not_here_is_refused_and_its_owner_not
     bench: Any, command: Any
 ) -> None:
     (refused,) = bench.ask(command)
-    assert isinstance(refused, Refusal) and refused.symbol == "com.microsoft:entity-moved"
+    assert isinstance(refused, Refusal) and refused.condition.symbol == "com.microsoft:entity-moved"
     assert bench.broker._residents._logs_of == {}

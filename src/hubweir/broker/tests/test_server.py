@@ -148,7 +148,7 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert isinstance(counted, CountersTaken) and counted.values["broker.partitions"] == 2
         assert await ask(DeletePartition("b")) == Done()
         missing = await ask(AskPartitionInfo("b"))
-        assert isinstance(missing, Refusal) and missing.symbol == "com.microsoft:entity-moved"
+        assert isinstance(missing, Refusal) and missing.condition.symbol == "com.microsoft:entity-moved"
         assert set(seen) == {made for made in DECLARED.values() if issubclass(made, Command)}
         await pair.close()
 
@@ -179,7 +179,7 @@ def test_what_was_asked_when_the_stream_ends_is_unknown_and_later_commands_are_r
         pair.server.close()
         outcome = await appended
         assert isinstance(outcome, Refusal) and not outcome.known
-        assert outcome.symbol == "com.microsoft:timeout"
+        assert outcome.condition.symbol == "com.microsoft:timeout"
         after = await pair.ask(AskCounters())
         assert isinstance(after, Refusal) and after.known
         # The broker goes on with what it has.
@@ -211,7 +211,7 @@ def test_a_run_that_was_damaged_on_the_way_is_refused_and_not_stored(run: Run, b
         events[at] ^= 1
         answer = await pair.ask(AppendEvents("a", events))
         assert isinstance(answer, Refusal) and answer.known
-        assert answer.symbol == "amqp:decode-error"
+        assert answer.condition.symbol == "amqp:decode-error"
         assert bench.log.records == b""
         await pair.close()
 
@@ -330,7 +330,7 @@ def test_commands_beyond_the_limit_of_the_asking_end_are_refused(run: Run, bench
         await pair.start()
         first = pair.later(AppendEvents("a", sealed(10)))
         second = await pair.ask(AskCounters())
-        assert isinstance(second, Refusal) and second.symbol == "amqp:resource-limit-exceeded"
+        assert isinstance(second, Refusal) and second.condition.symbol == "amqp:resource-limit-exceeded"
         await pair.until(lambda: len(bench.log.records) > 0)
         bench.log.complete()
         assert isinstance(await first, EventsAppended)

@@ -8,6 +8,7 @@ from hubweir.broker.commands.reader import OpenReader, ReaderClosed
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.tests.test_server import sealed
 from hubweir.broker.wire import encode_frame
+from hubweir.errors import NOT_FOUND
 from hubweir.event_hub.event_position import EARLIEST
 
 
@@ -48,7 +49,7 @@ def test_a_push_behind_the_end_of_the_stream_goes_nowhere(bench: Any) -> None:
     owner = Owner(5, 1)
     server.on_frame(memoryview(b"".join(encode_frame(1, OpenReader("a", "g", EARLIEST, None, None, owner)))))
     server.on_closed()
-    server.push(ReaderClosed("a", 1, owner, "amqp:not-found", "gone"))
+    server.push(ReaderClosed("a", 1, owner, NOT_FOUND, "gone"))
 
 
 def test_a_peer_that_takes_no_answers_is_asked_for_no_more_until_it_does(bench: Any) -> None:

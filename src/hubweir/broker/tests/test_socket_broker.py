@@ -18,7 +18,7 @@ from hubweir.broker.commands.producer import CloseProducer
 from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReaderClosed, ReaderClosed, ReadEvents
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
-from hubweir.errors import DecodeError
+from hubweir.errors import LINK_STOLEN, NOT_FOUND, DecodeError
 
 
 class Stream:
@@ -104,8 +104,8 @@ def test_an_answer_of_another_command_breaks_the_stream_and_a_refusal_answers_ev
     with pytest.raises(DecodeError, match="AskCounters was answered with a Done"):
         asked.frame(1, Done())
     assert answers == []
-    asked.frame(1, Refusal("amqp:not-found", "gone"))
-    assert answers == [Refusal("amqp:not-found", "gone")]
+    asked.frame(1, Refusal(NOT_FOUND, "gone"))
+    assert answers == [Refusal(NOT_FOUND, "gone")]
 
 
 @on_a_loop
@@ -117,7 +117,7 @@ def test_what_was_not_answered_at_the_end_may_have_happened_and_is_told_once() -
     assert answered == [Done()]
     (refusal,) = waiting
     assert isinstance(refusal, Refusal) and not refusal.known
-    assert refusal.symbol == "com.microsoft:timeout"
+    assert refusal.condition.symbol == "com.microsoft:timeout"
 
 
 @on_a_loop
@@ -139,7 +139,7 @@ def test_one_command_too_many_is_refused_and_room_comes_with_an_answer() -> None
     asked.submit(), asked.submit()
     (refusal,) = asked.submit()
     assert isinstance(refusal, Refusal) and refusal.known
-    assert refusal.symbol == "amqp:resource-limit-exceeded"
+    assert refusal.condition.symbol == "amqp:resource-limit-exceeded"
     asked.frame(1, Done())
     assert asked.submit() == []
 
@@ -175,7 +175,7 @@ def test_a_command_over_the_limit_of_a_frame_is_refused_and_uses_no_number_up() 
 def test_pushes_go_to_who_listens_and_are_nobodys_answer() -> None:
     asked, pushed = Asked(), []
     answers = asked.submit()
-    push = ReaderClosed("a", 5, Owner(1, 2), "amqp:link:stolen", "another reader came")
+    push = ReaderClosed("a", 5, Owner(1, 2), LINK_STOLEN, "another reader came")
     asked.frame(0, push)  # nobody listens yet
     asked.broker.listen(pushed.append)
     asked.frame(0, push)

@@ -20,7 +20,7 @@ from hubweir.broker.wire import (
     decode_command,
     encode_frame,
 )
-from hubweir.errors import DecodeError, EncodeError
+from hubweir.errors import CONDITIONS, NOT_FOUND, Condition, DecodeError, EncodeError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
@@ -35,6 +35,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     Durability: st.sampled_from(Durability),
     EventPosition: st.builds(EventPosition, st.sampled_from(PositionKind), LONGS, st.booleans()),
     Owner: st.builds(Owner, LONGS, LONGS),
+    Condition: st.sampled_from(CONDITIONS),
     CaptureDescription | None: st.none()
     | st.builds(
         CaptureDescription, interval_s=LONGS, size_limit_bytes=LONGS, destination=st.sampled_from(CaptureDestination)
@@ -65,6 +66,14 @@ def test_every_message_comes_back_as_it_went(made: type, data: st.DataObject) ->
     message = data.draw(any_of(made))
     request_id = 0 if isinstance(message, Push) else data.draw(st.integers(1, 2**64 - 1))
     assert there_and_back(request_id, message) == (request_id, message)
+
+
+def test_a_condition_travels_as_its_symbol_and_one_that_is_none_is_refused() -> None:
+    _, refusal = there_and_back(1, Refusal(NOT_FOUND, "gone"))
+    assert refusal.condition is NOT_FOUND
+    frame = joined(1, Refusal(NOT_FOUND, "gone"))
+    with pytest.raises(DecodeError, match="amqp:not-fount"):
+        decode_answer(memoryview(bytes(frame).replace(b"amqp:not-found", b"amqp:not-fount")))
 
 
 def test_types_come_back_too_and_runs_are_owned_where_they_are_written_to() -> None:
@@ -157,11 +166,11 @@ def test_the_control_frames_of_the_refusals_are_taken() -> None:
 
 
 def test_pushes_and_answers_are_told_apart_by_the_request_id() -> None:
-    assert there_and_back(0, ReaderClosed("a", 1, Owner(1, 2), "amqp:not-found", "gone"))[0] == 0
+    assert there_and_back(0, ReaderClosed("a", 1, Owner(1, 2), NOT_FOUND, "gone"))[0] == 0
     with pytest.raises(DecodeError):
-        there_and_back(1, ReaderClosed("a", 1, Owner(1, 2), "amqp:not-found", "gone"))
+        there_and_back(1, ReaderClosed("a", 1, Owner(1, 2), NOT_FOUND, "gone"))
     with pytest.raises(DecodeError):
-        there_and_back(0, Refusal("amqp:not-found", "gone"))
+        there_and_back(0, Refusal(NOT_FOUND, "gone"))
 
 
 def test_a_frame_over_the_limit_is_not_made() -> None:

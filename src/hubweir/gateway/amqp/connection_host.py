@@ -169,12 +169,9 @@ class ConnectionHost:
         self._uses_readers = True
 
     def detach(self, node: Node, error: ServiceError) -> None:
-        self.detach_symbol(node, error.condition.symbol, error.text)
-
-    def detach_symbol(self, node: Node, symbol: str, text: str) -> None:
         if node in self._nodes:
             self._forget(node)
-            node.link.detach(self.describe_symbol(What.LINK, symbol, text, entity=node.entity))
+            node.link.detach(self.describe(What.LINK, error, entity=node.entity))
             self.wake()
 
     def refuse(self, node: Node, error: AmqpError) -> None:
@@ -185,10 +182,8 @@ class ConnectionHost:
             self.wake()
 
     def describe(self, what: What, error: ServiceError, *, entity: str = "") -> AmqpError:
-        return self.describe_symbol(what, error.condition.symbol, error.text, entity=entity)
-
-    def describe_symbol(self, what: What, symbol: str, text: str, *, entity: str = "") -> AmqpError:
-        described = self.gateway.refusals.describe(what, symbol, text, entity=entity, peer=self.peer)
+        symbol = error.condition.symbol
+        described = self.gateway.refusals.describe(what, symbol, error.text, entity=entity, peer=self.peer)
         return AmqpError(condition=Symbol(symbol), description=described)
 
     def describe_fault(self, symbol: str, text: str) -> str:

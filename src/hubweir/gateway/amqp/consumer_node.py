@@ -18,7 +18,6 @@ from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
-from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.reader import (
     CancelRead,
     CloseReader,
@@ -28,7 +27,7 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
-from hubweir.errors import EVENTS_LOST, INTERNAL_ERROR, LINK_STOLEN, ServiceError
+from hubweir.errors import EVENTS_LOST, LINK_STOLEN, ServiceError
 from hubweir.event_hub.availability import check_may_receive
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.held_run import HeldRun
@@ -37,7 +36,7 @@ from hubweir.gateway.amqp.outgoing_events import outgoing_events
 from hubweir.gateway.amqp.reader_attach import read_attach
 from hubweir.gateway.amqp.reader_states import NEXT, ReaderState, ReaderStep
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics
-from hubweir.gateway.brokers import BrokerClient
+from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.gateway.refusals import What
@@ -138,7 +137,7 @@ class ConsumerNode(Node):
         """The link ends with the reason that the broker gave."""
         if self._place.broker is broker and self._reader_id == push.reader_id:
             self._reader_id = None
-            self._fail(push.symbol, push.text)
+            self._fail(ServiceError(push.condition, push.text))
 
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ReaderOpened):
@@ -153,8 +152,7 @@ class ConsumerNode(Node):
             self.host.authorized()
             self._pump()
         elif self._state is not ReaderState.OVER:
-            symbol, text = _reason(answer)
-            self.host.refuse(self, self.host.describe_symbol(What.ATTACH, symbol, text, entity=self._place.hub))
+            self.host.refuse(self, self.host.describe(What.ATTACH, error_of(answer), entity=self._place.hub))
         self.host.wake()
 
     # Reading and sending
@@ -229,7 +227,7 @@ class ConsumerNode(Node):
             self._metrics = encode_metrics(answer, self.host.env.now_ms())
             self._pump()
         else:
-            self._fail(*_reason(answer))
+            self._fail(error_of(answer))
 
     def _read(self) -> None:
         """Ask for the next run."""
@@ -251,7 +249,7 @@ class ConsumerNode(Node):
                 self._answer_drain()
             self._pump()
         else:
-            self._fail(*_reason(answer))
+            self._fail(error_of(answer))
 
     def _answer_drain(self) -> None:
         """Nothing is left to send: give the rest of the credit back, when that was asked for."""
@@ -259,16 +257,10 @@ class ConsumerNode(Node):
             self.link.drained()
             self.host.wake()
 
-    def _fail(self, symbol: str, text: str) -> None:
-        if symbol == EVENTS_LOST.symbol and self.host.endpoint.remote_product in TELL_NOTHING_ELSE:
-            symbol = LINK_STOLEN.symbol
-        self.host.detach_symbol(self, symbol, text)
-
-
-def _reason(answer: Answer) -> tuple[str, str]:
-    if isinstance(answer, Refusal):
-        return answer.symbol, answer.text
-    return INTERNAL_ERROR.symbol, "The broker gave an answer that does not belong to the request."
+    def _fail(self, error: ServiceError) -> None:
+        if error.condition is EVENTS_LOST and self.host.endpoint.remote_product in TELL_NOTHING_ELSE:
+            error = ServiceError(LINK_STOLEN, error.text)
+        self.host.detach(self, error)
 
 
 def _nothing(answer: Answer) -> None:

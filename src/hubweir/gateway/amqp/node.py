@@ -64,9 +64,6 @@ class NodeHost(Protocol):
     def detach(self, node: Node, error: ServiceError) -> None:
         """End a link with an error; its node hears `closed`."""
 
-    def detach_symbol(self, node: Node, symbol: str, text: str) -> None:
-        """As detach, for a reason that came from a broker."""
-
     def refuse(self, node: Node, error: AmqpError) -> None:
         """Refuse an attach that a node took, and then found wrong."""
 
@@ -75,9 +72,6 @@ class NodeHost(Protocol):
 
         entity: the event hub's name.
         """
-
-    def describe_symbol(self, what: What, symbol: str, text: str, *, entity: str = "") -> AmqpError:
-        """As describe, for a refusal that came from a broker."""
 
 
 class Node:

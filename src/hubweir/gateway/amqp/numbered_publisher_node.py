@@ -37,7 +37,6 @@ from hubweir.errors import (
     ARGUMENT_OUT_OF_RANGE,
     DECODE_ERROR,
     ENTITY_MOVED,
-    INTERNAL_ERROR,
     INVALID_FIELD,
     DecodeError,
     ServiceError,
@@ -47,6 +46,7 @@ from hubweir.event_hub.producer_state import DIGEST_LIMIT, NUMBER_LIMIT, ROUND_L
 from hubweir.gateway.amqp.node import NodeHost, attach_properties
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
 from hubweir.gateway.append_queue import Submission
+from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
@@ -117,10 +117,7 @@ class NumberedPublisherNode(PublisherNode):
             self.host.authorized()
             self._top_up()
         elif not self._is_over:
-            symbol, text = INTERNAL_ERROR.symbol, "The broker gave an answer that does not belong to the request."
-            if isinstance(answer, Refusal):
-                symbol, text = answer.symbol, answer.text
-            self.host.refuse(self, self.host.describe_symbol(What.ATTACH, symbol, text, entity=self._hub))
+            self.host.refuse(self, self.host.describe(What.ATTACH, error_of(answer), entity=self._hub))
         self.host.wake()
 
     def deliveries(self, event: DeliveriesReceived) -> None:
@@ -139,7 +136,7 @@ class NumberedPublisherNode(PublisherNode):
     def answered(self, submission: Submission, answer: Answer) -> None:
         """As a publisher; and when the owner does not know the producer any more the link ends: attach anew."""
         super().answered(submission, answer)
-        if isinstance(answer, Refusal) and answer.symbol == ENTITY_MOVED.symbol and not self._is_over:
+        if isinstance(answer, Refusal) and answer.condition is ENTITY_MOVED and not self._is_over:
             self.host.detach(self, ServiceError(ENTITY_MOVED, answer.text))
 
     def _send(self, event: DeliveriesReceived, row: int) -> None:

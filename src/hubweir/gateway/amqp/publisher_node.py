@@ -150,7 +150,7 @@ class PublisherNode(Node):
                 else:
                     self._scattered.append(submission.ids)
             elif isinstance(answer, Refusal):
-                error = self.host.describe_symbol(What.SEND, answer.symbol, answer.text, entity=self._hub)
+                error = self.host.describe(What.SEND, answer.error, entity=self._hub)
                 whole = [DeliveryRange(submission.first_id, submission.last_id)]
                 spans = whole if submission.ids is None else merge_ranges(ranges_of([submission.ids]))
                 self._rejected += [(span, error) for span in spans]

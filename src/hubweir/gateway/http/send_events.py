@@ -27,7 +27,6 @@ from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.append_queue import Submission
-from hubweir.gateway.catalog_keeper import service_error
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_properties, custom_properties, partition_key
 from hubweir.gateway.http.event_json import JSON_BYTES, PostedBatch, is_batch, read_batch
@@ -118,7 +117,7 @@ async def _outcome(pending: PendingSend, hub: str) -> Response:
     if isinstance(answer, EventsAppended):
         return CREATED
     if isinstance(answer, Refusal) and answer.known:
-        raise service_error(answer)
+        raise answer.error
     raise ServiceError(TIMED_OUT, f"{unknown} {answer.text}" if isinstance(answer, Refusal) else unknown)
 
 

@@ -45,7 +45,7 @@ def test_a_hub_is_served_only_when_all_its_partitions_are_made() -> None:
 def test_a_creation_that_a_broker_refuses_leaves_nothing_and_frees_the_name() -> None:
     world = World()
     before = world.store.log_ids()
-    world.gate.refuse[CreatePartition] = Refusal("com.microsoft:store-offline", "the disk is full")
+    world.gate.refuse[CreatePartition] = Refusal(STORE_OFFLINE, "the disk is full")
     answers = create(world, "fresh", 3)
     world.run_for(500)
     assert isinstance(answers[0], ServiceError)
@@ -173,7 +173,7 @@ def test_brokers_are_told_of_a_change_that_concerns_them_and_of_no_other() -> No
 def test_settings_that_a_broker_did_not_take_are_told_with_the_next_change_whatever_it_is() -> None:
     world = World(hubs={"hub": 2})
     hub = world.gateway.management.hub("hub")
-    world.gate.refuse[ChangePartition] = Refusal(STORE_OFFLINE.symbol, "sick")
+    world.gate.refuse[ChangePartition] = Refusal(STORE_OFFLINE, "sick")
     assert isinstance(change(world, partial(set_settings, wanted=replace(hub, retention_ms=7_200_000))), ServiceError)
     del world.gate.refuse[ChangePartition]
     assert isinstance(change(world, partial(add_group, name="g")), EventHubDescription)

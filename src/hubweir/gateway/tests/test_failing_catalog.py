@@ -16,7 +16,7 @@ import pytest
 
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition
 from hubweir.broker.commands.process import Refusal
-from hubweir.errors import ServiceError
+from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.namespace.event_hub_changes import set_settings
@@ -27,7 +27,7 @@ from hubweir.testing.simulated_env import SimulatedEnv
 
 GOES_ON = "the service goes on with it by itself"
 HEAL_MS = 60_000  # the longest waits of a log and of the keeper, one behind the other
-SICK = Refusal("com.microsoft:store-offline", "the disk is sick")
+SICK = Refusal(STORE_OFFLINE, "the disk is sick")
 
 
 class Story:

@@ -70,7 +70,7 @@ def test_the_owner_of_a_partition_is_asked_and_its_refusal_told() -> None:
     info = world.wait(partial(view.partition_info, "HUB", "1"))
     assert isinstance(info, PartitionInfo) and info.log_id == world.gateway.directory.partition("hub", "1").log_id
     assert isinstance(world.wait(partial(view.capture_state, "hub", "1")), CaptureState)
-    world.gate.refuse[AskPartitionInfo] = Refusal(STORE_OFFLINE.symbol, "sick")
+    world.gate.refuse[AskPartitionInfo] = Refusal(STORE_OFFLINE, "sick")
     refused = world.wait(partial(view.partition_info, "hub", "1"))
     assert isinstance(refused, ServiceError) and refused.condition is STORE_OFFLINE
     with pytest.raises(ServiceError):

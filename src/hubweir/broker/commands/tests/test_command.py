@@ -22,6 +22,7 @@ from hubweir.broker.commands.command import (
     push,
 )
 from hubweir.broker.commands.process import CloseOwner, Done, Refusal
+from hubweir.errors import NOT_FOUND, TIMED_OUT
 
 CLASSES = list(DECLARED.values())
 COMMANDS = [made for made in CLASSES if issubclass(made, Command)]
@@ -83,8 +84,8 @@ def test_a_number_of_another_class_or_of_another_kind_is_not_given(
 
 
 def test_what_is_refused_was_not_stored_unless_it_says_otherwise() -> None:
-    assert Refusal("amqp:not-found", "").known
-    assert not Refusal("com.microsoft:timeout", "", known=False).known
+    assert Refusal(NOT_FOUND, "").known
+    assert not Refusal(TIMED_OUT, "", known=False).known
 
 
 def test_owners_are_told_apart_by_process_and_by_connection() -> None:

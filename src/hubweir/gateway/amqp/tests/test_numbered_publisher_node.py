@@ -19,6 +19,7 @@ from hubweir.amqp.messaging.message import Message, encode_message
 from hubweir.amqp.types.values import Int, Long, Short, ULong
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
+from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.kernels.contract import BATCH_FORMAT
@@ -117,7 +118,7 @@ def test_a_number_that_no_event_can_have_is_rejected_and_the_link_goes_on(peer: 
 
 def test_what_follows_a_refused_transfer_is_out_of_order(world: World, peer: Peer) -> None:
     link = producer(peer)
-    world.gate.refuse[AppendNumbered] = Refusal("com.microsoft:server-busy", "wait")
+    world.gate.refuse[AppendNumbered] = Refusal(SERVER_BUSY, "wait")
     assert send(peer, link, 1) == ["com.microsoft:server-busy"]
     del world.gate.refuse[AppendNumbered]
     assert send(peer, link, 2)[1:] == [OUT_OF_ORDER]

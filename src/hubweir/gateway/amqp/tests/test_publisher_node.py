@@ -11,6 +11,7 @@ from hubweir.amqp.messaging.message import DataBody
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.partition import AppendEvents, AskPartitionInfo, PartitionInfo
 from hubweir.broker.commands.process import Refusal
+from hubweir.errors import SERVER_BUSY, TIMED_OUT
 from hubweir.gateway.amqp.tests.world import Peer, World, event, keyed
 from hubweir.gateway.settings import LinkSettings
 from hubweir.limits import GatewayLimits
@@ -209,7 +210,7 @@ def test_exactly_the_size_limit_is_taken_and_one_byte_more_is_rejected_with_both
 
 def test_a_refusal_that_is_known_rejects_with_its_condition(world: World, peer: Peer) -> None:
     link = peer.sender("hub")
-    world.gate.refuse[AppendEvents] = Refusal("com.microsoft:server-busy", "busy")
+    world.gate.refuse[AppendEvents] = Refusal(SERVER_BUSY, "busy")
     link.send(event(b"x"), settled=False)
     peer.run()
     assert [text for _, _, text in peer.outcomes(link)] == ["com.microsoft:server-busy"]
@@ -218,7 +219,7 @@ def test_a_refusal_that_is_known_rejects_with_its_condition(world: World, peer: 
 
 def test_an_unknown_outcome_detaches_the_link_and_says_nothing_of_the_delivery(world: World, peer: Peer) -> None:
     link = peer.sender("hub")
-    world.gate.refuse[AppendEvents] = Refusal("com.microsoft:timeout", "the broker went away", known=False)
+    world.gate.refuse[AppendEvents] = Refusal(TIMED_OUT, "the broker went away", known=False)
     link.send(event(b"x"), settled=False)
     peer.run()
     assert peer.outcomes(link) == []

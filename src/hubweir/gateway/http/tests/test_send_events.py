@@ -14,6 +14,7 @@ from hubweir.amqp.messaging.message import DataBody, Message
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import Refusal
+from hubweir.errors import INTERNAL_ERROR, RESOURCE_LIMIT, SERVER_BUSY, STORE_OFFLINE
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.http.tests.service import BATCH, ROOT, Answer, Http, token
@@ -239,9 +240,9 @@ def test_it_is_answered_when_the_broker_has_answered_and_not_before() -> None:
 @pytest.mark.parametrize(
     ("refusal", "status"),
     [
-        (Refusal("com.microsoft:server-busy", "Too much."), 503),
-        (Refusal("amqp:resource-limit-exceeded", "The disk is full."), 403),
-        (Refusal("com.microsoft:store-offline", "No disk."), 503),
+        (Refusal(SERVER_BUSY, "Too much."), 503),
+        (Refusal(RESOURCE_LIMIT, "The disk is full."), 403),
+        (Refusal(STORE_OFFLINE, "No disk."), 503),
     ],
 )
 def test_a_known_refusal_keeps_its_status_and_gives_the_bytes_back(refusal: Refusal, status: int) -> None:
@@ -249,13 +250,13 @@ def test_a_known_refusal_keeps_its_status_and_gives_the_bytes_back(refusal: Refu
     world.gate.refuse[AppendEvents] = refusal
     (answer,) = asyncio.run(post(world, b"x"))
     assert answer is not None and answer.status == status
-    assert ("retry-after" in answer.headers) == (refusal.symbol == "com.microsoft:server-busy")
+    assert ("retry-after" in answer.headers) == (refusal.condition.symbol == "com.microsoft:server-busy")
     assert world.gateway.process_budget.used == 0
 
 
 def test_an_unknown_outcome_is_504_and_says_so() -> None:
     world = World()
-    world.gate.refuse[AppendEvents] = Refusal("amqp:internal-error", "The broker went away.", known=False)
+    world.gate.refuse[AppendEvents] = Refusal(INTERNAL_ERROR, "The broker went away.", known=False)
     (answer,) = asyncio.run(post(world, b"x"))
     assert answer is not None and answer.status == 504
     assert "may be stored or not" in answer.text
