@@ -221,7 +221,7 @@ def _refuse(state: LogState, waiting: list[Entry], *, known: bool) -> None:
     text = state.offline or f"log {state.log_id}: a sync failed; nothing of this was stored, send it again"
     state.counters.add("log.refused", len(waiting))
     refused = Refused(LogOffline(text), known)
-    tell(waiting, lambda entry: refused)
+    tell(waiting, refused)
 
 
 def _reason(failure: Exception) -> str:

@@ -32,7 +32,7 @@ from hubweir.messaging_store.disk.segment import (
     ActiveSegment,
     SegmentHeader,
 )
-from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.log import Durability, Refused, call_all
 from hubweir.messaging_store.segment_engine.entry_queue import EntryQueue
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.idle_mark import IdleMark, mark_entry
@@ -143,8 +143,8 @@ class GroupCommit:
         self._mark.stop()
         self._state.counters.add("log.refused", len(tried) + len(waiting))
         try:
-            tell(tried, lambda entry: Refused(error, known=False))
-            tell(waiting, lambda entry: Refused(error))
+            tell(tried, Refused(error, known=False))
+            tell(waiting, Refused(error))
         finally:
             self._on_visible()
             self._sync_waiters.release()
@@ -286,7 +286,7 @@ class GroupCommit:
 
     def _answer(self) -> None:
         entries, self._answering = self._answering, ()
-        tell(entries, lambda entry: entry.appended)
+        tell(entries)
         appends = size = 0
         for entry in entries:
             if not entry.is_mark:
@@ -311,7 +311,7 @@ class GroupCommit:
         self._busy = False
         state.reserve.watch()
         self._round = ()
-        tell(waiting, lambda entry: Refused(error))
+        tell(waiting, Refused(error))
         if self._close_marked:
             self._finish_close()
         else:
@@ -322,7 +322,13 @@ class GroupCommit:
         is_written = isinstance(error, FencedBehindWrite)
         self._round, self._busy = (), False
         try:
-            tell(entries, lambda entry: Refused(error, known=not (is_written or entry.is_tried)))
+            call_all(
+                [
+                    partial(entry.on_done, Refused(error, known=not (is_written or entry.is_tried)))
+                    for entry in entries
+                    if entry.on_done is not None
+                ]
+            )
         finally:
             self._state.fence(error)
             self._after_round()  # another log may have fenced this one during the round: a close waits for its end

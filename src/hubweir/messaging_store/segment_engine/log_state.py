@@ -208,6 +208,9 @@ class LogState:
                 self.on_fenced(error)
 
 
-def tell(entries: Iterable[Entry], outcome_of: Callable[[Entry], Appended | Refused]) -> None:
-    """Call the ticket of every entry, in order. Raises the first exception of one, when all were called."""
-    call_all(partial(entry.on_done, outcome_of(entry)) for entry in entries if entry.on_done is not None)
+def tell(entries: Iterable[Entry], refused: Refused | None = None) -> None:
+    """Call the ticket of every entry, in order: with its own numbers, or with refused.
+
+    Raises the first exception of one, when all were called.
+    """
+    call_all([partial(entry.on_done, refused or entry.appended) for entry in entries if entry.on_done is not None])
