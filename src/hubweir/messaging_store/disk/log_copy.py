@@ -31,7 +31,6 @@ from hubweir.messaging_store.disk.newest_segment import NewestSegment, load_newe
 from hubweir.messaging_store.disk.read_only_files import read_again
 from hubweir.messaging_store.disk.recovery import Recovered, recover
 from hubweir.messaging_store.disk.segment_files import Segment
-from hubweir.messaging_store.disk.segment_order import order
 from hubweir.messaging_store.disk.snapshot import load
 from hubweir.messaging_store.disk.whole_file import read_whole
 
@@ -78,7 +77,7 @@ class LogCopy:
 
         Raises LogChanged, OSError, NewerFormat, CorruptStore.
         """
-        if not self._found.segments or self._found.vouched.position >= self._found.end.position:
+        if self._found.vouched.position >= self._found.end.position:
             return True
         newest = self._found.segments[-1]
         now = self._recovered()
@@ -118,9 +117,9 @@ class LogCopy:
             save_newest(target, self._store_folder, self._log_id, newest)
 
     def _remembered(self) -> NewestSegment | None:
-        """What the copy's store is to remember of the log: its own newest segment, but for one that was lost before."""
+        """What the copy's store is to remember of the log: its own newest segment, or the one that was lost before."""
         newest, found = self._newest, self._found
-        if newest is None or not found.segments or order(newest.name) > order(found.segments[-1].header.name):
+        if newest is None or not found.segments:
             return newest
         index_limit, offset_limit = max(newest.index_limit, found.end.index), max(newest.offset_limit, found.end.offset)
         name = found.segments[-1].header.name

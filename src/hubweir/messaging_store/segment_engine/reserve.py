@@ -45,9 +45,7 @@ class Reserve:
         self._about = about
         self._path = join_path(folder, RESERVE_NAME)
         self.is_there = env.files.exists(self._path)
-        self._timer: Timer | None = None
-        self._looking = False
-        self._is_told = False  # an alarm stands
+        self._timer: Timer | None = None  # of a look that is due or under way
         self._stopped = False
         self._delay_ms = FIRST_LOOK_MS
 
@@ -103,33 +101,24 @@ class Reserve:
     def watch(self) -> None:
         """On the loop: see to it that a reserve that is gone comes back, and an alarm stands until it does."""
         if self.is_there:
-            if self._is_told:
-                self._alarms.end(RESERVE_USED, self._about)
-                self._is_told = False
+            self._alarms.end(RESERVE_USED, self._about)
+            self._delay_ms = FIRST_LOOK_MS
         elif not self._stopped:
             self._alarms.begin(RESERVE_USED, self._about, USED_UP)
-            self._is_told = True
-        if self.is_there or self._timer is not None or self._looking or self._stopped:
-            return
-        self._timer = self._env.call_later(self._delay_ms, self._look)
-        self._delay_ms = min(2 * self._delay_ms, LAST_LOOK_MS)
+            if self._timer is None:
+                self._timer = self._env.call_later(self._delay_ms, self._look)
+                self._delay_ms = min(2 * self._delay_ms, LAST_LOOK_MS)
 
     def _look(self) -> None:
+        self._env.offload(Lane.MAINTENANCE, self.make, self._looked)
+
+    def _looked(self, result: Result[None]) -> None:
         self._timer = None
-        self._looking = True
-
-        def looked(result: Result[None]) -> None:
-            self._looking = False
-            result.value()
-            if self.is_there:
-                self._delay_ms = FIRST_LOOK_MS
-            self.watch()
-
-        self._env.offload(Lane.MAINTENANCE, self.make, looked)
+        result.value()
+        self.watch()
 
     def stop(self) -> None:
         """The store closes."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None

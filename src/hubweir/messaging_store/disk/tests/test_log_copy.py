@@ -6,11 +6,16 @@ from random import Random
 
 import pytest
 
+from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES
 from hubweir.messaging_store.disk.inspection import StoredBatch, batches, look
 from hubweir.messaging_store.disk.log_copy import LogChanged, LogCopy
+from hubweir.messaging_store.disk.newest_segment import load_newest
+from hubweir.messaging_store.disk.notes import load_notes
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
+from hubweir.messaging_store.disk.snapshot import load
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.retention import expire
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
 from hubweir.testing.memory_files import Fault, MemoryFiles
@@ -165,6 +170,79 @@ def test_records_that_the_copied_snapshots_do_not_cover_may_not_be_missing(bench
         copied(copy)
 
 
+@pytest.mark.parametrize("covered", [[3], [4], [3, 9], [4, 9], [9, 9]])
+def test_a_segment_may_be_missing_whose_records_and_marks_all_snapshots_cover(bench: Bench, covered: list[int]) -> None:
+    """The first segment ends before record 3; what is noted between the records may stand at its end."""
+    for number in range(10):
+        if number == 3:
+            bench.log._commit.roll()
+            bench.env.run_for(100)
+        for _ in range(covered.count(number)):
+            bench.log.save_snapshot(b"state", lambda outcome: None)
+            bench.env.run_for(100)
+        bench.append(b"%d" % number)
+    bench.env.run_for(2_000)
+    first, _ = bench.segments()
+    copy = looked(bench)
+    bench.env.files.remove(f"{FOLDER}/{first}")
+    if min(covered) > 3:
+        assert list(copied(copy)) == list(range(3, 10))
+    else:
+        with pytest.raises(LogChanged, match="trimmed"):
+            copied(copy)
+
+
+def test_a_roll_right_behind_the_look_vouches_for_it_and_for_good(bench: Bench) -> None:
+    bench.append(b"the only one")
+    copy = looked(bench)
+    assert not copy.is_vouched()
+    bench.log._commit.roll()
+    bench.env.run_for(100)
+    assert len(bench.segments()) == 2 and copy.is_vouched()
+    bench.env.files.remove_folder(FOLDER)
+    assert copy.is_vouched()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_copys_store_remembers_of_the_log_what_the_store_does(bench: Bench, is_known: bool) -> None:
+    bench.append(b"one")
+    bench.env.run_for(2_000)
+    if not is_known:
+        bench.env.files.set_bytes(f"store-0/newest/{LOG_ID}", b"junk")
+    target = MemoryFiles()
+    looked(bench).copy_to(target)
+    known = load_newest(bench.env.files, "store-0", LOG_ID)
+    assert load_newest(target, "store-0", LOG_ID) == known and (known is not None) is is_known
+
+
+def test_a_copy_whose_store_remembered_too_little_has_no_number_beyond_what_is_remembered(bench: Bench) -> None:
+    """A segment is made between the look at what the store remembers and the look at the segments."""
+    bench.append(b"one")
+    older = bytes(bench.env.files.bytes_of(f"store-0/newest/{LOG_ID}"))
+    for number in range(400):
+        bench.append(b"%d " % number * 40, wait_ms=1)
+    bench.env.run_for(2_000)
+    bench.env.files.set_bytes(f"store-0/newest/{LOG_ID}", older)
+    target = MemoryFiles()
+    copy = looked(bench)
+    copy.copy_to(target)
+    newest = load_newest(target, "store-0", LOG_ID)
+    assert newest is not None and newest.name.file_name == bench.segments()[-1]
+    assert newest.index_limit >= copy.next_index and newest.offset_limit >= bench.log.bounds.next_offset
+
+
+def test_nothing_behind_the_look_is_in_a_copy_of_a_large_segment() -> None:
+    bench = Bench(settings=LogSettings())
+    bench.append(bytes(PIECE_BYTES + 5_000))
+    bench.env.run_for(2_000)
+    copy = looked(bench)
+    bench.append(b"later")
+    target, sizes = MemoryFiles(), list[int]()
+    copy.copy_to(target, sizes.append)
+    assert len(sizes) == 2 and sum(sizes) == copy.size_bytes
+    assert [len(target.bytes_of(f"{FOLDER}/{name}")) for name in bench.segments()] == [copy.size_bytes]
+
+
 def test_small_files_are_those_of_the_look(bench: Bench) -> None:
     bench.append(b"one")
     bench.log.save_snapshot(b"first state", lambda outcome: None)
@@ -188,11 +266,15 @@ def test_a_copy_survives_a_power_cut(seed: int) -> None:
         bench.append(b"%d " % number * 40)
     bench.env.run_for(2_000)
     target = MemoryFiles(seed)
+    bench.log.save_snapshot(b"state " * 200, lambda outcome: None)
+    bench.note(b"x", b"noted", wait_ms=2_000)
     looked(bench).copy_to(target)
     for parent in ("store-0/logs", "store-0", ""):  # the caller's part
         target.sync_folder(parent)
     target.power_cut()
     files = ReadOnlyFiles(target)
+    assert [snapshot.state for snapshot in load(files, FOLDER)] == [b"state " * 200]
+    assert load_notes(files, FOLDER).notes[b"x"].body == b"noted"
     found = look(files, "store-0", LOG_ID)
     seen = [item.header.first_index for item in batches(files, found.segments) if isinstance(item, StoredBatch)]
     assert found.end.index == bench.log.bounds.next_index and len(set(seen)) >= bench.log.bounds.next_index

@@ -7,6 +7,7 @@ import pytest
 
 from hubweir.alarms import RESERVE_USED, Alarms
 from hubweir.counters import Counters
+from hubweir.env import Lane
 from hubweir.errors import DiskFull
 from hubweir.messaging_store.log import Appended, Durability
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
@@ -99,13 +100,148 @@ def test_a_disk_too_small_for_a_reserve_has_none() -> None:
     assert not reserve.is_there and env.files.paths() == [] and is_told(alarms)
 
 
-def test_a_call_that_fails_for_another_reason_leaves_it_alone(bench) -> None:
-    def broken() -> None:
-        raise OSError(errno.EIO, "broken")
+class Alone:
+    """A reserve on a disk of its own, what is told of it, and when its file is asked for."""
 
-    with pytest.raises(OSError):
-        bench.store._reserve.use_for(broken)
-    assert bench.store._reserve.is_there and PATH in bench.env.files.paths()
+    def __init__(self, free_bytes: int = 2 * RESERVE_BYTES, seed: int = 1) -> None:
+        self.env = SimulatedEnv(seed, slowest_ms=0)
+        self.env.files.make_folder("store-0")
+        self.env.files.capacity_bytes = free_bytes
+        self.alarms, self.counters = Alarms(self.env, Counters()), Counters()
+        self.reserve = Reserve(self.env, "store-0", self.counters, self.alarms, "store store-0")
+
+    def looks(self, for_ms: int) -> list[int]:
+        """When it looks for space in this time, from now on."""
+        begun, looked, free_bytes = self.env.monotonic_ms(), list[int](), self.env.files.free_bytes
+
+        def look() -> int:
+            looked.append(self.env.monotonic_ms() - begun)
+            return free_bytes()
+
+        self.env.files.free_bytes = look  # type: ignore[method-assign]
+        self.env.run_for(for_ms)
+        self.env.files.free_bytes = free_bytes  # type: ignore[method-assign]
+        return looked
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EIO, "broken"), OSError(errno.ENOSPC, "full"), DiskFull("full")], ids=str
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_call_is_run_again_only_when_space_was_given_up_for_it(error: Exception, is_there: bool) -> None:
+    alone, calls = Alone(), list[bool]()
+    if is_there:
+        alone.reserve.make()
+
+    def fails() -> None:
+        calls.append(alone.env.files.exists(PATH))
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        alone.reserve.use_for(fails)
+    assert raised.value is error
+    is_given_up = is_there and getattr(error, "errno", errno.ENOSPC) == errno.ENOSPC
+    assert calls == [is_there, False][: 1 + is_given_up]
+    assert alone.counters.get("store.reserve_used") == is_given_up
+    assert alone.reserve.is_there == alone.env.files.exists(PATH) == (is_there and not is_given_up)
+
+
+def test_a_reserve_that_cannot_be_removed_is_not_given_up() -> None:
+    alone, calls = Alone(), list[int]()
+    alone.reserve.make()
+    alone.env.files.plan(Fault.EIO, call="remove")
+
+    def full() -> None:
+        calls.append(1)
+        raise DiskFull("full")
+
+    with pytest.raises(DiskFull):
+        alone.reserve.use_for(full)
+    assert calls == [1] and alone.reserve.is_there and alone.counters.get("store.reserve_used") == 0
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_it_is_set_aside_when_twice_its_size_is_free(lacking: int) -> None:
+    alone = Alone(2 * RESERVE_BYTES - lacking)
+    alone.reserve.make()
+    assert alone.reserve.is_there == alone.env.files.exists(PATH) == (not lacking)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_there_behind_a_power_cut_and_not_made_again_where_it_is_whole(seed: int) -> None:
+    alone = Alone(3 * RESERVE_BYTES, seed)
+    alone.env.files.sync_folder("")
+    alone.reserve.make()
+    alone.env.files.power_cut()
+    assert alone.env.files.size_of(PATH) == RESERVE_BYTES
+    alone.env.files.call_names = []
+    alone.reserve.make()
+    assert alone.env.files.call_names == ["open"] and alone.reserve.is_there
+
+
+def test_space_is_looked_for_ever_more_seldom_and_soon_again_the_next_time() -> None:
+    alone = Alone(0)
+    for _ in range(2):
+        for _ in range(3):
+            alone.reserve.watch()
+        assert is_told(alone.alarms)
+        assert alone.looks(92_000) == [1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000]
+        alone.env.files.capacity_bytes = 3 * RESERVE_BYTES
+        assert set(alone.looks(60_000)) == {29_000} and not is_told(alone.alarms) and alone.reserve.is_there
+        assert alone.looks(60_000) == []
+        alone.env.files.capacity_bytes = 0
+        with pytest.raises(DiskFull):
+            alone.reserve.use_for(lambda: full())
+
+
+def full() -> None:
+    raise DiskFull("full")
+
+
+def test_one_look_at_a_time_is_under_way() -> None:
+    alone = Alone(0)
+    alone.reserve.watch()
+    alone.env.stall(Lane.MAINTENANCE)
+    for _ in range(10):
+        alone.env.run_for(1_000)
+        alone.reserve.watch()
+    assert alone.env.stalled_calls(Lane.MAINTENANCE) == 1
+    alone.env.files.capacity_bytes = 3 * RESERVE_BYTES
+    alone.env.go_on(Lane.MAINTENANCE)
+    alone.env.run_for(1)
+    assert alone.reserve.is_there and not is_told(alone.alarms)
+
+
+def test_a_look_that_ends_in_a_fault_of_the_service_is_told_and_not_the_last_one(monkeypatch) -> None:
+    alone = Alone(0)
+    alone.reserve.watch()
+    with monkeypatch.context() as patch:
+        patch.setattr(alone.env.files, "free_bytes", lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            alone.env.run_for(1_000)
+    alone.env.files.capacity_bytes = 3 * RESERVE_BYTES
+    alone.reserve.watch()
+    alone.env.run_for(2_000)
+    assert alone.reserve.is_there and not is_told(alone.alarms)
+
+
+@pytest.mark.parametrize("is_looking", [True, False])
+def test_a_reserve_that_was_stopped_looks_no_more_tells_no_more_and_makes_nothing(is_looking: bool) -> None:
+    alone = Alone(0)
+    alone.reserve.watch()
+    alone.env.stall(Lane.MAINTENANCE)
+    if is_looking:
+        alone.env.run_for(1_000)
+    alone.reserve.stop()
+    alone.env.run_for(10_000)
+    assert alone.env.stalled_calls(Lane.MAINTENANCE) == is_looking
+    alone.env.files.capacity_bytes = 3 * RESERVE_BYTES
+    alone.env.go_on(Lane.MAINTENANCE)
+    alone.alarms.end(RESERVE_USED, "store store-0")
+    assert alone.looks(100_000) == []
+    alone.reserve.watch()
+    alone.reserve.make()
+    assert alone.looks(100_000) == [] and not is_told(alone.alarms) and not alone.env.files.exists(PATH)
 
 
 def test_what_a_crash_left_of_it_is_filled_up(bench) -> None:
