@@ -12,19 +12,19 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
 
 from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
-from hubweir.gateway.brokers import BrokerClient, OnAnswer
+from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.directory import PartitionPlace
+from hubweir.throughput_unit.admission import Admitted
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,38 @@ class Submission(Struct, frozen=True):
     size_bytes: int
     settled: bool
     ids: array[int] | None = None
+
+
+class Units(Protocol):
+    """What a run was charged to."""
+
+    def not_stored(self, admitted: Admitted, answer: Answer) -> None:
+        """The answer to a run that was charged, when it is not that it was stored."""
+
+
+class PendingAppend(Struct):
+    """A run on its way to its broker and the answer on its way back: whose deliveries it holds, and what it has cost.
+
+    units, admitted: where it was charged, and with what; None before, and for good where it is refused first.
+    """
+
+    submissions: list[Submission]
+    units: Units | None = None
+    admitted: Admitted | None = None
+
+    def answered(self, answer: Answer) -> None:
+        """Give back what it cost for nothing, and tell each submitter, whatever happens to one of them. The first
+        answer counts: another finds nobody who waits.
+        """
+        submissions, self.submissions = self.submissions, []
+        units, self.units = self.units, None
+        if units is not None and self.admitted is not None and not isinstance(answer, EventsAppended):
+            units.not_stored(self.admitted, answer)
+        for submission in submissions:
+            try:
+                submission.submitter.answered(submission, answer)
+            except Exception:
+                logger.exception("a fault of the service: a link could not be told how its sends ended")
 
 
 class PartitionQueue:
@@ -88,31 +120,17 @@ class PartitionQueue:
         self._is_due = False
         if not self._submissions:
             return
-        submissions = self._submissions.copy()
-        self._submissions.clear()
-        events = self.run.events
-        run = self.run.take()
-        place = self.place
+        pending, self._submissions = PendingAppend(self._submissions), []
         size_bytes, self._size_bytes = self._size_bytes, 0
-        answer_all = partial(_answer_all, submissions)
+        place, events = self.place, self.run.events
+        run = self.run.take()
         try:
-            command = AppendEvents(place.log_id, run, events, size_bytes)
-            self._queue.append(place.broker, command, answer_all)
+            self._queue.append(place.broker, AppendEvents(place.log_id, run, events, size_bytes), pending)
         except Exception:
             # The other partitions of this turn, and the next turn of this one, must not suffer from it.
             logger.exception("a fault of the service at partition %s of event hub %s", place.partition_id, place.hub)
-            answer_all(Refusal(INTERNAL_ERROR, "The service has a fault; it is in its log.", known=False))
-
-
-def _answer_all(submissions: list[Submission], answer: Answer) -> None:
-    """Tell each submitter once, whatever happens to one of them."""
-    waiting = submissions.copy()
-    submissions.clear()
-    for submission in waiting:
-        try:
-            submission.submitter.answered(submission, answer)
-        except Exception:
-            logger.exception("a fault of the service: a link could not be told how its sends ended")
+            text = "The service has a fault; it is in its log."
+            pending.answered(Refusal(INTERNAL_ERROR, text, known=False))
 
 
 class AppendQueue:
@@ -125,7 +143,7 @@ class AppendQueue:
     def __init__(
         self,
         env: Env,
-        append: Callable[[BrokerClient, AppendEvents, OnAnswer], None],
+        append: Callable[[BrokerClient, AppendEvents, PendingAppend], None],
         *,
         run_limit_bytes: int,
     ) -> None:

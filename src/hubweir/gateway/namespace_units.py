@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from hubweir.alarms import UNITS_UNUSED, Alarms
 from hubweir.broker.commands.command import Answer
@@ -19,7 +18,8 @@ from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY, ServiceError
-from hubweir.gateway.brokers import BrokerClient, Brokers, OnAnswer
+from hubweir.gateway.append_queue import PendingAppend
+from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.limits import UnitsLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -77,7 +77,7 @@ class NamespaceUnits:
 
     # Events
 
-    def append(self, broker: BrokerClient, command: AppendEvents | AppendNumbered, on_answer: OnAnswer) -> None:
+    def append(self, broker: BrokerClient, command: AppendEvents | AppendNumbered, pending: PendingAppend) -> None:
         """Have a run stored, when the namespace's units let it in; else a known refusal, and nothing is stored."""
         admission = self.admission
         admitted = admission.admit(command.size_bytes, command.events, self._env.monotonic_ms())
@@ -85,17 +85,18 @@ class NamespaceUnits:
             self._write_raises()
         if isinstance(admitted, Busy):
             error = admission.busy_error(admitted)
-            on_answer(Refusal(error.condition, error.text))
+            pending.answered(Refusal(error.condition, error.text))
             return
-        broker.submit(command, partial(self._answered, admitted, on_answer))
+        pending.units, pending.admitted = self, admitted
+        broker.submit(command, pending.answered)
 
-    def _answered(self, admitted: Admitted, on_answer: OnAnswer, answer: Answer) -> None:
+    def not_stored(self, admitted: Admitted, answer: Answer) -> None:
+        """Give back what a run was charged, unless it may be stored all the same."""
         if isinstance(answer, AlreadyAppended):
             self.admission.give_back(admitted, self._env.monotonic_ms())
         elif isinstance(answer, Refusal) and answer.known:
             busy = answer.condition is SERVER_BUSY
             self.admission.give_back(admitted, self._env.monotonic_ms(), busy=busy)
-        on_answer(answer)
 
     def inflated(self) -> None:
         """A read may have made units grow: write it down."""

@@ -45,7 +45,7 @@ from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.event_hub.producer_state import DIGEST_LIMIT, NUMBER_LIMIT, ROUND_LIMIT
 from hubweir.gateway.amqp.node import NodeHost, attach_properties
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
-from hubweir.gateway.append_queue import Submission
+from hubweir.gateway.append_queue import PendingAppend, Submission
 from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.refusals import What
@@ -157,7 +157,7 @@ class NumberedPublisherNode(PublisherNode):
         submission = Submission(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
         assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
         command = AppendNumbered(self._place.log_id, self._opening, run, added.events, size)
-        self.host.gateway.units.append(self._place.broker, command, lambda answer: self.answered(submission, answer))
+        self.host.gateway.units.append(self._place.broker, command, PendingAppend([submission]))
 
     def _numbers_of(self, data: memoryview, start: int, end: int) -> tuple[int, int]:
         """First number and digest of a delivery, as its annotations say. The digest is 0 without a round.

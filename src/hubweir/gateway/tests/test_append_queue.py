@@ -13,11 +13,13 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
+from hubweir.errors import SERVER_BUSY
 from hubweir.gateway import append_queue
-from hubweir.gateway.append_queue import AppendQueue, Submission
+from hubweir.gateway.append_queue import AppendQueue, PendingAppend, Submission, Units
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.kernels.contract import D_LENGTH, DELIVERY_WIDTH
 from hubweir.messaging_store.record import headers_of
+from hubweir.throughput_unit.admission import Admitted
 
 MESSAGE = b"\x00\x53\x75\xa0\x01x"
 
@@ -59,7 +61,7 @@ class World:
         self.broker = BrokerStub()
         env = cast(Env, SimpleNamespace(call_soon=self.soon.append, at_turn_end=self.ends.append))
         self.queue = AppendQueue(
-            env, lambda broker, command, done: broker.submit(command, done), run_limit_bytes=1_000_000
+            env, lambda broker, command, pending: broker.submit(command, pending.answered), run_limit_bytes=1_000_000
         )
 
     def add(self, log_id: str, link: Link) -> None:
@@ -129,6 +131,16 @@ def test_a_fault_behind_an_answer_is_no_second_answer(world: World, caplog: Any)
     world.add("a", link)
     world.end_turn()
     assert link.answers == [EventsAppended(0, 1)] and "planted" in caplog.text
+
+
+def test_what_a_run_has_cost_is_given_back_once_when_it_is_not_stored() -> None:
+    given_back: list[tuple[Admitted, Answer]] = []
+    units = cast(Units, SimpleNamespace(not_stored=lambda admitted, answer: given_back.append((admitted, answer))))
+    link, admitted, refusal = Link(), Admitted(1, 1, 0), Refusal(SERVER_BUSY, "wait")
+    pending = PendingAppend([Submission(link, 0, 0, 1, 1, False)], units, admitted)
+    for _ in range(2):
+        pending.answered(refusal)
+    assert (link.answers, given_back) == ([refusal], [(admitted, refusal)])
 
 
 def test_a_link_with_a_fault_keeps_no_answer_from_the_others(world: World, caplog: Any) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from hubweir.alarms import UNITS_UNUSED
-from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
+from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.throughput_unit.usage import HourUsage
 
@@ -79,6 +81,16 @@ def test_a_partition_carries_one_unit_however_many_there_are_and_gives_the_names
     assert usage.events_in == answers.count("accepted")
     assert usage.refused_events == answers.count("com.microsoft:server-busy") > 0
     assert "9 of them cannot be used" in str(world.gateway.units.warning)
+
+
+@pytest.mark.parametrize(("is_known", "events"), [(True, 0), (False, 1)])
+def test_a_send_costs_nothing_when_it_is_certainly_not_stored(is_known: bool, events: int) -> None:
+    world = World(hubs={"hub": 1})
+    sender = world.trusted_peer().sender("hub")
+    world.gate.refuse[AppendEvents] = Refusal(TIMED_OUT, "the broker went away", known=is_known)
+    sender.send(event(b"x"), settled=False)
+    world.run_for(100)
+    assert HourUsage(*world.gateway.units.hours()[-1]).events_in == events
 
 
 def test_what_goes_out_is_paced_to_the_event_and_nothing_is_lost() -> None:
