@@ -8,12 +8,15 @@ what the log has answered as durable. --lying-sync is the planted defect: a sync
 
 import asyncio
 import sys
+from functools import partial
 
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.messaging_store.disk.files import SystemFile, SystemFiles
-from hubweir.messaging_store.log import Appended, Refused
+from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.service.completions import answer
 
 LOG_ID = "0" * 31 + "1"
 IN_FLIGHT = 4
@@ -28,7 +31,8 @@ def record(index: int) -> bytes:
 async def append_for_ever(folder: str) -> None:
     env = SystemEnv(SystemFiles(folder))
     store = MessagingStore.open(env, "store-0")
-    log = store.create_log(LOG_ID)
+    log = await answer(partial(store.open_log, LOG_ID, durability=Durability.DURABLE, makes=True))
+    assert isinstance(log, SegmentLog), log
     room = asyncio.Semaphore(IN_FLIGHT)
 
     def answered(outcome: Appended | Refused) -> None:

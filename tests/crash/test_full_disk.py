@@ -20,7 +20,7 @@ from hubweir.alarms import DISK_FULL, RESERVE_USED
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.errors import DiskFull, LogOffline
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.log import Appended, Refused, Replayed, Run
+from hubweir.messaging_store.log import Appended, Durability, Refused, Replayed, Run
 from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.messaging_store.segment_engine.full_disk import LAST_LOOK_MS
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
@@ -59,7 +59,7 @@ def test_a_full_disk_refuses_loses_nothing_and_heals(small_disk: Path, measure: 
 async def one_cycle(folder: Path, accepted: dict[str, list[bytes]], cycle: int) -> None:
     env = SystemEnv(SystemFiles(folder))
     store = MessagingStore.open(env, "store-0")
-    logs = [store.create_log(log_id) for log_id in LOG_IDS]
+    logs = [await opened(store, log_id) for log_id in LOG_IDS]
     for log in logs:
         assert isinstance(await send(env, log, accepted, b"free %d " % cycle), Appended)
     fill(folder / "foreign")
@@ -70,7 +70,7 @@ async def one_cycle(folder: Path, accepted: dict[str, list[bytes]], cycle: int) 
     fill(folder / "foreign again")  # what the logs gave back when they were closed
     env = SystemEnv(SystemFiles(folder))
     store = MessagingStore.open(env, "store-0")
-    logs = [store.open_log(log_id) for log_id in LOG_IDS]
+    logs = [await opened(store, log_id) for log_id in LOG_IDS]
     fill(folder / "foreign as ever")
     for log in logs:
         await check(log, accepted)
@@ -88,6 +88,12 @@ async def one_cycle(folder: Path, accepted: dict[str, list[bytes]], cycle: int) 
         await asyncio.sleep(0.05)
     assert {alarm.kind for alarm in store.alarms.current()} <= {RESERVE_USED}
     await close(store, env)
+
+
+async def opened(store: MessagingStore, log_id: str) -> SegmentLog:
+    log = await answer(partial(store.open_log, log_id, durability=Durability.DURABLE, makes=True))
+    assert isinstance(log, SegmentLog), log
+    return log
 
 
 def fill(path: Path) -> None:

@@ -29,6 +29,7 @@ from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.log import Replayed, Run
 from hubweir.messaging_store.operations import operations_of
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.service.completions import answer
 from tests.crash.loop_disk import MIB, make_image, mounted, skip_without_disks
 
@@ -147,7 +148,8 @@ async def recover(folder: Path) -> tuple[int, list[str]]:
     next_index = 0
     try:
         if PROGRAM["LOG_ID"] in store.log_ids():
-            log = store.open_log(PROGRAM["LOG_ID"])
+            log = await answer(partial(store.open_log, PROGRAM["LOG_ID"]))
+            assert isinstance(log, SegmentLog), log
             runs: list[Run] = []
             outcome = await answer(partial(log.replay, 0, runs.append))
             if not isinstance(outcome, Replayed) or outcome.damage:

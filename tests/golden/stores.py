@@ -35,7 +35,7 @@ from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.tests.conftest import Process
-from hubweir.testing.answers import runs_of, snapshot_of
+from hubweir.testing.answers import made_log, opened_log, runs_of, snapshot_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -70,7 +70,7 @@ def _relaxed(files: MemoryFiles) -> None:
     """Killed in the first process, so that the second one skips numbers."""
     env = SimulatedEnv(2, files=files)
     for life in range(2):
-        log = MessagingStore.open(env, "store-1").create_log("ab" * 16, durability=Durability.RELAXED)
+        log = made_log(env, MessagingStore.open(env, "store-1"), "ab" * 16, durability=Durability.RELAXED)
         for number in range(4):
             run = events_run([[b"%d.%d" % (life, number) * 20]])
             log.append(run, now_ms=env.now_ms(), on_done=lambda outcome: None)
@@ -136,7 +136,7 @@ def contents(files: MemoryFiles) -> dict[str, Any]:
 
 
 def _log_contents(env: SimulatedEnv, store: MessagingStore, log_id: str) -> dict[str, Any]:
-    log = store.open_log(log_id)
+    log = opened_log(env, store, log_id)
     bounds, batches = log.bounds, []
     for run in runs_of(env, log, bounds.first_index):
         for header in headers_of(run.data):

@@ -28,6 +28,7 @@ from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.testing.answers import made_log
 from hubweir.testing.memory_faults import Fault, Killed, Plan, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -168,7 +169,7 @@ class LogWorld:
 
     def open(self) -> None:
         self.store = MessagingStore.open(self.env, STORE, settings=SETTINGS)
-        self.log = self.store.create_log(LOG_ID, durability=self.durability)
+        self.log = made_log(self.env, self.store, LOG_ID, durability=self.durability)
         bounds = self.log.bounds
         records = self.read_all(bounds.first_index)
         for note in self.log.notes.values():

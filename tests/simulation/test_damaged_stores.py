@@ -33,7 +33,7 @@ from hubweir.messaging_store.log import Refused, Run
 from hubweir.messaging_store.record import BatchHeader, read_header
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
-from hubweir.testing.answers import runs_of
+from hubweir.testing.answers import made_log, runs_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -55,7 +55,7 @@ class Sample:
 def _open(files: MemoryFiles) -> tuple[SimulatedEnv, MessagingStore, SegmentLog]:
     env = SimulatedEnv(5, files=files)
     store = MessagingStore.open(env, STORE)
-    return env, store, store.create_log(LOG_ID)
+    return env, store, made_log(env, store, LOG_ID)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.steps import Steps
 from hubweir.messaging_store.segment_engine.sync_waiters import SyncWaiters
 from hubweir.messaging_store.tail import Tail
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID, OTHER_ID = "ab" * 16, "cd" * 16
@@ -84,9 +85,9 @@ class Script:
 
     def open(self) -> None:
         self.store = MessagingStore.open(self.env, STORE, settings=SETTINGS, counters=self.counters)
-        self.log = self.store.create_log(LOG_ID, durability=self.durability)
+        self.log = made_log(self.env, self.store, LOG_ID, durability=self.durability)
         self.log.on_visible(lambda: self.seen())
-        self.other = self.store.create_log(OTHER_ID)
+        self.other = made_log(self.env, self.store, OTHER_ID)
         self.send(b"other", self.other)
         self.env.run_for(2_000)  # it has its mark, and nothing more to do
 

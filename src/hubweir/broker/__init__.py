@@ -2,8 +2,8 @@
 
 Start with commands/, the seam: everything a gateway may ask and every answer. broker.py runs what concerns all logs,
 and hands a command about one log to the log's resident (residents.py). openings.py makes residents, deletions.py ends
-them, retention_sweep.py visits them now and then. What is to happen at a time is armed in deadlines.py. log_store.py
-is what is asked of the store, and refusals.py turns its errors into refusals.
+them, retention_sweep.py visits them now and then. What is to happen at a time is armed in deadlines.py. refusals.py
+turns errors of the store into refusals.
 
 The resident of a partition is hosted_partition.py. Its readers are readers.py, each of them opened_reader.py; displaced
 ones make room in departures.py. Its idempotent producers are producers.py, with producer_snapshots.py; its cap is

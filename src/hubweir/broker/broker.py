@@ -23,7 +23,6 @@ from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwn
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.deletions import Deletions
 from hubweir.broker.hosted_partition import HostedPartition
-from hubweir.broker.log_store import LogStore
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
@@ -32,6 +31,7 @@ from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.messaging_store.log_store import LogStore
 
 OnAnswer = Callable[[Answer], None]
 

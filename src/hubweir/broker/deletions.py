@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.process import Done
-from hubweir.broker.log_store import LogStore
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Residents
 from hubweir.env import Env, Result
 from hubweir.errors import STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.messaging_store.log_store import LogStore
 
 OnAnswer = Callable[[Answer], None]
 

@@ -1,13 +1,13 @@
 """Opens partitions: some beside each other, away from the loop, and each again and again until it is open.
 
-Opening reads a log's newest segment, so it takes from milliseconds to seconds. A few are opened at once, in threads;
-what is asked of a partition meanwhile is refused as busy, which clients wait on and try again.
+Opening a log takes from milliseconds to seconds, away from the loop. A few are opened at once; what is asked of a
+partition meanwhile is refused as busy, which clients wait on and try again.
 
 A partition that was made and cannot be opened now (no space for what must be rewritten, no file to be had, a disk that
 fails, a folder that is not there) is tried again after 1 s and then ever later, up to every 30 s, until it works or is
 deleted. An alarm stands meanwhile. A partition that is being made is not: who makes it takes it back.
 
-After a crash: opening writes nothing that another opening would not write; see open_log.py.
+After a crash: opening writes nothing that another opening would not write; see LogStore.open_log.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import CreatePartition, OpenPartition
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.broker.deadlines import BrokerDeadlines, Deadline
-from hubweir.broker.log_store import LogStore
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Resident, Residents
-from hubweir.env import Env, Lane, Result
+from hubweir.env import Env
 from hubweir.errors import (
     ENTITY_MOVED,
     INTERNAL_ERROR,
@@ -40,8 +39,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.messaging_store.log import Log, Refused
-from hubweir.messaging_store.segment_engine.messaging_store import about_log
-from hubweir.messaging_store.segment_engine.open_log import EpochBehind, OpenedLog
+from hubweir.messaging_store.log_store import LogStore, NotOpened, about_log
 
 logger = logging.getLogger(__name__)
 
@@ -174,41 +172,21 @@ class Openings:
 
     def _try(self, opening: _Opening) -> None:
         command = opening.command
-        makes = not isinstance(command, OpenPartition)
+        self._store.open_log(
+            command.log_id,
+            lambda opened: self._opened(opening, opened),
+            durability=command.durability,
+            name=command.name,
+            makes=not isinstance(command, OpenPartition),
+        )
 
-        def done(result: Result[OpenedLog]) -> None:
-            try:
-                opened = result.value()
-            except EpochBehind as behind:
-                self._store.take_epoch_above(behind.newest, lambda taken: self._epoch_taken(opening, taken))
-            except Exception as error:
-                self._failed(opening, error)
-            else:
-                self._opened(opening, opened)
-
-        try:
-            asked = self._store.begin_opening(
-                command.log_id, durability=command.durability, name=command.name, makes=makes
-            )
-        except HubweirError as error:
-            self._failed(opening, error)
-        else:
-            self._env.offload(Lane.RECOVERY, lambda: self._store.recover_log(asked), done)
-
-    def _epoch_taken(self, opening: _Opening, taken: Result[int]) -> None:
-        try:
-            taken.value()
-        except Exception as error:
-            self._failed(opening, error)
-        else:
-            self._try(opening)
-
-    def _opened(self, opening: _Opening, opened: OpenedLog) -> None:
-        if self._is_over(opening):
-            opened.discard()
-            self._ended(opening, refusal_of(self._why_over(opening)))
+    def _opened(self, opening: _Opening, log: Log | NotOpened) -> None:
+        if isinstance(log, NotOpened):
+            self._failed(opening, log.error)
             return
-        log = self._store.add_log(opened)
+        if self._is_over(opening):
+            self._close(opening, self._why_over(opening))
+            return
         try:
             resident = self._make_resident(opening.command, log)
         except Exception as error:

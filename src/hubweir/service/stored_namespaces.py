@@ -17,8 +17,8 @@ from hubweir.alarms import LOGS_UNNAMED, Alarms
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.env import Env
 from hubweir.errors import CatalogLost, LogLost
-from hubweir.messaging_store.log import Log, Refused
-from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.log import Durability, Log, Refused
+from hubweir.messaging_store.log_store import LogStore, NotOpened
 from hubweir.namespace.catalog_log import LoadedCatalog, load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
@@ -42,7 +42,7 @@ class StoredNamespaces:
     descriptions: of all namespaces. unnamed: the ids of logs of partitions that no catalog names.
     """
 
-    def __init__(self, env: Env, catalogs: MessagingStore) -> None:
+    def __init__(self, env: Env, catalogs: LogStore) -> None:
         self._env, self._catalogs = env, catalogs
         self._named: dict[str, _StoredCatalog] = {}
         self._nameless: list[_StoredCatalog] = []
@@ -50,9 +50,7 @@ class StoredNamespaces:
         self.unnamed: tuple[str, ...] = ()
 
     @classmethod
-    async def read(
-        cls, env: Env, catalogs: MessagingStore, alarms: Alarms, logs: Sequence[str] = ()
-    ) -> StoredNamespaces:
+    async def read(cls, env: Env, catalogs: LogStore, alarms: Alarms, logs: Sequence[str] = ()) -> StoredNamespaces:
         """Read all of them. logs: ids of all logs of partitions. Raises CatalogLost, and what keeps a log or what is in
         it from being read."""
         stored = cls(env, catalogs)
@@ -98,13 +96,15 @@ class StoredNamespaces:
 
     async def _load(self, log_id: str) -> _StoredCatalog:
         """Open the log, which is made when it never was, and read what is in it."""
-        try:
-            log = self._catalogs.create_log(log_id, name=CATALOG)
-        except LogLost as error:
-            raise CatalogLost(
-                f"the catalog of a namespace is lost: {error}. Nothing was changed; without it nobody knows whose its "
-                "hubs' logs are (`hubweir store list` shows them)"
-            ) from error
+        opening = partial(self._catalogs.open_log, log_id, durability=Durability.DURABLE, name=CATALOG, makes=True)
+        log = await answer(opening)
+        if isinstance(log, NotOpened):
+            if isinstance(log.error, LogLost):
+                raise CatalogLost(
+                    f"the catalog of a namespace is lost: {log.error}. Nothing was changed; without it nobody knows "
+                    "whose its hubs' logs are (`hubweir store list` shows them)"
+                ) from log.error
+            raise log.error
         loaded = await answer(partial(load_catalog, log))
         if isinstance(loaded, Refused):
             raise loaded.error

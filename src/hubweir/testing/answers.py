@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from hubweir.messaging_store.log import Log, Refused, Run, Snapshot
+from hubweir.messaging_store.log import Durability, Log, Refused, Run, Snapshot
+from hubweir.messaging_store.log_store import NotOpened
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.simulated_env import SimulatedEnv
 
 T = TypeVar("T")
@@ -45,3 +48,29 @@ def snapshot_of(env: SimulatedEnv, log: Log) -> Snapshot | None:
 
 def _itself(snapshot: Snapshot) -> Snapshot:
     return snapshot
+
+
+def opened_log(
+    env: SimulatedEnv, store: MessagingStore, log_id: str, *, durability: Durability | None = None, name: str = ""
+) -> SegmentLog:
+    """An open log of a store. Raises why it cannot be opened."""
+    return _opened(env, partial(store.open_log, log_id, durability=durability, name=name))
+
+
+def made_log(
+    env: SimulatedEnv,
+    store: MessagingStore,
+    log_id: str,
+    *,
+    durability: Durability = Durability.DURABLE,
+    name: str = "",
+) -> SegmentLog:
+    """The same; it is made when it is not there."""
+    return _opened(env, partial(store.open_log, log_id, durability=durability, name=name, makes=True))
+
+
+def _opened(env: SimulatedEnv, opening: Callable[[Callable[[SegmentLog | NotOpened], None]], None]) -> SegmentLog:
+    log = answered(env, opening)
+    if isinstance(log, NotOpened):
+        raise log.error
+    return log

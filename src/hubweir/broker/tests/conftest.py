@@ -16,6 +16,7 @@ from hubweir.broker.commands.partition import CreatePartition
 from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Note, Pending, Refused, Run
+from hubweir.messaging_store.log_store import NotOpened
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.testing.event_loops import LOOPS, run_on
 
@@ -222,6 +223,7 @@ class HandStore:
     """Logs by id; deleting and closing complete at once."""
 
     def __init__(self, env: HandEnv) -> None:
+        self._env = env
         self.clock = TrustedClock(env)
         self.clock_kept = 0
         self.logs: dict[str, HandLog] = {}
@@ -231,15 +233,20 @@ class HandStore:
     def create_log(self, log_id: str, *, durability: Durability, name: str = "") -> Any:
         return self.logs.setdefault(log_id, HandLog(log_id, durability))
 
-    def begin_opening(self, log_id: str, *, durability: Durability, name: str, makes: bool) -> Any:
-        return SimpleNamespace(log_id=log_id, durability=durability, now=SimpleNamespace(stamp_ms=0))
+    def open_log(
+        self, log_id: str, on_done: Callable[[Any], None], *, durability: Durability, name: str, makes: bool
+    ) -> None:
+        """In the next turn. A test may take the place of create_log."""
 
-    def recover_log(self, opening: Any) -> Any:
-        log = self.create_log(opening.log_id, durability=opening.durability)
-        return SimpleNamespace(log=log, discard=lambda: None)
+        def open() -> None:
+            try:
+                log = self.create_log(log_id, durability=durability)
+            except Exception as error:
+                on_done(NotOpened(error))
+            else:
+                on_done(log)
 
-    def add_log(self, opened: Any) -> Any:
-        return opened.log
+        self._env.call_soon(open)
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         on_done()

@@ -30,7 +30,7 @@ from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import Producer, headers_of, producer_of
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.testing.answers import runs_of
+from hubweir.testing.answers import opened_log, runs_of
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -212,7 +212,7 @@ class NumberedWorld:
                 raise Violation(f"{key}: {number} accepted, {last[key]} stored")
 
     def _stored(self) -> Iterator[tuple[Producer, int, bytes]]:
-        for run in runs_of(self.env, self.store.open_log(LOG_ID)):
+        for run in runs_of(self.env, opened_log(self.env, self.store, LOG_ID)):
             for header in headers_of(run.data):
                 producer = producer_of(run.data, header)
                 if producer is not None:

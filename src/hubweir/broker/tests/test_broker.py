@@ -42,7 +42,7 @@ from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, Po
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.record import Producer
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.testing.answers import runs_of
+from hubweir.testing.answers import opened_log, runs_of
 from hubweir.testing.simulated_env import SimulatedEnv
 
 ME = Owner(1, 7)
@@ -275,7 +275,7 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
         assert refused.condition.symbol == "com.microsoft:server-busy" and "space" in refused.text
     env.files.capacity_bytes = 1 << 30
     assert ask(events(5)) == EventsAppended(0, 1)
-    stored = b"".join(bytes(run.data) for run in runs_of(env, store.open_log(log_id)))
+    stored = b"".join(bytes(run.data) for run in runs_of(env, opened_log(env, store, log_id)))
     assert body_of(7, 5) in stored and body_of(7, 1) not in stored
 
 

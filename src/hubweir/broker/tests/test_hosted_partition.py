@@ -18,6 +18,7 @@ from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.record import Producer
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 HOUR_MS = 3_600_000
@@ -37,7 +38,7 @@ class Host:
     def create(self, retention_ms: int, partition_id: str = "0") -> HostedPartition:
         log_id = self.env.new_id()
         command = CreatePartition(log_id, "hub", partition_id, Durability.DURABLE, retention_ms)
-        made = HostedPartition(self.tools, command, self.store.create_log(log_id))
+        made = HostedPartition(self.tools, command, made_log(self.env, self.store, log_id))
         self.residents.add(made)
         return made
 

@@ -7,6 +7,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AppendNumbered
 from hubweir.broker.tests.numbered_world import LOG_ID, NumberedWorld, transfer
 from hubweir.messaging_store.record import Producer
+from hubweir.testing.answers import opened_log
 
 
 def test_a_delivery_of_several_batches_is_taken_only_when_they_are_numbered_on() -> None:
@@ -28,11 +29,11 @@ def test_a_delivery_of_several_batches_is_taken_only_when_they_are_numbered_on()
         world.env.run_for(200)
         return answers[-1]
 
-    before = world.store.open_log(LOG_ID).bounds.next_index
+    before = opened_log(world.env, world.store, LOG_ID).bounds.next_index
     for wrong in (batches((1, 2), (2, 1)), batches((1, 2), (4, 1)), batches((1, 2), (1, 2)), bytearray()):
         refused = answer_to(wrong)
         assert isinstance(refused, Refusal) and refused.known and "nothing was stored" in refused.text
     refused = answer_to(batches((1, 2)) + envelope([b"by nobody"]))
     assert isinstance(refused, Refusal) and refused.known
-    assert world.store.open_log(LOG_ID).bounds.next_index == before
+    assert opened_log(world.env, world.store, LOG_ID).bounds.next_index == before
     assert answer_to(batches((1, 2), (3, 2), (5, 1))) == EventsAppended(before, before + 5)

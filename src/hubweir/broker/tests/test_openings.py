@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -29,7 +27,6 @@ from hubweir.env import Lane
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.messaging_store.segment_engine.open_log import EpochBehind
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -302,43 +299,3 @@ def test_a_log_of_a_newer_epoch_is_opened_behind_it() -> None:
     files.open(f"{folder}/{0:020d}-{9:08x}.log", create=True).write(0, [bytes(data)])
     host.open(log_id, wait_ms=1_000)
     assert host.store.writer_epoch == 10
-
-
-def test_a_partition_whose_new_epoch_cannot_be_made_durable_is_refused_and_opened_by_the_next_try(bench: Any) -> None:
-    """Unanswered, it would keep its place among those that are opened at once, until nothing opens any more."""
-    recover, asked = bench.store.recover_log, list[int]()
-
-    def behind(opening: Any) -> Any:
-        raise EpochBehind(7)
-
-    def not_taken(newest: int, on_done: Callable[[Any], None]) -> None:
-        def failed() -> None:
-            raise OSError(5, "Input/output error")
-
-        asked.append(newest)
-        bench.store.recover_log = recover
-        on_done(SimpleNamespace(value=failed))
-
-    bench.store.recover_log, bench.store.take_epoch_above = behind, not_taken
-    [refused] = bench.ask(OpenPartition("b", "orders", "1", Durability.DURABLE, HOUR_MS))
-    assert isinstance(refused, Refusal) and "Input/output error" in refused.text and asked == [7]
-    assert [alarm.kind for alarm in bench.broker.alarms.current()] == [PARTITION_NOT_OPEN]
-    assert bench.ask(OpenPartition("b", "orders", "1", Durability.DURABLE, HOUR_MS)) == [Done()]
-    assert bench.broker.alarms.current() == ()
-
-
-def test_a_partition_of_a_newer_epoch_is_opened_behind_one_that_is_above_it(bench: Any) -> None:
-    recover, asked = bench.store.recover_log, list[int]()
-
-    def behind(opening: Any) -> Any:
-        raise EpochBehind(7)
-
-    def taken(newest: int, on_done: Callable[[Any], None]) -> None:
-        asked.append(newest)
-        bench.store.recover_log = recover
-        on_done(SimpleNamespace(value=lambda: newest + 1))
-
-    bench.store.recover_log, bench.store.take_epoch_above = behind, taken
-    answers = bench.ask(OpenPartition("b", "orders", "1", Durability.DURABLE, HOUR_MS))
-    bench.env.turn()
-    assert answers == [Done()] and asked == [7]

@@ -27,6 +27,7 @@ from hubweir.messaging_store.disk.notes import FoundNotes
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import Producer
 from hubweir.messaging_store.segment_engine import open_log
+from hubweir.testing.answers import opened_log
 from hubweir.testing.memory_faults import Fault
 
 SEEDS = range(40)
@@ -208,7 +209,7 @@ def test_retention_goes_on_in_a_partition_that_has_producers_and_fell_silent() -
     world = NumberedWorld(2, producers=1)
     sent(world, 3)
     world.env.run_for(3 * HOUR_MS)  # events are kept for one
-    assert world.store.open_log(LOG_ID).bounds.first_index > 0
+    assert opened_log(world.env, world.store, LOG_ID).bounds.first_index > 0
     accepted = world.senders[0].accepted
     world.env.crash()
     world.life += 1
@@ -318,13 +319,13 @@ def test_events_that_come_while_a_snapshot_is_saved_are_held_for_the_next_one() 
     world.env.stall(Lane.MAINTENANCE)
     while not world.env.stalled_calls(Lane.MAINTENANCE):
         world.env.run_for(1_000)
-    covered = world.store.open_log(LOG_ID).bounds.next_index
+    covered = opened_log(world.env, world.store, LOG_ID).bounds.next_index
     world.senders[0].act(Random(1))
     world.env.run_for(200)
-    assert world.store.open_log(LOG_ID).bounds.next_index > covered
+    assert opened_log(world.env, world.store, LOG_ID).bounds.next_index > covered
     world.env.go_on(Lane.MAINTENANCE)
     world.env.run_for(3 * HOUR_MS)  # events are kept for one; both snapshots must hold all of them by then
-    bounds = world.store.open_log(LOG_ID).bounds
+    bounds = opened_log(world.env, world.store, LOG_ID).bounds
     assert bounds.first_index == bounds.next_index
 
 

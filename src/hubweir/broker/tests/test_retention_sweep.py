@@ -11,6 +11,7 @@ from hubweir.messaging_store.log import Bounds, Durability
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.testing.answers import opened_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 HOUR_MS = 3_600_000
@@ -85,7 +86,7 @@ class Served:
 
     @property
     def bounds(self) -> Bounds:
-        return self.store.open_log(LOG_ID).bounds
+        return opened_log(self.env, self.store, LOG_ID).bounds
 
     @property
     def kept(self) -> int:

@@ -10,6 +10,7 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDestination
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 INTENT = Intent(7, 19, 4_000, 1_700_000_000, "a/b.avro", CaptureDestination.AZURE_BLOCK_BLOB, "films")
@@ -54,12 +55,12 @@ def test_a_noted_mark_survives_a_power_cut_and_can_be_taken_back() -> None:
     env = SimulatedEnv(1)
     answers: list[Refused | None] = []
     for mark in (MARK, None):
-        log = MessagingStore.open(env, "store-0").create_log("ab" * 16)
+        log = made_log(env, MessagingStore.open(env, "store-0"), "ab" * 16)
         note_mark(log, mark, now_ms=7, on_done=answers.append)
         env.run_for(100)
         env.crash(power_cut=True)
         env = env.restart()
-        log = MessagingStore.open(env, "store-0").create_log("ab" * 16)
+        log = made_log(env, MessagingStore.open(env, "store-0"), "ab" * 16)
         found = log.notes.get(MARK_KEY)
         assert mark == (found and unpack_mark(found.body))
         env.crash()
@@ -70,7 +71,7 @@ def test_a_noted_mark_survives_a_power_cut_and_can_be_taken_back() -> None:
 def test_a_log_that_refuses_a_mark_at_once_says_why() -> None:
     env = SimulatedEnv(1)
     answers: list[Refused | None] = []
-    log = MessagingStore.open(env, "store-0").create_log("ab" * 16)
+    log = made_log(env, MessagingStore.open(env, "store-0"), "ab" * 16)
     log.close(lambda: None)
     note_mark(log, MARK, now_ms=7, on_done=answers.append)
     [refused] = answers

@@ -15,6 +15,7 @@ from hubweir.messaging_store.log import Durability, Refused, Run
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import START_MS, SimulatedEnv
 
 HOUR_MS = 3_600_000
@@ -31,7 +32,7 @@ class Owner:
         self.partition = self.another()
 
     def another(self) -> Partition:
-        return Partition(self.store.create_log(self.env.new_id()), "hub", "0")
+        return Partition(made_log(self.env, self.store, self.env.new_id()), "hub", "0")
 
     def append(self, count: int = 1, *, partition: Partition | None = None) -> None:
         """Append a batch of equal events and wait until it is visible."""
@@ -187,7 +188,7 @@ def test_first_events_of_equal_size_have_equal_offsets_in_every_partition(owner:
 
 def test_what_retention_took_shows_as_a_jump_to_the_oldest_event_kept() -> None:
     owner = Owner()
-    log = owner.store.create_log(owner.env.new_id())
+    log = made_log(owner.env, owner.store, owner.env.new_id())
     log.set_roll_age(HOUR_MS // 8)
     owner.partition = Partition(log, "hub", "0")
     owner.append(10)
@@ -255,7 +256,9 @@ def test_after_an_unclean_start_of_a_relaxed_hub_the_last_number_is_that_of_an_e
     env = SimulatedEnv(6)
     log_id, durability = env.new_id(), Durability.RELAXED
     for starts in range(3):
-        partition = Partition(MessagingStore.open(env, "store-0").create_log(log_id, durability=durability), "hub", "0")
+        partition = Partition(
+            made_log(env, MessagingStore.open(env, "store-0"), log_id, durability=durability), "hub", "0"
+        )
         if not starts:
             partition.log.append(run_of(4), now_ms=env.now_ms(), on_done=lambda outcome: None)
             env.run_for(1_000)
@@ -272,12 +275,12 @@ def test_after_an_unclean_start_of_a_relaxed_hub_the_last_number_is_that_of_an_e
 def test_a_relaxed_hub_that_never_had_an_event_has_none_after_an_unclean_start() -> None:
     env = SimulatedEnv(7)
     log_id = env.new_id()
-    log = MessagingStore.open(env, "store-0").create_log(log_id, durability=Durability.RELAXED)
+    log = made_log(env, MessagingStore.open(env, "store-0"), log_id, durability=Durability.RELAXED)
     log._append(pack_control(CONTROL_IDLE_MARK, IDLE), 0, None)
     env.run_for(100)
     env.crash()
     env = env.restart()
-    log = MessagingStore.open(env, "store-0").create_log(log_id, durability=Durability.RELAXED)
+    log = made_log(env, MessagingStore.open(env, "store-0"), log_id, durability=Durability.RELAXED)
     found = Partition(log, "hub", "0").info()
     assert (found.begin_sequence_number, found.last_sequence_number, found.is_empty) == (-1, -1, True)
 

@@ -111,3 +111,18 @@ def is_lost(files: Files, store_folder: str, log_id: str) -> bool:
         return False
     newest = load_newest(files, store_folder, log_id)
     return newest is None or newest.had_segments or not files.exists(join_path(store_folder, LOGS_FOLDER, log_id))
+
+
+def make_log(files: Files, store_folder: str, log_id: str) -> None:
+    """Make the folder of a log that never had a segment, and remember it, durably; it may be there. Blocking.
+
+    What is lost of a log that had records is never made anew.
+    """
+    parent = join_path(store_folder, LOGS_FOLDER)
+    newest = load_newest(files, store_folder, log_id)
+    if newest is not None and newest.had_segments:
+        return  # whatever is there now, it is not being made: opening it says what is the matter
+    files.make_folder(join_path(parent, log_id))
+    files.sync_folder(parent)
+    if newest is None and not has_segments(files, store_folder, log_id):
+        save_newest(files, store_folder, log_id, NEVER_WRITTEN)

@@ -13,33 +13,33 @@ deleted may be there still, with fewer segments: delete it again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from hubweir.alarms import DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
 from hubweir.counters import Counters
 from hubweir.env import Env, FolderLock, Lane, Result, join_path
-from hubweir.errors import CorruptStore, LogFenced, StoreError
+from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.disk.format_file import check_format
 from hubweir.messaging_store.disk.layout import (
     LOGS_FOLDER,
     NEWEST_FOLDER,
     is_log_id,
 )
-from hubweir.messaging_store.disk.newest_segment import (
-    NEVER_WRITTEN,
-    forget_newest,
-    has_segments,
-    load_newest,
-    log_ids_in,
-    save_newest,
-)
+from hubweir.messaging_store.disk.newest_segment import forget_newest, log_ids_in, make_log
 from hubweir.messaging_store.disk.recovery import remove_unfinished
 from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.log_store import NotOpened
 from hubweir.messaging_store.segment_engine.clock_keeper import ClockKeeper
 from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
-from hubweir.messaging_store.segment_engine.open_log import EpochBehind, LogOpening, Now, OpenedLog, open_log
+from hubweir.messaging_store.segment_engine.open_log import (
+    EpochBehind,
+    LogOpening,
+    Now,
+    OpenedLog,
+    StoreTools,
+    open_log,
+)
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.trimming import remove_log
@@ -48,7 +48,7 @@ from hubweir.messaging_store.trusted_clock import TrustedClock
 
 
 class MessagingStore:
-    """Opens, names and closes the logs of one folder. Used on the owner's loop; open and create block.
+    """Opens, names and closes the logs of one folder; see LogStore. Used on the owner's loop; only `open` blocks.
 
     epochs: the writer epochs of the folder, for the logs that are opened here. clock: what its logs go by.
     """
@@ -65,7 +65,9 @@ class MessagingStore:
         self._taken_over: LogFenced | None = None  # another process owns the folder: nothing is written any more
         self._cleaned: set[str] = set()  # logs whose unfinished files were removed: once in a process
         self._abouts: dict[str, str] = {}  # what alarms call the logs that were opened
+        self._opening: set[str] = set()  # logs that a thread recovers now
         self._deleting: set[str] = set()
+        self._is_closing = False
         self._on_closed: list[Callable[[], None]] = []
         self.alarms = alarms
         about = f"store {folder}"
@@ -75,6 +77,14 @@ class MessagingStore:
         self.clock = TrustedClock(env)
         self._clock_keeper = ClockKeeper(env, folder, alarms, about)
         self.epochs = WriterEpochs(env, folder, self._reserve)
+
+    @property
+    def _tools(self) -> StoreTools:
+        """What its logs share."""
+        return StoreTools(
+            self._env, self._folder, self._settings, self._counters, self.alarms, self.epochs, self._reserve,
+            self._disk, self.clock, self._marks,
+        )  # fmt: skip
 
     @classmethod
     def open(
@@ -131,68 +141,93 @@ class MessagingStore:
         """Ids of all logs that are in the store, or were and are lost, sorted."""
         return [log_id for log_id in log_ids_in(self._env.files, self._folder) if log_id not in self._deleting]
 
-    def create_log(self, log_id: str, *, durability: Durability = Durability.DURABLE, name: str = "") -> SegmentLog:
-        """Make a log durable, or find it there (idempotent), and open it. Blocking. name: as of open_log.
+    def open_log(
+        self,
+        log_id: str,
+        on_done: Callable[[SegmentLog | NotOpened], None],
+        *,
+        durability: Durability | None = None,
+        name: str = "",
+        makes: bool = False,
+    ) -> None:
+        """See LogStore.open_log. The log is recovered in a thread: see open_log.py."""
+        if log_id in self._logs:
+            self._env.call_soon(lambda: on_done(self._logs[log_id]))
+            return
+        try:
+            opening = self._begin_opening(log_id, durability, name, makes=makes)
+        except StoreError as error:
+            refused = NotOpened(error)
+            self._env.call_soon(lambda: on_done(refused))
+            return
 
-        For a log whose making was decided, and may have been interrupted: what is lost of one that had records is
-        never made anew. Raises as open_log.
-        """
+        def recovered(result: Result[OpenedLog]) -> None:
+            try:
+                opened = result.value()
+            except EpochBehind as behind:
+                self._take_epoch_above(behind.newest, again)
+                return
+            except Exception as error:
+                self._opening.discard(log_id)
+                self._not_opened(error, on_done)
+            else:
+                self._opening.discard(log_id)
+                self._opened(opened, on_done)
+
+        def again(result: Result[int]) -> None:
+            self._opening.discard(log_id)
+            try:
+                result.value()
+            except Exception as error:
+                self._not_opened(error, on_done)
+            else:
+                self.open_log(log_id, on_done, durability=durability, name=name, makes=makes)
+
+        self._opening.add(log_id)
+        self._env.offload(Lane.RECOVERY, lambda: self.recover_log(opening), recovered)
+
+    def _begin_opening(self, log_id: str, durability: Durability | None, name: str, *, makes: bool) -> LogOpening:
+        """What recover_log needs from the loop."""
         if not is_log_id(log_id):
             raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
+        if self._taken_over is not None:
+            raise self._taken_over
         if log_id in self._deleting:
             raise StoreError(f"log {log_id} is being deleted; use another id, or wait for the end of it")
-        self._check_owner()
-        self._make(log_id)
-        return self.open_log(log_id, durability=durability, name=name)
-
-    def _make(self, log_id: str) -> None:
-        """Make the folder of a log that never had a segment, and remember it, durably; it may be there. Blocking."""
-        files, parent = self._env.files, join_path(self._folder, LOGS_FOLDER)
-        newest = load_newest(files, self._folder, log_id)
-        if newest is not None and newest.had_segments:
-            return  # whatever is there now, it is not being made: opening it says what is the matter
-        files.make_folder(join_path(parent, log_id))
-        files.sync_folder(parent)
-        if newest is None and not has_segments(files, self._folder, log_id):
-            save_newest(files, self._folder, log_id, NEVER_WRITTEN)
-
-    def open_log(self, log_id: str, *, durability: Durability | None = None, name: str = "") -> SegmentLog:
-        """The open log, or recover and open one that was made before. Blocking.
-
-        durability None: as its newest segment says. name: what people call it ("partition 3 of orders"), for alarms.
-
-        Raises LogLost when it is not there, DiskFull, LogOffline, CorruptStore, NewerFormat, OSError: see open_log.py.
-        """
-        if log_id in self._logs:
-            return self._logs[log_id]
-        self._check_owner()
-        opening = LogOpening(log_id, durability, name, Now.of(self.clock), self.epochs.current)
-        try:
-            opened = self.recover_log(opening)
-        except EpochBehind as behind:
-            self._tell_of_epochs(self.epochs.rise_above(behind.newest))
-            opened = self.recover_log(replace(opening, writer_epoch=self.epochs.current))
-        return self.add_log(opened)
-
-    # -- the same away from the loop: begin_opening, then recover_log in a thread, then add_log
-
-    def begin_opening(self, log_id: str, *, durability: Durability, name: str, makes: bool) -> LogOpening:
-        """What recover_log needs from the loop. makes: as create_log does. Raises StoreError as create_log."""
-        self._check_owner()
-        if log_id in self._deleting:
-            raise StoreError(f"log {log_id} is being deleted; use another id, or wait for the end of it")
+        if log_id in self._opening:
+            raise StoreError(f"log {log_id} is being opened; wait for the end of it")
+        if self._is_closing:
+            raise LogOffline(f"log {log_id} is not opened: its store is closed")
         return LogOpening(log_id, durability, name, Now.of(self.clock), self.epochs.current, makes)
 
-    def recover_log(self, opening: LogOpening) -> OpenedLog:
-        """As open_log or create_log, for add_log. Blocking, in any thread; one for a log at a time.
+    def _opened(self, opened: OpenedLog, on_done: Callable[[SegmentLog | NotOpened], None]) -> None:
+        """The log is the store's from now on, and what was found in it is told; unless the store closes."""
+        log = opened.log
+        self._reserve.watch()
+        if self._is_closing:
+            opened.discard()
+            self._not_opened(LogOffline(f"log {log.log_id} is not opened: its store is closed"), on_done)
+            return
+        self._logs[log.log_id] = log
+        self._abouts[log.log_id] = opened.about
+        log.on_fenced = self._fence_all
+        opened.tell()
+        on_done(log)
 
-        Raises EpochBehind, too: `take_epoch_above`, then open again.
+    def _not_opened(self, error: Exception, on_done: Callable[[SegmentLog | NotOpened], None]) -> None:
+        try:
+            on_done(NotOpened(error))
+        finally:
+            self._release_if_over()
+
+    def recover_log(self, opening: LogOpening) -> OpenedLog:
+        """What open_log does away from the loop. Blocking, in any thread; one for a log at a time.
+
+        Raises what NotOpened tells; EpochBehind when the log is to be opened again under an epoch above.
         """
         log_id, folder = opening.log_id, join_path(self._folder, LOGS_FOLDER, opening.log_id)
-        if not is_log_id(log_id):
-            raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
         if opening.makes:
-            self._make(log_id)
+            make_log(self._env.files, self._folder, log_id)
         # A log's folder may be newer than the store's start: put back while it runs, or named by no catalog until now.
         newest = newest_epoch_in(self._env.files, folder)
         if newest >= NEWEST_POSSIBLE:
@@ -202,36 +237,9 @@ class MessagingStore:
         if log_id not in self._cleaned:
             remove_unfinished(self._env.files, folder)
             self._cleaned.add(log_id)
-        return open_log(
-            self._env,
-            self._folder,
-            log_id,
-            writer_epoch=opening.writer_epoch,
-            epochs=self.epochs,
-            check_epoch=self.epochs.check,
-            reserve=self._reserve,
-            disk=self._disk,
-            alarms=self.alarms,
-            about=about_log(log_id, opening.name),
-            clock=self.clock,
-            marks=self._marks,
-            durability=opening.durability,
-            counters=self._counters,
-            settings=self._settings,
-            now=opening.now,
-        )
+        return open_log(self._tools, opening)
 
-    def add_log(self, opened: OpenedLog) -> SegmentLog:
-        """The log is the store's from now on, and what was found in it is told."""
-        log = opened.log
-        self._reserve.watch()
-        self._logs[log.log_id] = log
-        self._abouts[log.log_id] = opened.about
-        log.on_fenced = self._fence_all
-        opened.tell()
-        return log
-
-    def take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
+    def _take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
         """Make a writer epoch durable that is above one found in a log, away from the loop."""
         text = self.epochs.take_epoch_above(newest, on_done)
         self._tell_of_epochs(text)
@@ -284,6 +292,7 @@ class MessagingStore:
 
     def close(self, on_done: Callable[[], None]) -> None:
         """Close all logs, wait for the end of what is being deleted, then give up the folder."""
+        self._is_closing = True
         self._on_closed.append(on_done)
         self._reserve.stop()
         self._disk.stop()
@@ -292,8 +301,8 @@ class MessagingStore:
             self.close_log(log_id, self._release_if_over)
 
     def _release_if_over(self) -> None:
-        """Give up the folder when the store closes and nothing of it is open or being deleted."""
-        if not self._on_closed or self._logs or self._deleting:
+        """Give up the folder when the store closes and nothing of it is open, being opened or being deleted."""
+        if not self._on_closed or self._logs or self._opening or self._deleting:
             return
         self._lock.release()
         waiting, self._on_closed = self._on_closed, []
@@ -332,12 +341,3 @@ class MessagingStore:
         self._reserve.stop()
         for log in list(self._logs.values()):
             log.fence(error)
-
-    def _check_owner(self) -> None:
-        if self._taken_over is not None:
-            raise self._taken_over
-
-
-def about_log(log_id: str, name: str) -> str:
-    """What alarms call a log. name: "" when nobody knows its name."""
-    return f"{name} (log {log_id})" if name else f"log {log_id}"

@@ -8,7 +8,7 @@ After a crash in here: the next open does the same again. The new segment is the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -37,14 +37,15 @@ from hubweir.messaging_store.disk.segment import NO_SPACE, give_back_space
 from hubweir.messaging_store.disk.segment_files import load_indexes
 from hubweir.messaging_store.disk.snapshot import load
 from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.log_store import about_log
 from hubweir.messaging_store.record import read_header
 from hubweir.messaging_store.segment_engine.due_marks import DueMarks
-from hubweir.messaging_store.segment_engine.failed_sync import EpochSource
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.log_state import LogEnd, LogSettings, LogState
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 from hubweir.messaging_store.tail import Tail
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
@@ -111,32 +112,31 @@ class OpenedLog:
             self._state.active.file.close()
 
 
-def open_log(
-    env: Env,
-    store_folder: str,
-    log_id: str,
-    *,
-    writer_epoch: int,
-    epochs: EpochSource,
-    check_epoch: Callable[[], None],
-    reserve: Reserve,
-    clock: TrustedClock,
-    marks: DueMarks,
-    durability: Durability | None,
-    disk: FullDisk,
-    alarms: Alarms,
-    about: str,
-    counters: Counters,
-    settings: LogSettings,
-    now: Now,
-) -> OpenedLog:
+@dataclass(frozen=True, slots=True)
+class StoreTools:
+    """What the logs of one store share. folder: the store's."""
+
+    env: Env
+    folder: str
+    settings: LogSettings
+    counters: Counters
+    alarms: Alarms
+    epochs: WriterEpochs
+    reserve: Reserve
+    disk: FullDisk
+    clock: TrustedClock
+    marks: DueMarks
+
+
+def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
     """Recover a log and make it ready to append under a new writer epoch. Blocking, in any thread.
 
-    durability: None keeps the mode that the newest segment names. All that is visible after this call is
-    durable. about: what alarms call the log.
+    durability: None keeps the mode that the newest segment names. All that is visible after this call is durable.
     Raises DiskFull or LogOffline when the disk does not take what must be rewritten (open it again later), OSError
     when the log cannot be read, LogLost, CorruptStore, NewerFormat.
     """
+    env, store_folder, log_id, reserve = tools.env, tools.folder, opening.log_id, tools.reserve
+    about = about_log(log_id, opening.name)
     folder = join_path(store_folder, LOGS_FOLDER, log_id)
     if is_lost(env.files, store_folder, log_id):
         # An empty log in its place would use its numbers again.
@@ -161,15 +161,17 @@ def open_log(
     scanned = next((each for each in reversed(found.segments) if not each.is_lost), None)
     superseded = [name for file_name in found.superseded for name in _with_indexes(file_name)]
     state = LogState(
-        env, counters, settings, log_id, store_folder, writer_epoch, nonce, durability or found.durability,
+        env, tools.counters, tools.settings, log_id, store_folder, opening.writer_epoch, nonce,
+        opening.durability or found.durability,
         end, end, end, oldest.first_index if oldest else 0, oldest.first_offset if oldest else 0, found.segments,
-        Tail(settings.tail_bytes, end.index), check_epoch, reserve, disk, alarms, about, clock, marks,
+        Tail(tools.settings.tail_bytes, end.index), tools.epochs.check, reserve, tools.disk, tools.alarms, about,
+        tools.clock, tools.marks,
         superseded=superseded,
     )  # fmt: skip
     skip = unsure or found.durability is Durability.RELAXED and not found.clean and bool(found.segments)
     if found.needs_rewrite or skip:
         try:
-            reserve.use_for(lambda: _start_behind(state, found, now, skip=skip))
+            reserve.use_for(lambda: _start_behind(state, found, opening.now, skip=skip))
         except OSError as error:
             # To show less than was shown before would be a step back; to show what a power cut may take, too.
             kind = DiskFull if error.errno in NO_SPACE else LogOffline
@@ -177,7 +179,7 @@ def open_log(
     if scanned is not None:
         with suppress(OSError):  # it is only space, and the next start tries again while the segment is the newest
             give_back_space(env.files, scanned.path, found.end.position)
-    return OpenedLog(SegmentLog(state, epochs, snapshots, notes), about, state, found, notes)
+    return OpenedLog(SegmentLog(state, tools.epochs, snapshots, notes), about, state, found, notes)
 
 
 def _with_indexes(file_name: str) -> list[str]:

@@ -74,18 +74,6 @@ class WriterEpochs:
         self.current = self._take_above(max(known, named))
         return alarm
 
-    def rise_above(self, newest: int) -> str | None:
-        """See to it that `current` is above an epoch found in a log; an alarm when it was not. Blocking, on the loop.
-
-        Only while no other epoch is being taken. Raises OSError, CorruptStore.
-        """
-        if newest < self.current:
-            return None
-        # A log that was closed and is opened again has this process's own epoch.
-        text = None if newest == self.current else self._newer_log(newest)
-        self.current = self._take_above(max(newest, self._highest))
-        return text
-
     def check(self) -> None:
         """Raise LogFenced when another process took this store over. Blocking; runs in worker threads, once a round.
 
@@ -111,10 +99,11 @@ class WriterEpochs:
             self._take_next()
 
     def take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> str | None:
-        """take_epoch, and the epoch is above one that was found in a log; the alarm that rise_above returns.
+        """take_epoch, and the epoch is above one that was found in a log; an alarm when that was above `current`.
 
         newest: below NEWEST_POSSIBLE.
         """
+        # A log that was closed and is opened again has this process's own epoch.
         text = None if newest <= self.current else self._newer_log(newest)
         self._highest = max(self._highest, newest)
         self.take_epoch(on_done)

@@ -17,7 +17,7 @@ from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
-from hubweir.testing.answers import runs_of, snapshot_of
+from hubweir.testing.answers import made_log, runs_of, snapshot_of
 from hubweir.testing.simulated_env import SimulatedEnv
 
 LOG_ID = "ab" * 16
@@ -67,7 +67,7 @@ class Bench:
 
     def open(self) -> SegmentLog:
         self.open_store()
-        self.log = self.store.create_log(LOG_ID, durability=self.durability)
+        self.log = made_log(self.env, self.store, LOG_ID, durability=self.durability)
         return self.log
 
     def append(self, *messages: bytes, wait_ms: int = 50) -> Appended:

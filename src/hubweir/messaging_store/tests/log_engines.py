@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import LOG_ID, SMALL, events, messages_of
-from hubweir.testing.answers import runs_of, snapshot_of
+from hubweir.testing.answers import made_log, runs_of, snapshot_of
 from hubweir.testing.replicated_log import DELAY_MS, ReplicatedLog
 from hubweir.testing.shared_log import SharedLog
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -45,7 +45,7 @@ class Segments:
         self._others: list[SimulatedEnv] = []
 
     def open(self) -> Log:
-        return MessagingStore.open(self.env, "store-0", settings=SMALL).create_log(LOG_ID)
+        return made_log(self.env, MessagingStore.open(self.env, "store-0", settings=SMALL), LOG_ID)
 
     def end(self, *, power_cut: bool = False) -> None:
         self.env.crash(power_cut=power_cut)
@@ -55,7 +55,7 @@ class Segments:
         self.env.files.locks.clear()  # as if the lock was lost
         other = SimulatedEnv(2, files=self.env.files)
         self._others.append(other)
-        return MessagingStore.open(other, "store-0", settings=SMALL).create_log(LOG_ID)
+        return made_log(other, MessagingStore.open(other, "store-0", settings=SMALL), LOG_ID)
 
     def run_for(self, ms: int) -> None:
         for env in (self.env, *self._others):

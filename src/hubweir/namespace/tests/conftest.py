@@ -18,7 +18,7 @@ from hubweir.namespace.changes import EntityChange
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
-from hubweir.testing.answers import answered
+from hubweir.testing.answers import answered, made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Process:
     def __init__(self, env: SimulatedEnv, profile: Profile = DEVELOPMENT) -> None:
         self.env = env
         store = MessagingStore.open(env, "catalog")
-        self.log = store.create_log(CATALOG)
+        self.log = made_log(env, store, CATALOG)
         loaded = answered(env, partial(load_catalog, self.log))
         assert isinstance(loaded, LoadedCatalog), loaded
         self.writer = CatalogWriter(self.log, env, loaded, profile=profile, host="ns.local")

@@ -19,7 +19,7 @@ from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.tests.conftest import CATALOG
 from hubweir.namespace.tiers import HOUR_MS
-from hubweir.testing.answers import answered, snapshot_of
+from hubweir.testing.answers import answered, made_log, snapshot_of
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -232,6 +232,6 @@ def test_a_catalog_that_is_damaged_behind_its_snapshot_is_not_read(process: Any)
     data = process.env.files.bytes_of(path)
     data[data.index(b"first")] ^= 1
     env = process.env.restart()
-    log = MessagingStore.open(env, "catalog").create_log(CATALOG)
+    log = made_log(env, MessagingStore.open(env, "catalog"), CATALOG)
     outcome = answered(env, partial(load_catalog, log))
     assert isinstance(outcome, Refused) and isinstance(outcome.error, CorruptStore)

@@ -34,6 +34,7 @@ from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import DAY_MS, HOUR_MS, PROFILES
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 CATALOG = "c" * 32
@@ -298,6 +299,6 @@ def test_the_namespace_keeps_its_name_and_what_belongs_to_it_and_the_day_it_was_
 
 def test_a_relaxed_log_is_no_home_for_a_catalog() -> None:
     env = SimulatedEnv(3)
-    log = MessagingStore.open(env, "catalog").create_log(CATALOG, durability=Durability.RELAXED)
+    log = made_log(env, MessagingStore.open(env, "catalog"), CATALOG, durability=Durability.RELAXED)
     with pytest.raises(ValueError, match="DURABLE"):
         CatalogWriter(log, env, LoadedCatalog(Catalog()))

@@ -18,6 +18,7 @@ from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
 from hubweir.namespace.secret import Secret
+from hubweir.testing.answers import made_log
 
 
 def peer_of(world: World, hostname: str | None, *, mechanism: str = "ANONYMOUS", response: bytes = b"") -> Peer:
@@ -30,7 +31,7 @@ def peer_of(world: World, hostname: str | None, *, mechanism: str = "ANONYMOUS",
 
 def further_namespace(world: World, name: str, hosts: HostNames, *, key: str = KEY, **settings: Any) -> Gateway:
     """Its gateway. It has the event hub `hub` of one partition, and the rules ROOT and `sender` with this key."""
-    log = world.catalog.create_log(world.env.new_id())
+    log = made_log(world.env, world.catalog, world.env.new_id())
     writer = CatalogWriter(log, world.env, world.wait(partial(load_catalog, log)), host=name)
     world.wait(lambda done: writer.describe(lambda known: replace(known, name=name), done))
     values = GatewaySettings(namespace=name, host_name=f"{name}.example", hosts=hosts, **settings)

@@ -42,7 +42,7 @@ from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import DEVELOPMENT
-from hubweir.testing.answers import answered
+from hubweir.testing.answers import answered, made_log
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -104,7 +104,7 @@ class World:
         self.counters = Counters()
         catalog = self.catalog = MessagingStore.open(self.env, "catalog")
         ids = catalog.log_ids()
-        log = catalog.open_log(ids[0]) if ids else catalog.create_log(self.env.new_id())
+        log = made_log(self.env, catalog, ids[0] if ids else self.env.new_id())
         writer = CatalogWriter(log, self.env, answered(self.env, partial(load_catalog, log)), host=HOST)
         self.namespace = writer.namespace
         self.store = MessagingStore.open(self.env, "store-0", counters=self.counters)

@@ -15,7 +15,7 @@ from hubweir.errors import StoreError, StoreLocked
 from hubweir.messaging_store.disk.files import SystemFiles, write_all
 from hubweir.messaging_store.disk.whole_file import write_whole
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.testing.answers import runs_of
+from hubweir.testing.answers import made_log, runs_of
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -217,7 +217,7 @@ def test_a_log_lives_in_real_files(tmp_path: Path, make_events, read_messages) -
     for lifetime in range(3):
         env = RealFilesEnv(tmp_path)
         store = MessagingStore.open(env, "store-0")
-        log = store.create_log("cd" * 16)
+        log = made_log(env, store, "cd" * 16)
         assert log.bounds.next_index == lifetime * 10 and not store.alarms.current()
         for number in range(10):
             log.append(make_events([b"%d-%d" % (lifetime, number)]), now_ms=env.now_ms(), on_done=lambda _: None)

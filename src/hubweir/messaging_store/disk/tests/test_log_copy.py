@@ -18,6 +18,7 @@ from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
+from hubweir.testing.answers import opened_log
 from hubweir.testing.memory_files import Fault, MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -59,8 +60,8 @@ def test_a_store_takes_the_copy_for_whole_and_goes_on_behind_its_last_record(ben
     assert copy.is_vouched()
     target = MemoryFiles()
     copy.copy_to(target)
-    store = MessagingStore.open(SimulatedEnv(9, files=target), "store-0")
-    log = store.open_log(LOG_ID)
+    env = SimulatedEnv(9, files=target)
+    log = opened_log(env, store := MessagingStore.open(env, "store-0"), LOG_ID)
     kinds = [alarm.kind.name for alarm in store.alarms.current()]
     assert kinds == ["damaged-file"] and log.bounds.next_index == 30  # EPOCH is not the copy's to write
 
@@ -74,8 +75,8 @@ def test_what_was_lost_before_is_lost_in_the_copy(bench: Bench) -> None:
     assert copy.is_vouched()
     target = MemoryFiles()
     copy.copy_to(target)
-    store = MessagingStore.open(SimulatedEnv(9, files=target), "store-0")
-    log = store.open_log(LOG_ID)
+    env = SimulatedEnv(9, files=target)
+    log = opened_log(env, store := MessagingStore.open(env, "store-0"), LOG_ID)
     assert log.bounds.next_index > 40 and "the newest, is lost" in str(store.alarms.current()[-1])
 
 

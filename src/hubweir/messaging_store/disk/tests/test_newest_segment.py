@@ -14,6 +14,7 @@ from hubweir.messaging_store.disk.newest_segment import (
     save_newest,
 )
 from hubweir.messaging_store.log import Refused
+from hubweir.testing.answers import made_log, opened_log
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 
@@ -103,10 +104,10 @@ def test_a_lost_log_is_not_made_anew(bench, is_folder_there: bool) -> None:
     if is_folder_there:
         files.make_folder(folder)
     files.sync_folder("store-0/logs")
-    for opens in ("open_log", "create_log"):
+    for opens in (opened_log, made_log):
         with pytest.raises(LogLost, match="put it back"):
             bench.open_store()
-            getattr(bench.store, opens)(LOG_ID)
+            opens(bench.env, bench.store, LOG_ID)
         assert LOG_ID in bench.store.log_ids(), "a lost log is still named"
         assert files.list(folder) == []
         bench.env.crash()
@@ -118,8 +119,8 @@ def test_a_log_whose_making_was_interrupted_is_made(bench) -> None:
     other = "cd" * 16
     bench.env.files.make_folder(f"store-0/logs/{other}")
     with pytest.raises(LogLost):
-        bench.store.open_log(other)
-    assert bench.store.create_log(other).bounds.next_index == 0
+        opened_log(bench.env, bench.store, other)
+    assert made_log(bench.env, bench.store, other).bounds.next_index == 0
 
 
 def test_what_was_forgotten_stays_forgotten_when_its_first_sync_failed() -> None:

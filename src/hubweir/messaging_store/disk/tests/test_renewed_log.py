@@ -12,6 +12,7 @@ from hubweir.messaging_store.disk.renewed_log import renew_log
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE
 from hubweir.messaging_store.log import Bounds
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 NOTE = f"store-0/{NEWEST_FOLDER}/{LOG_ID}"
@@ -48,7 +49,7 @@ def test_it_begins_empty_behind_every_number_that_the_lost_one_can_have_used(ben
     files = bench.env.files
     assert [files.size_of(f"{FOLDER}/{name}") for name in files.list(FOLDER)] == [SEGMENT_HEADER_SIZE]
     assert not files.open_files, "neither space nor a descriptor is kept for a log that nobody uses yet"
-    bench.log = bench.store.create_log(LOG_ID)
+    bench.log = made_log(bench.env, bench.store, LOG_ID)
     at = begin.index, begin.offset
     assert bench.log.bounds == Bounds(at[0], at[0], at[1], at[1], -1, None, -1)
     assert bench.append(b"after").first_index == begin.index
@@ -86,7 +87,7 @@ def test_a_log_of_which_nothing_is_remembered_needs_numbers_from_elsewhere(bench
         renew(bench)
     assert not bench.env.files.exists(FOLDER)
     assert renew(bench, UsedNumbers(100, 5_000)) == UsedNumbers(100, 5_000)
-    bench.log = bench.store.create_log(LOG_ID)
+    bench.log = made_log(bench.env, bench.store, LOG_ID)
     assert bench.append(b"after").first_index == 100
 
 

@@ -8,6 +8,7 @@ from hubweir.errors import CorruptStore
 from hubweir.messaging_store.disk.layout import parse_segment_name
 from hubweir.messaging_store.disk.segment_headers import SegmentHeaders, read_headers
 from hubweir.messaging_store.log import Durability
+from hubweir.testing.answers import made_log
 
 LOG_ID = "ab" * 16
 FOLDER = f"store-0/logs/{LOG_ID}"
@@ -106,7 +107,7 @@ def test_the_newest_segment_that_lost_its_batch_too_is_refused(three) -> None:
 
 def test_a_file_of_another_log_in_a_segments_place_is_never_taken_for_it(three, make_events) -> None:
     before = headers(three)
-    other = three.store.create_log("cd" * 16)
+    other = made_log(three.env, three.store, "cd" * 16)
     other.append(make_events([b"theirs"]), now_ms=three.env.now_ms(), on_done=lambda outcome: None)
     three.env.run_for(100)
     (stranger,) = three.env.files.list(f"store-0/logs/{'cd' * 16}")

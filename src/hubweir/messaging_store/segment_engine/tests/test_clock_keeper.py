@@ -24,7 +24,7 @@ def test_the_next_process_goes_on_with_the_time_of_the_one_before(bench: Any) ->
     bench.env.crash(power_cut=True)
     bench.env.jump(DAY_MS)
     bench.env = bench.env.restart()
-    bench.open()
+    bench.open_store()
     assert bench.store.clock.now_ms() == start_ms + HOUR_MS
     assert bench.store.clock.stamp_ms() == bench.env.now_ms()
 

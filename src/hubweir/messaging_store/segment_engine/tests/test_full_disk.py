@@ -10,6 +10,7 @@ from hubweir.env import Lane
 from hubweir.errors import DiskFull
 from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.segment_engine.full_disk import FIRST_LOOK_MS, LAST_LOOK_MS, RESUME_BYTES, FullDisk
+from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 OTHER = "cd" * 16
@@ -53,7 +54,7 @@ def test_it_stands_from_the_first_refusal_until_there_is_space_though_nobody_sen
 
 def test_all_logs_of_a_store_are_one_alarm(bench) -> None:
     bench.append(b"a")
-    other = bench.store.create_log(OTHER)
+    other = made_log(bench.env, bench.store, OTHER)
     fill(bench)
     assert refused(bench)
     bench.log, first = other, bench.log

@@ -10,6 +10,7 @@ import pytest
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Appended, Run
 from hubweir.messaging_store.retention import expire
+from hubweir.testing.answers import made_log
 from hubweir.testing.memory_faults import Fault
 
 OTHER = "cd" * 16
@@ -44,7 +45,7 @@ def close_the_log(bench: Any) -> None:
 
 
 def delete_a_log(bench: Any) -> None:
-    bench.store.create_log("ef" * 16)
+    made_log(bench.env, bench.store, "ef" * 16)
     bench.store.close_log("ef" * 16, lambda: None)
     bench.env.run_for(500)
     bench.store.delete_log("ef" * 16, lambda _: None)
@@ -90,7 +91,7 @@ def full(bench: Any) -> Any:
     bench.first_time_ms = bench.env.now_ms()
     for _ in range(12):
         bench.append(bytes(900))
-    bench.other = bench.store.create_log(OTHER)
+    bench.other = made_log(bench.env, bench.store, OTHER)
     bench.env.run_for(5000)
     return bench
 

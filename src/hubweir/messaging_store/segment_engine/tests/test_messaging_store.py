@@ -6,6 +6,7 @@ from hubweir.errors import CorruptStore, LogLost, NewerFormat, OldFormat, StoreE
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import Bench, events
+from hubweir.testing.answers import made_log, opened_log
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -41,7 +42,7 @@ def test_a_damaged_format_is_corruption(bench, text: bytes) -> None:
 
 def test_logs_are_created_listed_and_deleted(bench) -> None:
     other = "cd" * 16
-    assert bench.store.create_log(other) is bench.store.create_log(other)
+    assert made_log(bench.env, bench.store, other) is made_log(bench.env, bench.store, other)
     assert bench.store.log_ids() == ["ab" * 16, other]
     with pytest.raises(StoreError, match="open"):
         bench.store.delete_log(other, lambda result: None)
@@ -54,21 +55,21 @@ def test_logs_are_created_listed_and_deleted(bench) -> None:
     assert deleted == [None, None]
     assert bench.store.log_ids() == ["ab" * 16]
     with pytest.raises(LogLost):
-        bench.store.open_log(other)
+        opened_log(bench.env, bench.store, other)
     assert bench.env.files.list("store-0/newest") == ["ab" * 16]
 
 
 @pytest.mark.parametrize("name", ["", "..", "orders", "AB" * 16])
 def test_a_log_is_never_named_by_a_client(bench, name: str) -> None:
     with pytest.raises(StoreError):
-        bench.store.create_log(name)
+        made_log(bench.env, bench.store, name)
 
 
 def test_a_closed_log_opens_again(bench) -> None:
     bench.append(b"a")
     bench.store.close_log(bench.log.log_id, lambda: None)
     bench.env.run()
-    bench.log = bench.store.open_log(bench.log.log_id)
+    bench.log = opened_log(bench.env, bench.store, bench.log.log_id)
     assert bench.everything() == {0: b"a"} and bench.append(b"b").first_index == 1
 
 
@@ -120,7 +121,7 @@ def test_a_log_that_is_being_deleted_cannot_be_made_or_deleted(bench) -> None:
     bench.store.delete_log(bench.log.log_id, lambda result: None)
     assert bench.store.log_ids() == []
     with pytest.raises(StoreError, match="being deleted"):
-        bench.store.create_log(bench.log.log_id)
+        made_log(bench.env, bench.store, bench.log.log_id)
     with pytest.raises(StoreError, match="being deleted"):
         bench.store.delete_log(bench.log.log_id, lambda result: None)
 
@@ -148,7 +149,7 @@ def test_a_log_that_was_created_is_there_after_a_power_cut() -> None:
     for seed in range(12):
         env = SimulatedEnv(seed)
         store = MessagingStore.open(env, "store-0")
-        log_id = store.create_log("cd" * 16).log_id
+        log_id = made_log(env, store, "cd" * 16).log_id
         env.crash(power_cut=True)
         assert MessagingStore.open(env.restart(), "store-0").log_ids() == [log_id]
 
@@ -181,7 +182,7 @@ def test_unfinished_files_go_at_the_first_opening_of_a_process_only(bench) -> No
     bench.env.files.open(path, create=True)
     bench.store.close_log(bench.log.log_id, lambda: None)
     bench.env.run()
-    bench.store.open_log(bench.log.log_id)
+    opened_log(bench.env, bench.store, bench.log.log_id)
     assert path in bench.env.files.paths()
     bench.reopen()
     assert path not in bench.env.files.paths()
@@ -191,7 +192,10 @@ def test_unfinished_files_go_at_the_first_opening_of_a_process_only(bench) -> No
 def test_a_store_that_was_taken_over_closes_though_all_its_logs_were_writing(durability: Durability) -> None:
     """Each log's last round finds the new owner by itself, while the first that did has fenced all of them."""
     bench = Bench(durability=durability)
-    logs = [bench.log, *(bench.store.create_log(f"{number:032x}", durability=durability) for number in range(1, 6))]
+    logs = [
+        bench.log,
+        *(made_log(bench.env, bench.store, f"{number:032x}", durability=durability) for number in range(1, 6)),
+    ]
     for log in logs:
         log.append(events([b"before"]), now_ms=bench.env.now_ms(), on_done=bench.outcomes.append)
     bench.env.run_for(2_000)

@@ -13,6 +13,7 @@ from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.open_log import SKIPPED_NUMBERS
+from hubweir.testing.answers import made_log, opened_log
 from hubweir.testing.memory_faults import Fault, Killed
 from hubweir.testing.memory_files import MemoryFile
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -45,9 +46,9 @@ def test_a_tail_that_cannot_be_made_durable_is_not_shown(bench, fault: Fault, er
     # Behind the sync of the log's folder that every open begins with.
     files.plan(fault, 2, forever=True)
     with pytest.raises(error):
-        bench.store.create_log("ab" * 16)
+        made_log(bench.env, bench.store, "ab" * 16)
     files.heal()
-    bench.log = bench.store.create_log("ab" * 16)
+    bench.log = made_log(bench.env, bench.store, "ab" * 16)
     assert bench.everything() == {0: b"a", 1: b"b"}
 
 
@@ -104,7 +105,7 @@ def test_the_mode_of_the_newest_segment_is_kept(make_bench) -> None:
     bench.append(b"a")
     bench.store.close_log(bench.log.log_id, lambda: None)
     bench.env.run()
-    assert bench.store.open_log(bench.log.log_id).durability is Durability.RELAXED
+    assert opened_log(bench.env, bench.store, bench.log.log_id).durability is Durability.RELAXED
 
 
 def test_what_an_open_shows_is_durable_wherever_the_open_before_it_was_killed(make_bench) -> None:
@@ -187,7 +188,7 @@ def test_a_log_that_was_opened_for_nobody_closes_its_file(bench, monkeypatch: py
     bench.env.crash()
     bench.env = bench.env.restart()
     bench.open_store()
-    asked = bench.store.begin_opening("ab" * 16, durability=Durability.DURABLE, name="log", makes=False)
+    asked = bench.store._begin_opening("ab" * 16, Durability.DURABLE, "log", makes=False)
     opened = bench.store.recover_log(asked)
     assert opened._state.active is not None  # what nobody vouched for was rewritten into it
     closed: list[MemoryFile] = []

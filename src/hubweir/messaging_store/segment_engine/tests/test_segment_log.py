@@ -6,6 +6,7 @@ from hubweir.errors import DiskFull, KernelRefusal, LogFenced, LogOffline
 from hubweir.messaging_store.log import Appended, Bounds, Durability, Log, Run
 from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.retention import expire
+from hubweir.testing.answers import made_log
 from hubweir.testing.garbage import left_for_collections
 from hubweir.testing.memory_files import Fault
 
@@ -135,7 +136,7 @@ def test_a_log_that_is_closed_or_deleted_is_freed_without_a_collection(bench, ma
     bench.append(b"first")
 
     def life(log_id: str, *, delete: bool) -> None:
-        log = bench.store.create_log(log_id)
+        log = made_log(bench.env, bench.store, log_id)
         log.on_visible(lambda: log.bounds)
         for number in range(20):
             log.append(make_events([bytes(400)]), now_ms=bench.env.now_ms(), on_done=lambda _: None)

@@ -17,6 +17,7 @@ from hubweir.messaging_store.disk.segment import ActiveSegment
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine import group_commit, write_round
+from hubweir.testing.answers import made_log
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.memory_files import MemoryFile
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -92,7 +93,7 @@ def test_what_the_first_owner_accepts_the_second_one_has(
 
 def test_the_first_owner_goes_offline_for_good_and_says_so(bench, make_events, caplog) -> None:
     bench.append(b"kept")
-    other = bench.store.create_log("cd" * 16)
+    other = made_log(bench.env, bench.store, "cd" * 16)
     pair = Pair(bench, make_events)
     pair.second_comes()
     bench.append(b"unknown", wait_ms=0)
@@ -111,7 +112,7 @@ def test_the_first_owner_goes_offline_for_good_and_says_so(bench, make_events, c
     answer = bench.read(0)
     assert isinstance(answer, Refused) and isinstance(answer.error, LogFenced)
     with pytest.raises(LogFenced):
-        bench.store.create_log("ef" * 16)
+        made_log(bench.env, bench.store, "ef" * 16)
     bench.env.run_for(50)
     calls = bench.env.files.calls
     bench.store.keep_clock()

@@ -7,6 +7,7 @@ import pytest
 from hubweir.env import Result
 from hubweir.errors import CorruptStore, LogFenced
 from hubweir.messaging_store.disk.whole_file import seal
+from hubweir.testing.answers import made_log, opened_log
 from hubweir.testing.memory_faults import Fault
 
 
@@ -115,20 +116,20 @@ def test_a_log_that_is_newer_than_the_store_is_written_under_a_newer_epoch_yet(b
     bench.env.run()
     (name,) = [path for path in files.paths() if path.startswith(folder) and path.endswith(".log")]
     files.rename(name, f"{folder}/{0:020d}-{7:08x}.log")
-    log = bench.store.open_log("ab" * 16)
+    log = opened_log(bench.env, bench.store, "ab" * 16)
     assert log.lease.writer_epoch == bench.store.writer_epoch == 8
     assert any("epoch 7" in alarm for alarm in map(str, bench.store.alarms.current()))
     taken: list[int] = []
     bench.store.epochs.take_epoch(lambda result: taken.append(result.value()))
     bench.env.run()
-    assert taken == [9] and bench.store.create_log(other).lease.writer_epoch == 9
+    assert taken == [9] and made_log(bench.env, bench.store, other).lease.writer_epoch == 9
 
 
 def test_a_log_opened_again_by_its_own_process_raises_no_alarm(bench) -> None:
     bench.append(b"a")
     bench.store.close_log(bench.log.log_id, lambda: None)
     bench.env.run()
-    bench.log = bench.store.open_log(bench.log.log_id)
+    bench.log = opened_log(bench.env, bench.store, bench.log.log_id)
     assert bench.log.lease.writer_epoch == 2 and bench.store.alarms.current() == ()
 
 
