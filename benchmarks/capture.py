@@ -95,7 +95,7 @@ async def play(options: argparse.Namespace, *, is_captured: bool) -> Round:
         rate = options.rate / len(ids)
         stored = sum(await asyncio.gather(*(store(bench, log_id, batch, options.seconds, rate) for log_id in ids)))
         seconds = time.perf_counter() - begun
-        captured = bench.counters.get("capture.events")
+        captured = bench.counters["capture.events"]
         catching_up = await catch_up(bench, ids) if is_captured else 0.0
         await bench.close()
     return Round(stored / seconds, captured / seconds, catching_up)
@@ -115,11 +115,11 @@ async def store(bench: Bench, log_id: str, batch: bytes, seconds: float, rate: f
 
 async def catch_up(bench: Bench, ids: list[str]) -> float:
     """Wait until no window is full any more; events a second meanwhile."""
-    before, begun = bench.counters.get("capture.events"), time.perf_counter()
+    before, begun = bench.counters["capture.events"], time.perf_counter()
     while True:
         states = [await bench.ask(AskCaptureState(log_id)) for log_id in ids]
         if all(state.behind_bytes < WINDOW_BYTES for state in states):
-            return (bench.counters.get("capture.events") - before) / (time.perf_counter() - begun)
+            return (bench.counters["capture.events"] - before) / (time.perf_counter() - begun)
         await asyncio.sleep(0.02)
 
 

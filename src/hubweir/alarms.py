@@ -147,7 +147,7 @@ class Alarms:
         else:
             alarm = Alarm(kind, about, text, self._env.monotonic_ms(), self._env.now_ms())
             self._standing[key] = alarm
-            self._counters.add("alarms.begun")
+            self._counters["alarms.begun"] += 1
             self._count()
             self._lines_of(key).begun += 1
         self._say(key, kind.level, f"alarm ({kind.name}): {alarm}")
@@ -191,7 +191,7 @@ class Alarms:
     # The log
 
     def _count(self) -> None:
-        self._counters.set("alarms.standing", len(self._standing))
+        self._counters["alarms.standing"] = len(self._standing)
 
     def _lines_of(self, key: _Key) -> _Lines:
         """The lines of an alarm in the time that runs; a new time when that is over."""

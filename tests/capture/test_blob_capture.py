@@ -209,7 +209,7 @@ def test_a_signature_that_may_not_delete_leaves_no_claims_and_is_told_when_captu
         until(lambda: "the right to delete" in state_of(namespace, "signed")["failure"])
         assert any("partition 0 of signed" in alarm.about for alarm in namespace.service.alarms.current())
         publish(namespace, "signed", 25)
-        until(lambda: namespace.service.counters.get("capture.failures") > 2)
+        until(lambda: namespace.service.counters["capture.failures"] > 2)
         assert state_of(namespace, "signed")["files"] == 0
     assert records(account) == []
 
@@ -221,7 +221,7 @@ def test_a_signature_that_may_delete_captures_and_leaves_nothing_but_files(accou
         publish(namespace, "signed", 25)
         until(lambda: state_of(namespace, "signed")["files"] == 2)
         state = state_of(namespace, "signed")
-        assert (state["failure"], namespace.service.counters.get("capture.failures")) == ("", 0)
+        assert (state["failure"], namespace.service.counters["capture.failures"]) == ("", 0)
     numbers = [record["SequenceNumber"] for file in records(account) for record in file]  # a claim is no Avro file
     assert numbers == list(range(state["next_sequence_number"]))
 

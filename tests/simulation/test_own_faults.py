@@ -170,7 +170,7 @@ def test_a_fault_in_a_step_stops_one_log_loudly_and_it_comes_back(
             if plant.uses < nth:
                 break
             hits += 1
-            assert script.counters.get("log.faults") >= 1
+            assert script.counters["log.faults"] >= 1
             script.env.run_for(40_000)
             script.send(b"after")
             script.env.run_for(2_000)

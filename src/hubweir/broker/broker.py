@@ -159,7 +159,7 @@ class Broker:
 
     def _ask_counters(self, command: AskCounters, on_answer: OnAnswer) -> None:
         self._captures.count()
-        self._counters.set("broker.readers", sum(len(partition.readers) for partition in self._partitions()))
+        self._counters["broker.readers"] = sum(len(partition.readers) for partition in self._partitions())
         on_answer(CountersTaken(self._counters.snapshot()))
 
     _handlers: ClassVar[Mapping[type[Command], Callable[[Any, Any, OnAnswer], None]]] = {

@@ -139,11 +139,11 @@ class HostedPartition:
         if isinstance(outcome, Refused):
             if outcome.known:
                 charged.give_back(self._tools.env.monotonic_ms())
-            counters.add("broker.appends_refused")
+            counters["broker.appends_refused"] += 1
             on_answer(refusal_of(outcome.error, known=outcome.known))
             return
-        counters.add("broker.events_appended", outcome.next_index - outcome.first_index)
-        counters.add("broker.bytes_appended", size)
+        counters["broker.events_appended"] += outcome.next_index - outcome.first_index
+        counters["broker.bytes_appended"] += size
         on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
     def _read(self, command: ReadEvents, on_answer: OnAnswer) -> None:

@@ -98,7 +98,7 @@ class Producers:
                 self.close(opening_id)
                 on_answer(refusal_of(outcome.error))  # the fence may be there: that keeps no one out who may come in
                 return
-            self._counters.add("broker.producers_fenced")
+            self._counters["broker.producers_fenced"] += 1
             answer = self.sequences.fenced(
                 opened, number=command.sequence_number, round=round_number, time_ms=outcome.time_ms
             )
@@ -156,14 +156,14 @@ class Producers:
                 charged.give_back(self._env.monotonic_ms())
             match outcome:
                 case None:
-                    self._counters.add("broker.duplicates_accepted")
+                    self._counters["broker.duplicates_accepted"] += 1
                     on_answer(AlreadyAppended())
                 case Refused():
-                    self._counters.add("broker.appends_refused")
+                    self._counters["broker.appends_refused"] += 1
                     on_answer(refusal_of(outcome.error, known=outcome.known))
                 case Appended():
-                    self._counters.add("broker.events_appended", outcome.next_index - outcome.first_index)
-                    self._counters.add("broker.bytes_appended", size)
+                    self._counters["broker.events_appended"] += outcome.next_index - outcome.first_index
+                    self._counters["broker.bytes_appended"] += size
                     on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
         try:
@@ -184,7 +184,7 @@ class Producers:
             except StoreError:
                 return  # they stay until the log takes writes again
             self.sequences.drop(expired)
-            self._counters.add("broker.producers_expired", len(expired))
+            self._counters["broker.producers_expired"] += len(expired)
         self.snapshots.save_if_due()
 
     def _write_expired(self, producer_ids: list[int], now_ms: int) -> None:

@@ -140,7 +140,7 @@ class Readers:
 
     def _faulted(self, reader_id: int, fault: Exception) -> None:
         """End one reader after a fault of the service in its own code, or in its gateway's when it was answered."""
-        self._counters.add("broker.reader_faults")
+        self._counters["broker.reader_faults"] += 1
         logger.error("reader %d: a fault of the service; the reader is closed", reader_id, exc_info=fault)
         error = ServiceError(INTERNAL_ERROR, "The service has a fault; it is in its log.")
         try:

@@ -135,4 +135,4 @@ class Residents:
         idle()
 
     def _count(self) -> None:
-        self._counters.set("broker.partitions", len(self.by_log_id))
+        self._counters["broker.partitions"] = len(self.by_log_id)

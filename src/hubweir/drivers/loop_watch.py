@@ -71,11 +71,11 @@ class LoopWatch:
     def _beat(self) -> None:
         late_ms = int((self._clock() - self._due_s) * 1000)
         if late_ms > STALL_MS:
-            self._counters.add("loop.stalls")
+            self._counters["loop.stalls"] += 1
         self._longest_ms = max(self._longest_ms, late_ms)
-        self._counters.set("loop.longest_stall_ms", self._longest_ms)
-        self._counters.set("collector.long_collections", self._collector.long_count)
-        self._counters.set("collector.longest_ms", self._collector.longest_ms)
+        self._counters["loop.longest_stall_ms"] = self._longest_ms
+        self._counters["collector.long_collections"] = self._collector.long_count
+        self._counters["collector.longest_ms"] = self._collector.longest_ms
         self._collector.beat()
         self._look_for_quiet()
         self._plan()

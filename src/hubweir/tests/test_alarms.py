@@ -58,12 +58,12 @@ def test_an_alarm_is_told_once_when_it_begins_and_once_with_its_time_when_it_is_
     [alarm] = world.alarms.current()
     assert (alarm.kind, alarm.about, alarm.text, alarm.since_ms) == (LOG_OFFLINE, ABOUT, "broken disk", began_ms)
     assert world.lines == [f"ERROR alarm (log-offline): {ABOUT}: broken disk"]
-    assert world.alarms.blocks and world.counters.get("alarms.standing") == 1
+    assert world.alarms.blocks and world.counters["alarms.standing"] == 1
     for _ in range(5):
         world.alarms.end(LOG_OFFLINE, ABOUT)
     assert world.lines[1:] == [f"INFO alarm over after 2.5 s (log-offline): {ABOUT}"]
     assert world.alarms.current() == () and not world.alarms.blocks
-    assert (world.counters.get("alarms.begun"), world.counters.get("alarms.standing")) == (1, 0)
+    assert (world.counters["alarms.begun"], world.counters["alarms.standing"]) == (1, 0)
 
 
 def test_a_new_text_is_told_and_neither_a_new_beginning_nor_a_new_alarm(world: World) -> None:
@@ -73,7 +73,7 @@ def test_a_new_text_is_told_and_neither_a_new_beginning_nor_a_new_alarm(world: W
     [alarm] = world.alarms.current()
     assert alarm.text == "records 3 to 4, 9 to 9" and alarm.since_ms == world.env.now_ms() - 700
     assert len(world.lines) == 2 and world.lines[1].endswith("records 3 to 4, 9 to 9")
-    assert world.counters.get("alarms.begun") == 1
+    assert world.counters["alarms.begun"] == 1
 
 
 def test_alarms_are_told_apart_by_kind_and_by_what_they_are_about(world: World) -> None:
@@ -101,7 +101,7 @@ def test_a_storm_is_a_few_lines_and_then_one_a_minute_that_says_how_it_is(world:
     world.env.run_for(QUIET_MS - 10_000)
     assert len(world.lines) == LINES_AT_ONCE + 1
     assert "begun 100 times in 60 s, 194 lines left out" in world.lines[-1] and "alarm over" in world.lines[-1]
-    assert world.counters.get("alarms.begun") == 100
+    assert world.counters["alarms.begun"] == 100
     world.env.run_for(10 * QUIET_MS)
     assert len(world.lines) == LINES_AT_ONCE + 1
     world.flap(6_000)  # ten minutes of it

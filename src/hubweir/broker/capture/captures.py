@@ -50,7 +50,7 @@ class Captures:
     def count(self) -> None:
         """Set the gauges: how far all of them are behind."""
         if self.running:
-            self._counters.set("capture.partitions", len(self.running))
-            self._counters.set("capture.behind_events", sum(each.behind_events for each in self.running))
-            self._counters.set("capture.behind_bytes", sum(each.behind_bytes for each in self.running))
-            self._counters.set("capture.failing", sum(each.failure is not None for each in self.running))
+            self._counters["capture.partitions"] = len(self.running)
+            self._counters["capture.behind_events"] = sum(each.behind_events for each in self.running)
+            self._counters["capture.behind_bytes"] = sum(each.behind_bytes for each in self.running)
+            self._counters["capture.failing"] = sum(each.failure is not None for each in self.running)

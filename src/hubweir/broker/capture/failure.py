@@ -29,7 +29,7 @@ class CaptureFailure:
 
     def failed(self, error: Exception) -> int:
         """A step failed: how many milliseconds to wait before it is done again, ever longer."""
-        self._counters.add("capture.failures")
+        self._counters["capture.failures"] += 1
         if self.text is None:  # what storage accounts say has another id in it each time
             kept = f"; it is tried again, and events are kept meanwhile, up to {self._quota_bytes} bytes"
             self._alarms.begin(CAPTURE_FAILING, self._name, f"{error}{kept}")
@@ -59,5 +59,5 @@ class CaptureFailure:
     def lost(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Events first to end, exclusive, of each are in no file and never will be."""
         for first, end in ranges:
-            self._counters.add("capture.uncaptured_events", end - first)
+            self._counters["capture.uncaptured_events"] += end - first
             logger.error("%s: events %d to %d were not captured", self._name, first, end - 1)

@@ -70,4 +70,4 @@ class CaptureRest:
 
     @property
     def _appended_bytes(self) -> int:
-        return self._counters.get("log.appended_bytes")
+        return self._counters["log.appended_bytes"]

@@ -293,9 +293,9 @@ class CaptureRunner:
 
     def _finished(self, making: CapturedFile, lost: list[tuple[int, int]]) -> None:
         counters = self._tools.counters
-        counters.add("capture.files")
-        counters.add("capture.events", making.blocks.events)
-        counters.add("capture.bytes", making.size)
+        counters["capture.files"] += 1
+        counters["capture.events"] += making.blocks.events
+        counters["capture.bytes"] += making.size
         self._failure.lost(lost)
         self._failure.ended(self.behind_events)
         self._end()

@@ -54,7 +54,7 @@ class HandLoop:
         self.timers[-1].callback()
 
     def stalls(self) -> tuple[int, int]:
-        return self.counters.get("loop.stalls"), self.counters.get("loop.longest_stall_ms")
+        return self.counters["loop.stalls"], self.counters["loop.longest_stall_ms"]
 
 
 @pytest.fixture
@@ -124,10 +124,10 @@ def test_a_callback_that_blocks_a_real_loop_is_found(run: Run) -> None:
         watch = LoopWatch(asyncio.get_running_loop().call_later, counters, lambda: 0)
         watch.start()
         await asyncio.sleep(0.2)
-        before = counters.get("loop.stalls")
+        before = counters["loop.stalls"]
         time.sleep(0.15)
         await asyncio.sleep(0.15)
         watch.stop()
-        assert counters.get("loop.stalls") > before and counters.get("loop.longest_stall_ms") >= 95
+        assert counters["loop.stalls"] > before and counters["loop.longest_stall_ms"] >= 95
 
     run(scenario())

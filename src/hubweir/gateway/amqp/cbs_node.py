@@ -49,7 +49,7 @@ class CbsNode(RequestNode):
             try:
                 self._put(message)
             except ServiceError as refusal:
-                self.host.gateway.counters.add("gateway.tokens_refused")
+                self.host.gateway.counters["gateway.tokens_refused"] += 1
                 self.refuse(message, size, refusal)
             else:
                 self.answer(message, size, ACCEPTED, "Accepted")

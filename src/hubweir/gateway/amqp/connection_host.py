@@ -178,7 +178,7 @@ class ConnectionHost:
         if node in self._nodes:
             self._forget(node)
             node.link.refuse(error)
-            self.gateway.counters.add("gateway.attaches_refused")
+            self.gateway.counters["gateway.attaches_refused"] += 1
             self.wake()
 
     def describe(self, what: What, error: ServiceError, *, entity: str = "") -> AmqpError:
@@ -242,7 +242,7 @@ class ConnectionHost:
         try:
             node = open_node(self, link)
         except ServiceError as refusal:
-            self.gateway.counters.add("gateway.attaches_refused")
+            self.gateway.counters["gateway.attaches_refused"] += 1
             link.refuse(self.describe(What.ATTACH, refusal, entity=asked_entity(self, link)))
             return
         link.context = node

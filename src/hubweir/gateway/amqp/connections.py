@@ -60,15 +60,15 @@ class Connections:
         connection = ConnectionHost(self._process, endpoint, connection_id, peer, on_over=self._ended)
         made = weakref.ref(connection)
         self._hosts[connection_id] = connection
-        self._process.counters.add("gateway.connections_accepted")
-        self._process.counters.set("gateway.connections", len(self._hosts))
+        self._process.counters["gateway.connections_accepted"] += 1
+        self._process.counters["gateway.connections"] = len(self._hosts)
         connection.choice.named(host)
         return endpoint, connection
 
     def _ended(self, host: ConnectionHost) -> None:
         """A host says that its connection is over."""
         self._hosts.pop(host.owner.connection, None)
-        self._process.counters.set("gateway.connections", len(self._hosts))
+        self._process.counters["gateway.connections"] = len(self._hosts)
         if not self._hosts and self._on_all_closed is not None:
             on_all_closed, self._on_all_closed = self._on_all_closed, None
             on_all_closed()

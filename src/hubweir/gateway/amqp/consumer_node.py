@@ -205,7 +205,7 @@ class ConsumerNode(Node):
         )
         self._metrics = b""
         self._pacer.sent(progress.events, progress.bytes)
-        self.host.gateway.counters.add("gateway.events_delivered", progress.events)
+        self.host.gateway.counters["gateway.events_delivered"] += progress.events
         held.sent(run, progress)
         # Where nothing went out, the session's window is shut, and its next flow comes as `credit`; or too many
         # deliveries are unsettled, and the next disposition comes as `settled`.

@@ -193,7 +193,7 @@ class PublisherNode(Node):
         """Count deliveries that came; False when the link's claim is over, and the link with it."""
         if not self.is_covered():
             return False
-        self.host.gateway.counters.add("gateway.deliveries_received", event.count)
+        self.host.gateway.counters["gateway.deliveries_received"] += event.count
         self.host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
         self._unanswered += event.count
         return True
@@ -261,7 +261,7 @@ class PublisherNode(Node):
             self._reject(rows[at + D_DELIVERY_ID], refusal)
 
     def _reject(self, delivery_id: int, refusal: ServiceError) -> None:
-        self.host.gateway.counters.add("gateway.deliveries_rejected")
+        self.host.gateway.counters["gateway.deliveries_rejected"] += 1
         error = self.host.describe(What.SEND, refusal, entity=self._hub)
         self._rejected.append((DeliveryRange(delivery_id, delivery_id), error))
 

@@ -105,7 +105,7 @@ class RequestNode(Node, ABC):
             application_properties=said,
             body=ValueBody(body),
         )
-        self.host.gateway.counters.add("gateway.requests_answered")
+        self.host.gateway.counters["gateway.requests_answered"] += 1
         link = self.host.replies.reply_link(request, self.link)
         if link is None:
             nowhere = ServiceError(NOT_FOUND, "A request was done, and has no link to be answered on.")

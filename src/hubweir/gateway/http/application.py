@@ -91,7 +91,7 @@ class Application:
             claims.put(resource, gateway.authorization.verify(token))
             claims.check(right, resource, gateway.authorization.now_ms())
         except ServiceError:
-            gateway.counters.add("gateway.tokens_refused")
+            gateway.counters["gateway.tokens_refused"] += 1
             raise
 
 

@@ -90,7 +90,7 @@ async def _send(
     except BaseException:
         room.give_back()
         raise
-    gateway.counters.add("gateway.http_publications_received")
+    gateway.counters["gateway.http_publications_received"] += 1
     return await _outcome(pending, hub)
 
 

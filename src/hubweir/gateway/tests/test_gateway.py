@@ -88,8 +88,8 @@ def test_connections_are_counted() -> None:
     world = World()
     peer = world.trusted_peer()
     other = world.trusted_peer()
-    assert world.counters.get("gateway.connections") == 2
+    assert world.counters["gateway.connections"] == 2
     other.cut()
-    assert world.counters.get("gateway.connections") == 1
-    assert world.counters.get("gateway.connections_accepted") == 2
+    assert world.counters["gateway.connections"] == 1
+    assert world.counters["gateway.connections_accepted"] == 2
     assert peer.endpoint.is_open

@@ -64,7 +64,7 @@ class Repair:
         state = self._state
         waiting = entries + self._commit.drain_for_failure()
         state.offline = f"log {state.log_id}: {error.strerror or error}; a new segment is being made"
-        state.counters.add("log.failed_syncs")
+        state.counters["log.failed_syncs"] += 1
         self._start(waiting)
 
     def faulted(self, fault: Exception) -> None:
@@ -130,7 +130,7 @@ class Repair:
         state.offline = None if state.fenced is None else str(state.fenced)
         if self._is_told:
             state.alarms.end(LOG_OFFLINE, state.about)
-            state.counters.add("log.offline_healed")
+            state.counters["log.offline_healed"] += 1
             self._is_told = False
         self._delay_ms = FIRST_RETRY_MS
         self._refuse(waiting, known=True)
@@ -165,7 +165,7 @@ class Repair:
 
     def _again(self) -> None:
         self._timer = None
-        self._state.counters.add("log.offline_retries")
+        self._state.counters["log.offline_retries"] += 1
         self._start(self._commit.drain_for_failure())
 
     def _refuse(self, waiting: list[Entry], *, known: bool) -> None:
@@ -219,7 +219,7 @@ def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]
 
 def _refuse(state: LogState, waiting: list[Entry], *, known: bool) -> None:
     text = state.offline or f"log {state.log_id}: a sync failed; nothing of this was stored, send it again"
-    state.counters.add("log.refused", len(waiting))
+    state.counters["log.refused"] += len(waiting)
     refused = Refused(LogOffline(text), known)
     tell(waiting, refused)
 

@@ -141,7 +141,7 @@ class GroupCommit:
         """Offline for good: what waits is refused, and readers are told. A round under way ends by itself."""
         tried, waiting = self._queue.take_tried(), self._queue.take_all()
         self._mark.stop()
-        self._state.counters.add("log.refused", len(tried) + len(waiting))
+        self._state.counters["log.refused"] += len(tried) + len(waiting)
         try:
             tell(tried, Refused(error, known=False))
             tell(waiting, Refused(error))
@@ -239,7 +239,7 @@ class GroupCommit:
         state = self._state
         if segment is not state.active:
             state.started(segment)
-        state.counters.add("log.syncs")
+        state.counters["log.syncs"] += 1
         state.full = False
         state.show(entries, segment)
         state.synced = state.visible
@@ -293,8 +293,8 @@ class GroupCommit:
                 appends += 1
                 size += len(entry.run)
         if appends:
-            self._state.counters.add("log.appends", appends)
-            self._state.counters.add("log.appended_bytes", size)
+            self._state.counters["log.appends"] += appends
+            self._state.counters["log.appended_bytes"] += size
             self._on_visible()
 
     def _refuse(self, error: StoreError, entries: list[Entry]) -> None:
@@ -306,7 +306,7 @@ class GroupCommit:
         if state.full:
             state.disk.refused(sum(len(entry.run) for entry in entries) + RESUME_BYTES)
         self._roll_wanted = False  # whoever wanted it asks again; nobody may ask a full disk in a loop
-        state.counters.add("log.refused", len(waiting))
+        state.counters["log.refused"] += len(waiting)
         self._mark.appended(is_mark=False)
         self._busy = False
         state.reserve.watch()
@@ -356,7 +356,7 @@ class GroupCommit:
             except OSError as error:
                 self._on_failure(error, [])
                 return
-            state.counters.add("log.syncs")
+            state.counters["log.syncs"] += 1
             state.synced = target
             self.unsynced_bytes -= size
             state.tail.shrink(target.number)

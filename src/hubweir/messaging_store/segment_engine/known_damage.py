@@ -26,7 +26,7 @@ class KnownDamage:
         """Records first to end, exclusive, cannot be read. where: for people; a range is counted and told once."""
         if (first, end) not in self._where:
             self._where[first, end] = where
-            self._counters.add("log.corrupt_records", end - first)
+            self._counters["log.corrupt_records"] += end - first
             self._tell()
 
     def forget_before(self, first_index: int) -> None:

@@ -106,7 +106,7 @@ class MessagingStore:
         files = env.files
         files.make_folder(folder)
         lock = files.lock_folder(folder)
-        counters = counters or Counters()
+        counters = Counters() if counters is None else counters
         store = cls(env, folder, lock, counters, settings or LogSettings(), alarms or Alarms(env, counters))
         try:
             check_format(files, folder)

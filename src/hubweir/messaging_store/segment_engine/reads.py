@@ -48,7 +48,7 @@ class Reads:
             return found
         segments = state.segments[segment_of(state.segments, index) :]
         files = state.env.files
-        state.counters.add("log.cold_reads")
+        state.counters["log.cold_reads"] += 1
 
         def answer(run: Run | ReadDamaged) -> Run | Refused:
             if isinstance(run, Run):

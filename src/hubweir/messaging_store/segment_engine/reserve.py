@@ -76,7 +76,7 @@ class Reserve:
         except OSError:
             return False
         self.is_there = False
-        self._counters.add("store.reserve_used")
+        self._counters["store.reserve_used"] += 1
         return True
 
     def make(self) -> None:

@@ -47,7 +47,7 @@ class Steps:
 
     def report(self, fault: Exception) -> None:
         """Tell of a fault in the service's log and its counters, and do nothing about it."""
-        self._counters.add("log.faults")
+        self._counters["log.faults"] += 1
         logger.error("log %s: a fault of the service", self._log_id, exc_info=fault)
 
     def soon(self, step: Callable[[], None]) -> None:

@@ -67,7 +67,7 @@ class Trimming:
             first = state.segments[0].header
             state.first_index, state.first_offset = first.first_index, first.first_offset
             state.damage.forget_before(state.first_index)
-            state.counters.add("log.expired_segments", len(gone))
+            state.counters["log.expired_segments"] += len(gone)
         if not self._removing:
             self._remove()
         return state.first_index

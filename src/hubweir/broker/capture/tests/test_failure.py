@@ -34,7 +34,7 @@ def test_each_attempt_waits_longer_up_to_a_minute_and_all_of_them_are_one_alarm(
     assert waits[:3] == [1_000, 2_000, 4_000] and waits[-1] == RETRY_LIMIT_MS
     [alarm] = world.alarms.current()
     assert (alarm.kind, alarm.about) == (CAPTURE_FAILING, NAME) and "it is away" in alarm.text
-    assert world.failure.text == "it is away, request 8" and world.counters.get("capture.failures") == 9
+    assert world.failure.text == "it is away, request 8" and world.counters["capture.failures"] == 9
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
@@ -69,7 +69,7 @@ def test_who_is_over_the_quota_says_so_once_until_it_is_not(world: World, caplog
 
 def test_what_was_lost_is_counted_and_named_by_its_range(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.failure.lost([(3, 5), (7, 8)])
-    assert world.counters.get("capture.uncaptured_events") == 3
+    assert world.counters["capture.uncaptured_events"] == 3
     assert [record.message for record in caplog.records] == [
         f"{NAME}: events 3 to 4 were not captured",
         f"{NAME}: events 7 to 7 were not captured",

@@ -49,7 +49,7 @@ def test_the_next_piece_begins_when_the_rest_is_over(env: SimulatedEnv) -> None:
     rest = CaptureRest(env, BrokerDeadlines(env), counters, pace, QUOTA)
     env.run_for(1_000)
     rest.enter()
-    counters.add("log.appended_bytes", 70)
+    counters["log.appended_bytes"] += 70
     rest.begin_piece()
     env.run_for(30)
     rest.end_piece(11, 0, lambda: went.append(env.monotonic_ms()))

@@ -135,7 +135,7 @@ def test_a_destination_that_is_away_loses_nothing_and_says_so(
         state = world.state()
         assert state.failure == "the destination is away"
         assert state.behind_events == 320
-        assert world.counters.get("capture.failures") > 5
+        assert world.counters["capture.failures"] > 5
         assert [record.levelname for record in caplog.records] == ["WARNING"], "one line, however often it is tried"
         assert world.broker is not None and "is away" in str(world.broker.alarms.current()[0])
         away.is_away = False
@@ -205,7 +205,7 @@ def test_past_the_quota_what_went_uncaptured_is_counted_by_range(
         world.run_s(300)
         state, numbers = world.state(), [record["SequenceNumber"] for file in world.records() for record in file]
         lost_to = numbers[0]
-        assert state.uncaptured_events == lost_to == world.counters.get("capture.uncaptured_events")
+        assert state.uncaptured_events == lost_to == world.counters["capture.uncaptured_events"]
         assert f" to {lost_to - 1} were not captured" in caplog.text
         sizes = [len(file) for file in world.records()]
         assert 0 not in sizes[: sizes.index(0)] and sum(sizes[: sizes.index(0)]) == len(numbers), (

@@ -17,10 +17,10 @@ def test_each_connection_has_a_number_of_its_own_and_is_counted_until_it_is_over
     world = World()
     first, second = world.peer(), world.peer()
     assert first.host.owner != second.host.owner
-    assert world.connections.count == world.counters.get("gateway.connections") == 2
+    assert world.connections.count == world.counters["gateway.connections"] == 2
     first.cut()
-    assert world.connections.count == world.counters.get("gateway.connections") == 1
-    assert world.counters.get("gateway.connections_accepted") == 2
+    assert world.connections.count == world.counters["gateway.connections"] == 1
+    assert world.counters["gateway.connections_accepted"] == 2
 
 
 def test_a_stopping_service_tells_every_peer_and_says_when_all_are_gone() -> None:

@@ -191,7 +191,7 @@ def test_units_pace_the_events_and_count_them(peer: Peer, world: World) -> None:
     usage = admission.usage.row(world.env.monotonic_ms())
     assert usage.events_out == 400
     assert usage.bytes_out > 4_000_000
-    assert world.counters.get("gateway.events_delivered") == 400
+    assert world.counters["gateway.events_delivered"] == 400
 
 
 def test_a_full_transport_keeps_no_run_and_loses_no_event(peer: Peer) -> None:

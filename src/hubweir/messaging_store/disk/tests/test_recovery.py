@@ -118,7 +118,7 @@ def test_damage_below_d_is_quarantined_and_the_rest_served(bench) -> None:
     assert bench.log.bounds.next_index == 4
     assert [isinstance(bench.read(index, max_bytes=1), Refused) for index in range(4)] == [False, True, False, False]
     assert isinstance(bench.read(1).error, CorruptStore)
-    assert len(bench.store.alarms.current()) == 1 and bench.counters.get("log.corrupt_records") == 1
+    assert len(bench.store.alarms.current()) == 1 and bench.counters["log.corrupt_records"] == 1
     with pytest.raises(CorruptStore):
         list(bench.runs())
     assert [run.first_index for run in bench.runs(2)] == [2]

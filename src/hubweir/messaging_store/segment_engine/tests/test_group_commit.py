@@ -15,23 +15,23 @@ from hubweir.testing.memory_files import MemoryFile
 
 def test_one_sync_serves_every_append_of_a_turn(bench) -> None:
     bench.append(b"makes the segment")
-    before = bench.counters.get("log.syncs")
+    before = bench.counters["log.syncs"]
     for number in range(10):
         bench.append(b"%d" % number, wait_ms=0)
     bench.env.run_for(50)
-    assert len(bench.outcomes) == 11 and bench.counters.get("log.syncs") == before + 1
+    assert len(bench.outcomes) == 11 and bench.counters["log.syncs"] == before + 1
 
 
 def test_what_comes_during_a_round_is_the_next_round(bench) -> None:
     bench.append(b"makes the segment")
-    before = bench.counters.get("log.syncs")
+    before = bench.counters["log.syncs"]
     bench.append(b"a", wait_ms=0)
     bench.env.turn()
     for _ in range(5):
         bench.append(b"b", wait_ms=0)
         bench.env.turn()
     bench.env.run_for(100)
-    assert len(bench.outcomes) == 7 and bench.counters.get("log.syncs") == before + 2
+    assert len(bench.outcomes) == 7 and bench.counters["log.syncs"] == before + 2
 
 
 def test_a_segment_rolls_by_size(bench) -> None:
@@ -133,7 +133,7 @@ def test_without_file_descriptors_sends_are_refused_and_the_log_heals_by_itself(
     assert isinstance(refused.error, OutOfFiles) and refused.known and "ulimit" in str(refused.error)
     bench.env.files.heal()
     assert bench.append(b"after").first_index == 1 and bench.log.lease.writer_epoch == 1
-    assert not bench.store.alarms.current() and bench.counters.get("log.failed_syncs") == 0
+    assert not bench.store.alarms.current() and bench.counters["log.failed_syncs"] == 0
     bench.reopen(power_cut=durability is Durability.DURABLE)
     assert list(bench.everything().values()) == [b"kept", b"after"]
 

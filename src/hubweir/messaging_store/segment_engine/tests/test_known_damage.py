@@ -32,7 +32,7 @@ def test_each_range_is_told_and_counted_once() -> None:
     for _ in range(3):
         world.damage.found(4, 9, "here")
     world.damage.found(20, 21, "there")
-    assert world.counters.get("log.corrupt_records") == 6
+    assert world.counters["log.corrupt_records"] == 6
     assert world.text == "records 4 to 8 (here), records 20 to 20 (there) cannot be read; readers step over them"
 
 

@@ -135,7 +135,7 @@ def test_a_fault_of_the_service_while_notes_are_written_answers_them_and_stops_t
     assert isinstance(outcome, Refused) and not outcome.known
     bench.env.fault = fault
     bench.env.run_for(5_000)
-    assert bench.counters.get("log.faults")
+    assert bench.counters["log.faults"]
     assert isinstance(bench.note(b"x", b"2")[0], Note)
 
 
@@ -144,7 +144,7 @@ def test_an_owner_that_faults_when_it_is_told_keeps_no_other_from_being_told(ben
     bench.log.note(b"x", b"1", now_ms=0, on_done=lambda outcome: 1 // 0)  # type: ignore[arg-type,return-value]
     outcomes = bench_outcomes(bench, b"y", b"2")
     bench.env.run_for(300)
-    assert len(outcomes) == 1 and bench.counters.get("log.faults")
+    assert len(outcomes) == 1 and bench.counters["log.faults"]
     assert bench.noted() == {b"x": b"1", b"y": b"2"}
 
 

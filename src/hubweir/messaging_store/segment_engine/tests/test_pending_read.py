@@ -141,7 +141,7 @@ def test_a_read_that_ends_in_a_fault_of_ours_is_refused_retriably_and_the_log_go
     assert isinstance(answer, Refused) and type(answer.error) is LogOffline
     [alarm] = state.alarms.current()
     assert alarm.kind is READ_FAULT and alarm.about == "a log" and "ZeroDivisionError" in alarm.text
-    assert counters.get("log.faults") == 1 and stopped == []
+    assert counters["log.faults"] == 1 and stopped == []
     read_away(state, lambda: 21, lambda value: value, answers.append, lambda: 0)
     env.run()
     assert answers[1] == 21 and state.alarms.current() == ()  # over with the first read that ends well
@@ -155,4 +155,4 @@ def test_a_fault_in_the_completion_of_a_read_answers_it_and_stops_the_log() -> N
     env.run()
     (answer,) = answers
     assert isinstance(answer, Refused) and type(answer.error) is LogOffline
-    assert counters.get("log.faults") == 1 and [type(fault) for fault in stopped] == [ZeroDivisionError]
+    assert counters["log.faults"] == 1 and [type(fault) for fault in stopped] == [ZeroDivisionError]

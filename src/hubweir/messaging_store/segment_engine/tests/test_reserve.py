@@ -62,7 +62,7 @@ def test_retention_gets_its_new_segment_on_a_full_disk(bench) -> None:
     bench.env.files.capacity_bytes -= 2 << 20  # what the segment gives back is gone at once
     bench.log._commit.roll()
     bench.env.run_for(2000)
-    assert bench.counters.get("store.reserve_used") == 1
+    assert bench.counters["store.reserve_used"] == 1
     bench.reopen(power_cut=True)
     assert bench.everything() == {0: b"a"}
 
@@ -142,7 +142,7 @@ def test_a_call_is_run_again_only_when_space_was_given_up_for_it(error: Exceptio
     assert raised.value is error
     is_given_up = is_there and getattr(error, "errno", errno.ENOSPC) == errno.ENOSPC
     assert calls == [is_there, False][: 1 + is_given_up]
-    assert alone.counters.get("store.reserve_used") == is_given_up
+    assert alone.counters["store.reserve_used"] == is_given_up
     assert alone.reserve.is_there == alone.env.files.exists(PATH) == (is_there and not is_given_up)
 
 
@@ -157,7 +157,7 @@ def test_a_reserve_that_cannot_be_removed_is_not_given_up() -> None:
 
     with pytest.raises(DiskFull):
         alone.reserve.use_for(full)
-    assert calls == [1] and alone.reserve.is_there and alone.counters.get("store.reserve_used") == 0
+    assert calls == [1] and alone.reserve.is_there and alone.counters["store.reserve_used"] == 0
 
 
 @pytest.mark.parametrize("lacking", [0, 1])
@@ -269,4 +269,4 @@ def test_the_space_of_the_reserve_is_there_also_where_it_is_free_only_behind_a_s
     bench.env.files.capacity_bytes -= 2 << 20  # what the segment gives back is gone at once
     bench.log._commit.roll()
     bench.env.run_for(2000)
-    assert bench.counters.get("store.reserve_used") == 1 and len(bench.segments()) == 2
+    assert bench.counters["store.reserve_used"] == 1 and len(bench.segments()) == 2

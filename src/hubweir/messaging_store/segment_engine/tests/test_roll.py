@@ -62,7 +62,7 @@ def damage_behind_a_torn_write(bench: Any, *, closed: bool) -> int:
     data[at : at + 512] = bytes(512)  # of two batches that no sync covers, a power cut took a part of the first
     bench.reopen()
     assert bench.log.bounds.next_index > 2, "readers may have seen numbers that are used again"
-    return int(bench.counters.get("log.corrupt_records"))
+    return int(bench.counters["log.corrupt_records"])
 
 
 @pytest.mark.parametrize("closed", [False, True])

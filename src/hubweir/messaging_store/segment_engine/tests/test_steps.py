@@ -31,13 +31,13 @@ def test_whatever_escapes_from_a_step_is_counted_told_and_goes_no_further() -> N
     steps.away(Lane.READS, lambda: 1, fail)
     steps.write_away(lambda: 1, fail)
     env.run()
-    assert [type(fault) for fault in faults] == [Planted] * 5 and counters.get("log.faults") == 5
+    assert [type(fault) for fault in faults] == [Planted] * 5 and counters["log.faults"] == 5
 
 
 def test_whoever_stops_the_log_for_a_fault_finds_it_counted() -> None:
     _, steps, _, counters = made()
     counted: list[int] = []
-    steps.on_fault = lambda fault: counted.append(counters.get("log.faults"))
+    steps.on_fault = lambda fault: counted.append(counters["log.faults"])
     steps.run(lambda: fail())
     assert counted == [1]
 
