@@ -15,7 +15,18 @@ from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.partition import CreatePartition
 from hubweir.counters import Counters
 from hubweir.env import Lane
-from hubweir.messaging_store.log import Appended, Bounds, Durability, Lease, Note, Pending, Refused, Run
+from hubweir.messaging_store.log import (
+    Appended,
+    Bounds,
+    Durability,
+    Lease,
+    Note,
+    Pending,
+    Refused,
+    Replayed,
+    Run,
+    Snapshot,
+)
 from hubweir.messaging_store.log_store import NotOpened
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.testing.event_loops import LOOPS, run_on
@@ -114,6 +125,7 @@ class HandLog:
         self.cold = False
         self.fail_with: Exception | None = None
         self.damaged: Refused | None = None
+        self.saved: Snapshot | Refused | None = None
         self.aged: list[int] = []
         self.trimmed: list[int] = []
         self.waiting_reads: list[HandPending] = []
@@ -191,8 +203,11 @@ class HandLog:
     def set_roll_age(self, roll_age_ms: int | None) -> None:
         self.roll_age_ms = roll_age_ms
 
-    def load_snapshot(self, read: object, on_done: Callable[[None], None]) -> None:
-        on_done(None)
+    def load_snapshot(self, read: Callable[[Snapshot], Any], on_done: Callable[[Any], None]) -> None:
+        on_done(read(self.saved) if isinstance(self.saved, Snapshot) else self.saved)
+
+    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed], None]) -> None:
+        on_done(Replayed())
 
     def save_snapshot(self, state: bytes, on_done: Callable[[Refused | None], None]) -> None:
         on_done(None)
@@ -228,6 +243,7 @@ class HandStore:
         self.clock_kept = 0
         self.logs: dict[str, HandLog] = {}
         self.closed = False
+        self.closings: list[str] = []
         self.looks = 0
 
     def create_log(self, log_id: str, *, durability: Durability, name: str = "") -> Any:
@@ -249,6 +265,7 @@ class HandStore:
         self._env.call_soon(open)
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
+        self.closings.append(log_id)
         on_done()
 
     def delete_log(self, log_id: str, on_done: Callable[[Any], None]) -> None:

@@ -10,8 +10,9 @@ from hubweir.broker import producer_snapshots
 from hubweir.broker.producer_snapshots import SNAPSHOT_EVERY_MS, ProducerSnapshots
 from hubweir.broker.tests.conftest import HandEnv, HandLog
 from hubweir.errors import LogOffline
+from hubweir.event_hub.producer_log import encode_snapshot
 from hubweir.event_hub.producer_sequence import ProducerSequences
-from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.log import Durability, Refused, Snapshot
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
 REFUSED = Refused(LogOffline("the disk is full"))
@@ -42,6 +43,21 @@ class Bench:
         self.snapshots.save(lambda outcome: None)
         self.saving.pop()(None)
         return self
+
+
+@pytest.mark.parametrize("found", [None, Snapshot(3, 30, encode_snapshot(ProducerSequences()))])
+def test_what_a_start_finds_says_up_to_where_the_newest_one_reaches(found: Snapshot | None) -> None:
+    bench, outcomes = Bench(), list[Refused | None]()
+    bench.log.saved = found
+    bench.snapshots.load(outcomes.append)
+    assert outcomes == [None] and bench.snapshots.saved_at == (None if found is None else 3)
+
+
+def test_a_start_that_cannot_read_them_says_why() -> None:
+    bench, outcomes = Bench(), list[Refused | None]()
+    bench.log.saved = REFUSED
+    bench.snapshots.load(outcomes.append)
+    assert outcomes == [REFUSED] and bench.snapshots.saved_at is None
 
 
 def test_a_partition_that_never_had_a_producer_gets_no_snapshot() -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from hubweir.errors import STORE_OFFLINE, CorruptStore, LogOffline, ServiceError
-from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.log import Log, Refused, Replayed, Run, Snapshot
+from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_log import OPERATIONS_PER_SNAPSHOT, load_catalog
+from hubweir.namespace.catalog_operation import Operation, RecordUsage, encode
 from hubweir.namespace.entity import EntityDescription, EntityStatus
 from hubweir.namespace.event_hub_changes import add_group
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -235,3 +239,44 @@ def test_a_catalog_that_is_damaged_behind_its_snapshot_is_not_read(process: Any)
     log = made_log(env, MessagingStore.open(env, "catalog"), CATALOG)
     outcome = answered(env, partial(load_catalog, log))
     assert isinstance(outcome, Refused) and isinstance(outcome.error, CorruptStore)
+
+
+class SavedLog:
+    """A catalog's log: a snapshot up to an index, and one run of operations behind it."""
+
+    def __init__(self, catalog: Catalog, index: int, first_index: int, *operations: Operation) -> None:
+        self._snapshot = Snapshot(index, 0, catalog.snapshot())
+        run = pack_operations([encode(operation) for operation in operations])
+        complete_run(
+            run, nonce=1, first_index=first_index, first_offset=0, enqueued_time_ms=0, first_number=0, durable_upto=0,
+            writer_epoch=1,
+        )  # fmt: skip
+        self._run = Run(bytes(run), first_index, first_index + len(operations))
+
+    def load_snapshot(self, read: Callable[[Snapshot], Any], on_done: Callable[[Any], None]) -> None:
+        on_done(read(self._snapshot))
+
+    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Any], None]) -> None:
+        visit(self._run)
+        on_done(Replayed())
+
+
+@pytest.mark.parametrize("first_index", [4, 5, 1_000])
+def test_a_catalog_is_read_from_the_snapshots_index_on_also_behind_numbers_that_were_skipped(first_index: int) -> None:
+    operations = [RecordUsage(((hour, 1),), 0) for hour in range(3)]
+    loaded: list[Any] = []
+    load_catalog(cast(Log, SavedLog(Catalog(), 5, first_index, *operations)), loaded.append)
+    (found,) = loaded
+    applied = operations[max(0, 5 - first_index) :]
+    assert (found.next_index, found.replayed) == (first_index + 3, len(applied))
+    assert found.catalog.version == len(applied)
+
+
+def test_operations_that_a_start_replayed_count_towards_the_next_snapshot(process: Any) -> None:
+    process.create("hub")
+    for number in range(OPERATIONS_PER_SNAPSHOT - 3):
+        process.set("hub", retention_ms=HOUR_MS + number)
+    after = process.restarted()
+    assert snapshot_of(after.env, after.log) is None
+    after.set("hub", retention_ms=2 * HOUR_MS)
+    assert snapshot_of(after.env, after.log) is not None

@@ -19,6 +19,7 @@ from hubweir.messaging_store.segment_engine.trimming import (
     remove_log,
     remove_segments,
 )
+from hubweir.messaging_store.tests.conftest import events
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFile, MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -194,6 +195,19 @@ def test_a_trim_keeps_at_most_one_segment_more_and_begins_no_new_one(bench) -> N
         bench.env.run_for(200)
     assert len(bench.segments()) == 1 and min(bench.everything()) == firsts[-1]
     assert bench.log.trim(3) == firsts[-1], "what is gone does not come back"
+
+
+@pytest.mark.parametrize("jump_ms", [10 * HOUR_MS, -10 * HOUR_MS])
+def test_a_log_whose_stamps_say_nothing_goes_by_the_age_of_its_segments(bench, jump_ms: int) -> None:
+    """What an owner stamps by a clock that is wrong for hours: nothing goes early, and all of it in the end."""
+    bench.log.set_roll_age(HOUR_MS)
+    bench.log.append(events([b"a"]), now_ms=bench.env.now_ms() + jump_ms, on_done=bench.outcomes.append)
+    gone_after = None
+    for hour in range(24):
+        bench.env.run_for(HOUR_MS)
+        if expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=4 * HOUR_MS) and gone_after is None:
+            gone_after = hour + 1
+    assert gone_after in (5, 6), "retention, and at most the age of a segment more"
 
 
 def test_what_is_trimmed_while_files_go_follows_them(bench) -> None:
