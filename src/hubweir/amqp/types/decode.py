@@ -7,7 +7,9 @@ Whatever is wrong with the bytes is a DecodeError that names the position; no ot
 
 from __future__ import annotations
 
-from typing import Final, cast
+import struct
+from collections.abc import Callable
+from typing import Final, NoReturn, cast
 from uuid import UUID
 
 from hubweir.amqp.types import format_codes as code_of
@@ -18,7 +20,6 @@ from hubweir.amqp.types.read_scalar import (
     VARIABLE,
     Buffer,
     read_descriptor,
-    read_length,
     read_variable,
     truncated,
 )
@@ -59,16 +60,17 @@ _MAP: Final = 2
 _ARRAY: Final = 3
 _DESCRIBED: Final = 4
 
-_COMPOUND: Final = {
-    row.code: (row.width, _LIST if row.type is AmqpType.LIST else _MAP)
-    for row in BY_CODE.values()
-    if row.category is Category.COMPOUND
-}
-_ARRAY_WIDTH: Final = {code_of.ARRAY8: 1, code_of.ARRAY32: 4}
+_EACH_ITS_OWN: Final = -1
+_HEAD_WIDTH: Final = {row.code: row.width for row in BY_CODE.values()}  # of a size, and of a count
+_TWO_U32: Final = struct.Struct(">II").unpack_from
 _KEY_TYPES: Final = frozenset(
     {type(None), bool, int, float, bytes, str, Symbol, Char, UUID, Timestamp, Float}
     | {UByte, UShort, UInt, ULong, Byte, Short, Int, Decimal32, Decimal64, Decimal128}
 )
+
+# A container that was opened: what it is, how many entries it has, the constructor that they share or _EACH_ITS_OWN,
+# its descriptor or element type, where its entries start, and where they have to end.
+_Opened = tuple[int, int, int, object, int, int]
 
 
 def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[object, int]:
@@ -77,17 +79,12 @@ def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[obje
     buffer: not kept; every value is a copy. end: exclusive; the buffer's length when left out. Bytes after the value
     are not looked at. Raises DecodeError when buffer[start:end] does not begin with one legal value within limits.
     """
+    position, zero_width_left = start, ZERO_WIDTH_LIMIT
+    # The container being filled, as in _Opened, with its entries so far; those around it wait on the stack.
+    kind, missing, shared_code, extra = _TOP, 1, _EACH_ITS_OWN, None
     limit = len(buffer) if end is None else min(end, len(buffer))
-    position = start
-    stack: list[tuple[int, list[object], int, int, int, object]] = []
-    # The container being filled: what it is, its entries so far, how many are missing, where it ends (limit), the
-    # constructor its elements share (-1: each has its own), and its descriptor or element type.
-    kind = _TOP
     items: list[object] = []
-    missing = 1
-    shared_code = -1
-    extra: object = None
-    zero_width_left = ZERO_WIDTH_LIMIT
+    stack: list[tuple[int, int, int, object, int, list[object]]] = []
     while True:
         if shared_code >= 0:
             code = shared_code
@@ -101,75 +98,56 @@ def decode(buffer: Buffer, start: int = 0, end: int | None = None) -> tuple[obje
             after = position + width
             if after > limit:
                 truncated(position)
-            value = READ_FIXED[code](buffer, position)
+            items.append(READ_FIXED[code](buffer, position))
             position = after
+            missing -= 1
         elif code in VARIABLE:
             value, position = read_variable(buffer, code, position, limit)
-        else:
-            # A container: the one around it waits on the stack until this one is complete.
-            if len(stack) == DEPTH_LIMIT:
-                raise DecodeError(f"values nest deeper than {DEPTH_LIMIT} at byte {position}")
-            stack.append((kind, items, missing, shared_code, limit, extra))
-            items, shared_code, extra = [], -1, None
-            if code == code_of.DESCRIBED:
-                extra, position = read_descriptor(buffer, position, limit)
-                kind, missing = _DESCRIBED, 1
-            elif code in _COMPOUND:
-                kind, missing, position, limit = _open_compound(buffer, code, position, limit)
-            elif code in _ARRAY_WIDTH:
-                kind = _ARRAY
-                missing, shared_code, extra, position, limit = _open_array(buffer, code, position, limit)
-                if missing and FIXED_WIDTH[shared_code] == 0:
-                    zero_width_left -= missing
-                    if zero_width_left < 0:
-                        raise DecodeError(
-                            f"more than {ZERO_WIDTH_LIMIT} array elements without bytes at byte {position}"
-                        )
-            else:
-                raise DecodeError(f"no type has the constructor {code:#04x} at byte {position - 1}")
-            if missing:
-                continue
-            value = _build(kind, items, extra, position, limit)
-            kind, items, missing, shared_code, limit, extra = stack.pop()
-        while True:
             items.append(value)
             missing -= 1
-            if missing:
-                break
+        else:
+            if len(stack) == DEPTH_LIMIT:
+                raise DecodeError(f"values nest deeper than {DEPTH_LIMIT} at byte {position}")
+            stack.append((kind, missing, shared_code, extra, limit, items))
+            kind, missing, shared_code, extra, position, limit = _OPEN[code](buffer, code, position, limit)
+            items = []
+            if kind == _ARRAY and missing and FIXED_WIDTH[shared_code] == 0:
+                zero_width_left -= missing
+                if zero_width_left < 0:
+                    raise DecodeError(f"more than {ZERO_WIDTH_LIMIT} array elements without bytes at byte {position}")
+        while not missing:
             if kind == _TOP:
-                return value, position
-            value = _build(kind, items, extra, position, limit)
-            kind, items, missing, shared_code, limit, extra = stack.pop()
+                return items[0], position
+            value = Described(extra, items[0]) if kind == _DESCRIBED else _build(kind, items, extra, position, limit)
+            kind, missing, shared_code, extra, limit, items = stack.pop()
+            items.append(value)
+            missing -= 1
 
 
-def _open_compound(buffer: Buffer, code: int, position: int, limit: int) -> tuple[int, int, int, int]:
-    """The head of a list or map: kind, how many entries follow, where they start and where they must end."""
-    width, kind = _COMPOUND[code]
-    size, position = read_length(buffer, width, position, limit)
-    end = position + size
-    if end > limit:
-        truncated(position)
-    count, position = read_length(buffer, width, position, end)
+def _open_described(buffer: Buffer, code: int, position: int, limit: int) -> _Opened:
+    descriptor, position = read_descriptor(buffer, position, limit)
+    return _DESCRIBED, 1, _EACH_ITS_OWN, descriptor, position, limit
+
+
+def _open_compound(buffer: Buffer, code: int, position: int, limit: int) -> _Opened:
+    """A list or a map."""
+    kind = _MAP if code in (code_of.MAP8, code_of.MAP32) else _LIST
+    count, position, end = _read_head(buffer, code, position, limit)
     if count > end - position:
         raise DecodeError(f"{count} entries cannot stand in {end - position} bytes at byte {position}")
     if kind == _MAP and count % 2:
         raise DecodeError(f"a map has an odd number of entries, {count}, at byte {position}")
     if count > (ENTRIES_LIMIT if kind == _LIST else 2 * ENTRIES_LIMIT):
         raise DecodeError(f"more than {ENTRIES_LIMIT} entries in a list or map at byte {position}")
-    return kind, count, position, end
+    return kind, count, _EACH_ITS_OWN, None, position, end
 
 
-def _open_array(buffer: Buffer, code: int, position: int, limit: int) -> tuple[int, int, object, int, int]:
-    """The head of an array: element count, their constructor, (type, descriptors), where they start and must end."""
-    width = _ARRAY_WIDTH[code]
-    size, position = read_length(buffer, width, position, limit)
-    end = position + size
-    if end > limit:
-        truncated(position)
-    count, position = read_length(buffer, width, position, end)
+def _open_array(buffer: Buffer, code: int, position: int, limit: int) -> _Opened:
+    """Its elements' type comes with the descriptors that each of them has."""
+    count, position, end = _read_head(buffer, code, position, limit)
     if count == 0 and position == end:
         # Some encoders leave the constructor of an empty array out.
-        return 0, code_of.NULL, (AmqpType.NULL, ()), position, end
+        return _ARRAY, 0, code_of.NULL, (AmqpType.NULL, ()), position, end
     descriptors: list[object] = []
     while True:
         if position >= end:
@@ -187,13 +165,40 @@ def _open_array(buffer: Buffer, code: int, position: int, limit: int) -> tuple[i
         raise DecodeError(f"no type has the constructor {element_code:#04x} at byte {position - 1}")
     if row.width * count > end - position:
         raise DecodeError(f"{count} elements cannot stand in {end - position} bytes at byte {position}")
-    return count, element_code, (row.type, tuple(descriptors)), position, end
+    return _ARRAY, count, element_code, (row.type, tuple(descriptors)), position, end
+
+
+def _open_nothing(buffer: Buffer, code: int, position: int, limit: int) -> NoReturn:
+    raise DecodeError(f"no type has the constructor {code:#04x} at byte {position - 1}")
+
+
+def _read_head(buffer: Buffer, code: int, position: int, limit: int) -> tuple[int, int, int]:
+    """The count of a container, where its entries start, and where they have to end by its size."""
+    width = _HEAD_WIDTH[code]
+    start = position + 2 * width
+    if start > limit:
+        truncated(position)
+    size, count = (buffer[position], buffer[position + 1]) if width == 1 else _TWO_U32(buffer, position)
+    end = position + width + size
+    if end > limit or start > end:
+        truncated(position + width)
+    return count, start, end
+
+
+def _opener_of(code: int) -> Callable[[Buffer, int, int, int], _Opened]:
+    if code == code_of.DESCRIBED:
+        return _open_described
+    row = BY_CODE.get(code)
+    if row is None:
+        return _open_nothing
+    return _open_array if row.category is Category.ARRAY else _open_compound
+
+
+_OPEN: Final = [_opener_of(code) for code in range(256)]  # of scalars nobody asks
 
 
 def _build(kind: int, items: list[object], extra: object, position: int, limit: int) -> object:
-    """The value of a container whose entries are complete."""
-    if kind == _DESCRIBED:
-        return Described(extra, items[0])
+    """The value of a list, map or array whose entries are complete."""
     if position != limit:
         raise DecodeError(f"a container ends at byte {position} where its size says {limit}")
     if kind == _LIST:

@@ -146,15 +146,15 @@ def read_descriptor(buffer: Buffer, position: int, limit: int) -> tuple[object, 
     if position >= limit:
         truncated(position)
     code = buffer[position]
+    width = FIXED_WIDTH[code]
+    if width >= 0 and code != code_of.LIST0:
+        after = position + 1 + width
+        if after > limit:
+            truncated(position)
+        return READ_FIXED[code](buffer, position + 1), after
     if code in VARIABLE:
         return read_variable(buffer, code, position + 1, limit)
-    width = FIXED_WIDTH[code]
-    if width < 0 or code == code_of.LIST0:
-        raise DecodeError(f"a descriptor has the constructor {code:#04x} at byte {position}; it is a symbol or a ulong")
-    after = position + 1 + width
-    if after > limit:
-        truncated(position)
-    return READ_FIXED[code](buffer, position + 1), after
+    raise DecodeError(f"a descriptor has the constructor {code:#04x} at byte {position}; it is a symbol or a ulong")
 
 
 def truncated(position: int) -> NoReturn:
