@@ -27,15 +27,13 @@ __all__ = ["Endpoint", "EndpointSettings", "Role"]
 
 
 class Endpoint:
-    """One end of one byte stream. context: the host's own object, untouched here. now_ms: the time of the last call
-    that brought one."""
+    """One end of one byte stream. now_ms: the time of the last call that brought one."""
 
     def __init__(
         self, role: Role, settings: EndpointSettings, *, now_ms: int, describe_error: DescribeError = as_it_is
     ) -> None:
         self.role = role
         self.settings = settings
-        self.context: object = None
         self._connection = Connection(role, settings, describe_error)
         self._opening = Opening(role, settings, self._connection)
         self._reader = FrameReader(self._connection)
@@ -171,7 +169,7 @@ class Endpoint:
         return self._take_events()
 
     def _take_events(self) -> list[Event]:
-        events = self._connection.report.take()
+        events = self._connection.report.take_events()
         for event in events:
             if isinstance(event, Opened):
                 self._idle.peer_wants(event.open.idle_time_out, self.now_ms)

@@ -156,14 +156,14 @@ class Opening:
             if init.mechanism not in OFFERED:
                 self.answer(AUTH_FAILED)
                 return
-            connection.report.add(
+            connection.report.add_event(
                 SaslInitiated(str(init.mechanism), init.initial_response or b"", bare_hostname(init.hostname))
             )
         elif self._sasl_client.state is SaslState.AWAIT_MECHANISMS:
             connection.out += sasl_frame(self._sasl_client.receive_mechanisms(body))
         else:
             code = self._sasl_client.receive_outcome(body)
-            connection.report.add(SaslFinished(code))
+            connection.report.add_event(SaslFinished(code))
             if code != OK:
                 self._refuse(f"the server refused the SASL response with code {code}", by_peer=True)
                 return

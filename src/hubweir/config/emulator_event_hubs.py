@@ -35,7 +35,7 @@ def read_hubs(namespace: Fields, limits: FileLimits) -> tuple[HubConfig, ...]:
     for fields in namespace.objects("Entities", required=True, least=limits.hubs_min, most=limits.hubs_limit):
         hub = _read_hub(fields, limits)
         fields.finish()
-        if hub is not None and names.take(hub.name, fields):
+        if hub is not None and names.take_name(hub.name, fields):
             hubs.append(hub)
     return tuple(hubs)
 
@@ -82,7 +82,7 @@ def _read_groups(fields: Fields, limits: FileLimits) -> tuple[str, ...]:
         if name is None or fold(name) == fold(DEFAULT_GROUP):
             continue
         declared.append(group)
-        if names.take(name, group):
+        if names.take_name(name, group):
             groups.append(name)
     if len(declared) > most:
         first = declared[most]

@@ -34,7 +34,7 @@ class UniqueNames:
     kind: str
     _places: dict[str, Location] = field(default_factory=dict)
 
-    def take(self, name: str, fields: Fields, member: str = "Name") -> bool:
+    def take_name(self, name: str, fields: Fields, member: str = "Name") -> bool:
         """True when nobody had the name, in any case; else the second one is noted."""
         first = self._places.get(fold(name))
         if first is None:
@@ -82,7 +82,7 @@ def read_authorization_rules(fields: Fields) -> tuple[AuthorizationRuleConfig, .
     rules = []
     for rule in fields.objects("AuthorizationRules", most=RULES_PER_LEVEL_LIMIT):
         name = rule.text("KeyName", required=True, check=check_rule_name, allowed="1 to 256 printable ASCII characters")
-        if name is not None and names.take(name, rule, "KeyName"):
+        if name is not None and names.take_name(name, rule, "KeyName"):
             rules.append(
                 AuthorizationRuleConfig(
                     name=name,

@@ -74,7 +74,7 @@ def _read_namespace(fields: Fields, root: Root, limits: FileLimits, taken: Taken
     rules = read_authorization_rules(fields)
     hubs = read_hubs(fields, limits) if root is Root.EVENT_HUBS else ()
     queues, topics = read_queues_and_topics(fields, limits) if root is Root.SERVICE_BUS else ((), ())
-    if name is None or not taken.namespaces.take(name, fields):
+    if name is None or not taken.namespaces.take_name(name, fields):
         return None
     return NamespaceConfig(
         root=root,

@@ -47,7 +47,7 @@ def read_queues_and_topics(
         name = _read_name(fields, limits, ENTITY_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="queue")
         fields.finish()
-        if name is not None and names.take(name, fields):
+        if name is not None and names.take_name(name, fields):
             queues.append(QueueConfig(name=name, properties=properties, location=fields.place("Name")))
     topics = []
     for fields in namespace.objects("Topics", most=limits.entities_limit):
@@ -55,7 +55,7 @@ def read_queues_and_topics(
         properties = _read_properties(fields, limits, kind="topic")
         subscriptions = _read_subscriptions(fields, limits)
         fields.finish()
-        if name is not None and names.take(name, fields):
+        if name is not None and names.take_name(name, fields):
             place = fields.place("Name")
             topics.append(TopicConfig(name=name, properties=properties, subscriptions=subscriptions, location=place))
     if max(len(queues), len(topics)) <= limits.entities_limit < len(queues) + len(topics):
@@ -78,7 +78,7 @@ def _read_subscriptions(topic: Fields, limits: FileLimits) -> tuple[Subscription
         properties = _read_properties(fields, limits, kind="subscription")
         rules = _read_rules(fields, limits)
         fields.finish()
-        if name is not None and names.take(name, fields):
+        if name is not None and names.take_name(name, fields):
             place = fields.place("Name")
             subscriptions.append(SubscriptionConfig(name=name, properties=properties, rules=rules, location=place))
     return tuple(subscriptions)
@@ -152,7 +152,7 @@ def _read_rules(subscription: Fields, limits: FileLimits) -> tuple[RuleConfig, .
     for fields in subscription.objects("Rules", most=limits.rules_limit):
         rule = _read_rule(fields, limits)
         fields.finish()
-        if rule is not None and names.take(rule.name, fields):
+        if rule is not None and names.take_name(rule.name, fields):
             rules.append(rule)
     return tuple(rules)
 

@@ -39,9 +39,9 @@ class ProcessBudget:
     def is_full(self) -> bool:
         return self.used >= self._limit
 
-    def take(self, size: int) -> bool:
+    def take_bytes(self, size_bytes: int) -> bool:
         """Bytes arrived, or are about to; True when that is more than there is room for."""
-        self.used += size
+        self.used += size_bytes
         return self.used >= self._limit
 
     def wait(self, waiter: Waiter) -> None:
@@ -52,8 +52,8 @@ class ProcessBudget:
         """It waits no more."""
         self._waiting.pop(id(waiter), None)
 
-    def give_back(self, size: int) -> None:
-        self.used -= size
+    def give_back_bytes(self, size_bytes: int) -> None:
+        self.used -= size_bytes
         if self._waiting and self.used <= self._limit // 2:
             waiting = list(self._waiting.values())
             self._waiting.clear()
@@ -74,19 +74,19 @@ class ConnectionBudget:
         self._waits_for_process = False
         self.used = 0
 
-    def take(self, size: int) -> None:
+    def take_bytes(self, size_bytes: int) -> None:
         """Bytes arrived. They are here already, so they are counted even when this goes over."""
-        self.used += size
-        is_full = self._process.take(size)
+        self.used += size_bytes
+        is_full = self._process.take_bytes(size_bytes)
         if not self._paused and (is_full or self.used >= self._limit):
             self._paused = True
             self._reader.pause_reading()
             self._wait_for_process()
 
-    def give_back(self, size: int) -> None:
+    def give_back_bytes(self, size_bytes: int) -> None:
         """Bytes were answered, or will never be."""
-        self.used -= size
-        self._process.give_back(size)
+        self.used -= size_bytes
+        self._process.give_back_bytes(size_bytes)
         if self._paused:
             self._resume()
 

@@ -45,11 +45,9 @@ ENDED_AT_ONCE = 64
 
 
 class GatewayConnection(Protocol):
-    """A connection, for the namespace whose own it is."""
+    """A connection, for the namespace whose own it is. owner: which connection of the process it is."""
 
-    @property
-    def owner(self) -> Owner:
-        """Which connection of the process it is."""
+    owner: Owner
 
     def catalog_changed(self) -> None:
         """Rules, keys or descriptions changed: links that may not stand any more end now."""
@@ -73,8 +71,8 @@ class SharedProcess(Protocol):
     large_turns: HeldRuns
     refusal_log: RefusalLog
 
-    def add(self, gateway: Gateway) -> None:
-        """One namespace more."""
+    def add_gateway(self, gateway: Gateway) -> None:
+        """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""
 
     def of_signature(self, name: str, scope: Scope) -> Gateway:
         """The namespace that a token belongs to, good or not. name: of its rule; scope: what it was made for."""
@@ -128,7 +126,7 @@ class Gateway:
         namespace.on_change(self._catalog_changed)
         if settings.issuer is not None:
             settings.issuer.on_change(self._catalog_changed)
-        process.add(self)
+        process.add_gateway(self)
 
     @property
     def connection_count(self) -> int:

@@ -18,7 +18,7 @@ from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
-from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway import Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.refusals import RefusalLog
 from hubweir.gateway.settings import LinkSettings
@@ -32,7 +32,7 @@ LARGE_TURNS_BYTES = 16 * 1024 * 1024
 _EVERYWHERE = Scope("", ())
 
 
-class GatewayProcess:
+class GatewayProcess(SharedProcess):
     """See the module's text. process_id tells this process's readers from those of others at a broker."""
 
     def __init__(
@@ -59,8 +59,7 @@ class GatewayProcess:
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
         self.gateways: list[Gateway] = []
 
-    def add(self, gateway: Gateway) -> None:
-        """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""
+    def add_gateway(self, gateway: Gateway) -> None:
         self.gateways.append(gateway)
 
     # Whom a peer means
@@ -81,11 +80,10 @@ class GatewayProcess:
         return next(having, self.default)
 
     def of_signature(self, name: str, scope: Scope) -> Gateway:
-        """The namespace that a token belongs to, good or not. name: of its rule; scope: what it was made for."""
         return self.named(scope.host) or self.of_rule(name, scope)
 
     def of_token(self, token: str, audience: str = "") -> Gateway:
-        """The same for a token's text. audience: a URI that decides for tokens without a host (JSON Web Tokens)."""
+        """As of_signature, of a text. audience: a URI that decides for tokens without a host (JSON Web Tokens)."""
         if is_signature(token):
             try:
                 signature = SharedAccessSignature.parse(token, bare_hosts=self._hosts())

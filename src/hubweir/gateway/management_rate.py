@@ -17,7 +17,7 @@ class ManagementRate:
         self._per_second = per_second
         self._bucket = None if per_second is None else TokenBucket(per_second, now_ms=now_ms)
 
-    def take(self, now_ms: int) -> None:
+    def count_request(self, now_ms: int) -> None:
         """Count one request; ServiceError SERVER_BUSY, and it counts for nothing, when it is one too many."""
         if self._bucket is None:
             return

@@ -259,7 +259,7 @@ class Connection:
         if self.state is ConnectionState.OPEN_RECEIVED:
             self.send_open()
         if self.state is ConnectionState.OPENED:
-            self.report.add(Opened(remote))
+            self.report.add_event(Opened(remote))
 
     def _receive_begin(self, channel: int, begin: Begin) -> None:
         if channel > self.settings.channel_max:
@@ -347,4 +347,4 @@ class Connection:
             session.let_go()
         self._sessions, self._by_remote_channel = {}, {}
         self.state, self.is_reading, self.has_changed = ConnectionState.END, False, True
-        self.report.add(event)
+        self.report.add_event(event)

@@ -198,7 +198,7 @@ class ReceiverLink(Link):
     def _report_oversize(self, delivery_id: int, size: int, settled: bool) -> None:
         if not settled:
             self._await_settlement(delivery_id, 1)
-        self.session.report.add(OversizeReceived(self, delivery_id, size, settled))
+        self.session.report.add_event(OversizeReceived(self, delivery_id, size, settled))
 
     def _await_settlement(self, first_id: int, count: int) -> None:
         limit = self.session.connection.settings.max_unsettled

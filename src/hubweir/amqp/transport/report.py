@@ -21,7 +21,7 @@ class Report:
         # Where in the list each link's deliveries of this read stand, while more may join them.
         self._open: dict[ReceiverLink, int] = {}
 
-    def add(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Add an event; deliveries that come after it do not move before it."""
         self._open.clear()
         self._events.append(event)
@@ -39,7 +39,7 @@ class Report:
         self._open[link] = len(self._events)
         self._events.append(DeliveriesReceived(link, data, rows, count))
 
-    def take(self) -> list[Event]:
+    def take_events(self) -> list[Event]:
         """All events so far, and start anew."""
         events, self._events = self._events, []
         self._open.clear()

@@ -17,7 +17,7 @@ from hubweir.amqp.transport.frame import cut_frames, split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
-from hubweir.amqp.transport.serial_number import MODULUS, add
+from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 from hubweir.kernels import deliver, deliver_batches
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
@@ -108,7 +108,7 @@ class SenderLink(Link):
             raise NotSendable(f"the link {self.name!r} has no credit, or does not stand; look at sendable first")
         session = self.session
         delivery_id = session.next_delivery_id
-        session.next_delivery_id = add(delivery_id, 1)
+        session.next_delivery_id = add_serial(delivery_id, 1)
         transfer = Transfer(
             handle=self.handle,
             delivery_id=delivery_id,
@@ -193,7 +193,7 @@ class SenderLink(Link):
         if self.is_attached:
             if flow.echo:
                 self._write_flow()
-            self.session.report.add(CreditGranted(self))
+            self.session.report.add_event(CreditGranted(self))
 
     def release(self) -> None:
         """Drop frames that wait for the window, and forget unsettled deliveries."""

@@ -10,7 +10,7 @@ MODULUS = 1 << 32
 _HALF = 1 << 31
 
 
-def add(number: int, count: int) -> int:
+def add_serial(number: int, count: int) -> int:
     """The serial number count steps after number; count may be negative."""
     return (number + count) % MODULUS
 

@@ -62,7 +62,6 @@ class Session:
         self.channel = channel
         self.remote_channel: int | None = None
         self.state = SessionState.UNMAPPED
-        self.context: object = None
         self.state_bytes = 0  # what this session counts for in the connection's budget, its links apart
         self.window = SessionWindow(connection.settings.incoming_window)
         self.settlement = Settlement()
@@ -158,7 +157,7 @@ class Session:
         if self.state is SessionState.BEGIN_RECEIVED:
             self.send_begin()
         if self.state is SessionState.MAPPED:
-            self.report.add(SessionBegun(self))
+            self.report.add_event(SessionBegun(self))
 
     def receive_end(self, end: End) -> None:
         """The peer's end: answer it unless ours went first."""
@@ -168,14 +167,14 @@ class Session:
             self.connection.write(self.channel, End())
             self.state = advance(self.state, SessionStep.SEND_END)
         if not self._failed:  # else it was reported when it happened
-            self.report.add(SessionEnded(self, end.error))
+            self.report.add_event(SessionEnded(self, end.error))
 
     def fail(self, error: AmqpError) -> None:
         """End the session for a fault of the peer."""
         if self.is_writable:
             self.end(error)
             self._failed = True
-            self.report.add(SessionEnded(self, error))
+            self.report.add_event(SessionEnded(self, error))
 
     def receive_attach(self, attach: Attach) -> None:
         """The peer asks for a link, or answers our attach."""
@@ -188,7 +187,7 @@ class Session:
         if link is not None:
             link.receive_attach(attach)
             if link.is_attached:
-                self.report.add(LinkAttached(link))
+                self.report.add_event(LinkAttached(link))
             return
         if len(attach.name.encode()) > settings.max_name_bytes:
             raise SessionFault(
@@ -199,7 +198,7 @@ class Session:
         link.receive_attach(attach)
         self.connection.budget.charge_link(link, self.connection.attach_size)
         if self.connection.takes_links:
-            self.report.add(LinkAttached(link))
+            self.report.add_event(LinkAttached(link))
         else:
             link.refuse(SessionFault(NOT_ALLOWED, "this end asks for links itself and takes none").error())
 
@@ -216,7 +215,7 @@ class Session:
         if was_closed and not self.held and self.window.remote_window > 0:
             for other in self.links:
                 if other is not link and isinstance(other, SenderLink) and other.credit > 0:
-                    self.report.add(CreditGranted(other))
+                    self.report.add_event(CreditGranted(other))
 
     def receive_rows(self, handle: int, data: memoryview, rows: array[int], count: int) -> None:
         """Whole deliveries of one frame each, all on handle; rows is given away."""
@@ -241,14 +240,14 @@ class Session:
         link.receive_detach()
         self._remove(link)
         if link.refused_by_peer:
-            self.report.add(LinkRefused(link, detach.error))
+            self.report.add_event(LinkRefused(link, detach.error))
         elif announce:
-            self.report.add(LinkDetached(link, detach.error, detach.closed))
+            self.report.add_event(LinkDetached(link, detach.error, detach.closed))
 
     def fail_link(self, link: Link, error: AmqpError) -> None:
         """Detach one link for a fault of the peer."""
         if link.fail(error) and self.is_writable:
-            self.report.add(LinkDetached(link, error, True))
+            self.report.add_event(LinkDetached(link, error, True))
 
     def write(self, performative: Performative) -> None:
         """Write one frame on this session."""

@@ -52,7 +52,7 @@ class Settlement:
         if not settled:
             # The receiver settles second: it holds its state until it hears that ours is gone.
             session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
-        session.report.add(Settled(sent.owner, sent.first, sent.last, outcome, settled))
+        session.report.add_event(Settled(sent.owner, sent.first, sent.last, outcome, settled))
 
     def settle_received(
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool

@@ -33,12 +33,12 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import ReaderClosed
-from hubweir.drivers.amqp_driver import AmqpDriver
+from hubweir.drivers.amqp_driver import AmqpDriver, DriverHost
 from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
-from hubweir.gateway.amqp.namespace_choice import NamespaceChoice
-from hubweir.gateway.amqp.node import Node
+from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceChoice
+from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
@@ -50,8 +50,8 @@ from hubweir.gateway.refusals import What
 SASL_OK, SASL_REFUSED = 0, 1
 
 
-class ConnectionHost:
-    """See the module's text. Implements the driver's DriverHost; all calls come on the loop."""
+class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
+    """See the module's text. What driver, nodes and namespace call is told by their protocols; all on the loop."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ConnectionHost:
         # Its parts know it weakly: so it is freed when its driver and the last answer have let it go.
         itself = weakref.proxy(self)
         self.choice = NamespaceChoice(self, process)
-        self.claims = ConnectionClaims(self.choice, self.env, lambda why: itself.hold_nodes(why))
+        self.claims = ConnectionClaims(self.choice, self.env, lambda why: itself.recheck_claims(why))
         self.replies = ResponseRoutes()
         self.budget = ConnectionBudget(self.limits.connection_budget_bytes, process.budget, itself)
         self.share = TurnShare(itself)
@@ -140,7 +140,7 @@ class ConnectionHost:
         self._end()
         self._driver = None
 
-    # What nodes call: NodeHost says what each means
+    # What nodes call
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -191,7 +191,6 @@ class ConnectionHost:
         return self.gateway.refusals.describe(What.CONNECTION, symbol, text, peer=self.peer)
 
     def close(self, error: ServiceError) -> None:
-        """End the connection with an error, as a stopping service does."""
         if not self.is_over:
             self.endpoint.close(self.describe(What.CONNECTION, error))
             self.wake()
@@ -204,17 +203,14 @@ class ConnectionHost:
             node.reader_closed(broker, push)
 
     def senders_to(self, entity: str) -> list[Callable[[ServiceError], None]]:
-        """What ends each link that sends to an entity."""
         return [partial(self.detach, node) for node in self.nodes if node.sends_to(entity)]
 
     def moved_to(self, gateway: Gateway) -> None:
-        """The connection belongs to this namespace from now on."""
         self.gateway.connection_left(self)
         self.gateway = gateway
         gateway.connection_came(self)
 
     def catalog_changed(self) -> None:
-        """Rules, keys or descriptions changed: links that may not stand any more end now."""
         self.claims.recheck()
         for node in self.nodes:
             node.catalog_changed()
@@ -259,10 +255,10 @@ class ConnectionHost:
         node.last_used_ms = self.endpoint.now_ms
         return node
 
-    def hold_nodes(self, why: Lapse) -> None:
+    def recheck_claims(self, why: Lapse) -> None:
         """Detach the links that no claim covers any more."""
         for node in self.nodes:
-            node.hold(why)
+            node.recheck_claim(why)
 
     def _forget(self, node: Node) -> None:
         if self._nodes.pop(node, self) is not self:

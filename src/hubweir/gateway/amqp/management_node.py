@@ -98,7 +98,7 @@ class ManagementNode(RequestNode):
     def _authorize_read(self, message: Message, name: str) -> None:
         """As _authorize, for runtime information; then SERVER_BUSY above the rate. A stranger uses none of it up."""
         self._authorize(message, Rights.ALL, name)
-        self.host.gateway.management_rate.take(self.host.env.monotonic_ms())
+        self.host.gateway.management_rate.count_request(self.host.env.monotonic_ms())
 
     def _read_hub(self, message: Message, size: int, name: str) -> None:
         self._authorize_read(message, name)

@@ -28,7 +28,7 @@ class ChoosingConnection(GatewayConnection, Protocol):
         """The connection belongs to this namespace from now on."""
 
     def close(self, error: ServiceError) -> None:
-        """End the connection with an error."""
+        """End the connection with an error, as a stopping service does."""
 
 
 class NamespaceChoice:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.response_routes import ResponseRoutes
 from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived, Settled
@@ -17,40 +16,29 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.reader import ReaderClosed
-from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
-from hubweir.gateway.amqp.turn_share import TurnShare
+from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
-from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.refusals import What
-from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.rights import Rights
 
 
-class NodeHost(Protocol):
-    """The host of a connection's nodes: what belongs to no single link. gateway: of its namespace."""
+class NodeHost(SharedConnection, Protocol):
+    """The host of a connection's nodes: what belongs to no single link."""
 
-    env: Env
-    gateway: Gateway
-    link_settings: LinkSettings
-    endpoint: Endpoint
     owner: Owner
     peer: str
     claims: ConnectionClaims
     replies: ResponseRoutes
     budget: ConnectionBudget
     share: TurnShare
-    writing_paused: bool
     is_over: bool
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes of the links that stand, in the order of attaching."""
-
-    def wake(self) -> None:
-        """Something was given to the engine outside of the driver's turn: let it be written."""
 
     def finish_later(self, node: Node) -> None:
         """Call node.finish once, when everything of this turn has happened."""
@@ -129,7 +117,7 @@ class Node:
     def catalog_changed(self) -> None:
         """Descriptions changed: end the link when it may not stand any more. Its claim is looked at by the host."""
 
-    def hold(self, why: Lapse = EXPIRED) -> bool:
+    def recheck_claim(self, why: Lapse = EXPIRED) -> bool:
         """True while a claim covers the link, grace included; else the link is detached. why: what ended the claim."""
         if self.right is None or self.scope is None:
             return True
@@ -143,11 +131,11 @@ class Node:
         return True
 
     def is_covered(self) -> bool:
-        """As hold, for each read; the claims are looked at only when they changed, or the link's own has ended."""
+        """As recheck_claim, for each read; claims are looked at only when they changed, or the link's own has ended."""
         host = self.host
         if self._covered_at == host.claims.changes and host.gateway.authorization.now_ms() < self._covered_until_ms:
             return True
-        return self.hold()
+        return self.recheck_claim()
 
     def closed(self) -> None:
         """The link is over, whoever ended it. Nothing may be sent on it any more."""

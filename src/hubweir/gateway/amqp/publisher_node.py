@@ -194,7 +194,7 @@ class PublisherNode(Node):
         if not self.is_covered():
             return False
         self.host.gateway.counters["gateway.deliveries_received"] += event.count
-        self.host.budget.take(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
+        self.host.budget.take_bytes(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
         self._unanswered += event.count
         return True
 
@@ -267,4 +267,4 @@ class PublisherNode(Node):
 
     def _give_back(self, deliveries: int, size: int) -> None:
         self._unanswered -= deliveries
-        self.host.budget.give_back(size)
+        self.host.budget.give_back_bytes(size)

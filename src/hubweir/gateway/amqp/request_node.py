@@ -64,7 +64,7 @@ class RequestNode(Node, ABC):
             if not settled:
                 self.link.settle(delivery_id, delivery_id, _ACCEPTED)
             self._unanswered += 1
-            self.host.budget.take(size)
+            self.host.budget.take_bytes(size)
             self.request(message, size)
         self._top_up()
 
@@ -88,7 +88,7 @@ class RequestNode(Node, ABC):
         self, request: Message, size: int, code: int, description: str, condition: str | None, body: object
     ) -> None:
         self._unanswered -= 1
-        self.host.budget.give_back(size)
+        self.host.budget.give_back_bytes(size)
         if self.host.is_over:
             return
         # Both spellings: one client reads the code from the first and the text from the second.

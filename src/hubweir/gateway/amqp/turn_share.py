@@ -39,7 +39,7 @@ class Sharer(Protocol):
 
 
 class SharedConnection(Protocol):
-    """The connection that sharers send on."""
+    """The connection that sharers send on. gateway: of its namespace."""
 
     env: Env
     gateway: Gateway

@@ -112,13 +112,13 @@ class Room:
             text = "The service holds as many bytes as it may that are not stored yet: send again in a moment."
             raise ServiceError(SERVER_BUSY, text) from None
         self._taken = size
-        self._budget.take(size)
+        self._budget.take_bytes(size)
 
     def give_back(self) -> None:
         """The request is answered, or will never be. The second call does nothing."""
         taken, self._taken = self._taken, 0
         if taken:
-            self._budget.give_back(taken)
+            self._budget.give_back_bytes(taken)
 
     def process_has_room(self) -> None:
         self._room.set()

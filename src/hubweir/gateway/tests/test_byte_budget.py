@@ -21,21 +21,21 @@ class Socket:
 def test_a_connection_over_its_budget_is_read_again_when_half_is_answered() -> None:
     socket = Socket()
     budget = ConnectionBudget(100, ProcessBudget(1_000), socket)
-    budget.take(99)
+    budget.take_bytes(99)
     assert socket.is_read
-    budget.take(1)
+    budget.take_bytes(1)
     assert not socket.is_read
-    budget.give_back(49)
+    budget.give_back_bytes(49)
     assert not socket.is_read
-    budget.give_back(1)
+    budget.give_back_bytes(1)
     assert socket.is_read
 
 
 def test_what_is_over_the_budget_already_is_counted_and_pauses_once() -> None:
     socket = Socket()
     budget = ConnectionBudget(100, ProcessBudget(1_000), socket)
-    budget.take(500)
-    budget.take(500)
+    budget.take_bytes(500)
+    budget.take_bytes(500)
     assert budget.used == 1_000
     assert socket.pauses == 1
 
@@ -44,12 +44,12 @@ def test_a_full_process_stops_whoever_takes_next_and_lets_all_go_on_at_half() ->
     process = ProcessBudget(100)
     first, second = Socket(), Socket()
     greedy, modest = ConnectionBudget(1_000, process, first), ConnectionBudget(1_000, process, second)
-    greedy.take(100)
-    modest.take(1)
+    greedy.take_bytes(100)
+    modest.take_bytes(1)
     assert (first.is_read, second.is_read) == (False, False)
-    greedy.give_back(50)
+    greedy.give_back_bytes(50)
     assert (first.is_read, second.is_read) == (False, False)
-    greedy.give_back(1)
+    greedy.give_back_bytes(1)
     assert (first.is_read, second.is_read) == (True, True)
 
 
@@ -57,14 +57,14 @@ def test_a_connection_over_both_budgets_waits_for_both() -> None:
     process = ProcessBudget(100)
     first, second = Socket(), Socket()
     both, other = ConnectionBudget(80, process, first), ConnectionBudget(1_000, process, second)
-    both.take(80)
-    other.take(40)
-    other.give_back(40)
+    both.take_bytes(80)
+    other.take_bytes(40)
+    other.give_back_bytes(40)
     assert not first.is_read  # paused by its own budget, which is still full
-    other.take(60)
-    both.give_back(40)  # its own half is free, and the process is full again
+    other.take_bytes(60)
+    both.give_back_bytes(40)  # its own half is free, and the process is full again
     assert not first.is_read
-    other.give_back(60)
+    other.give_back_bytes(60)
     assert first.is_read
     assert second.is_read
 
@@ -73,9 +73,9 @@ def test_a_closed_connection_is_not_resumed() -> None:
     process = ProcessBudget(100)
     socket = Socket()
     budget = ConnectionBudget(1_000, process, socket)
-    budget.take(100)
+    budget.take_bytes(100)
     budget.close()
-    budget.give_back(100)
+    budget.give_back_bytes(100)
     assert not socket.is_read
     assert process.used == 0
 
@@ -88,13 +88,13 @@ def test_who_waits_without_a_connection_is_told_once_and_may_give_up() -> None:
             self.told += 1
 
     process = ProcessBudget(100)
-    process.take(100)
+    process.take_bytes(100)
     patient, gone = Request(), Request()
     process.wait(patient)
     process.wait(gone)
     process.forget(gone)
-    process.give_back(49)
+    process.give_back_bytes(49)
     assert patient.told == 0
-    process.give_back(51)
-    process.give_back(0)
+    process.give_back_bytes(51)
+    process.give_back_bytes(0)
     assert (patient.told, gone.told) == (1, 0)

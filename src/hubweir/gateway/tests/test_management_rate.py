@@ -10,7 +10,7 @@ def taken(rate: ManagementRate, asked: int, now_ms: int) -> int:
     count = 0
     for _ in range(asked):
         try:
-            rate.take(now_ms)
+            rate.count_request(now_ms)
         except ServiceError as refused:
             assert refused.condition is SERVER_BUSY
         else:
@@ -40,7 +40,7 @@ def test_the_refusal_says_how_long_to_wait() -> None:
     rate = ManagementRate(50, now_ms=0)
     taken(rate, 50, 0)
     with pytest.raises(ServiceError, match=r"50 requests .* a second\. Wait 15 ms"):
-        rate.take(5)
+        rate.count_request(5)
 
 
 def test_without_a_limit_everything_passes() -> None:

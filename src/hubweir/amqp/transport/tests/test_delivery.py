@@ -5,7 +5,7 @@ import random
 import pytest
 
 from hubweir.amqp.transport.delivery import IdRange, PartialDelivery, UnsettledRanges
-from hubweir.amqp.transport.serial_number import MODULUS, add
+from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 
 
 def test_parts_are_joined_up_to_the_limit_and_counted_beyond() -> None:
@@ -61,9 +61,9 @@ def test_ranges_agree_with_a_dictionary_of_ids(seed: int) -> None:
     model: dict[int, str] = {}
     base = MODULUS - 60
     for _ in range(120):
-        first, count = add(base, choice.randrange(120)), choice.randrange(1, 12)
+        first, count = add_serial(base, choice.randrange(120)), choice.randrange(1, 12)
         owner = choice.choice("abc")
-        ids = [add(first, step) for step in range(count)]
+        ids = [add_serial(first, step) for step in range(count)]
         if choice.random() < 0.5:
             ranges.add(first, count, owner)
             for number in ids:
@@ -71,10 +71,10 @@ def test_ranges_agree_with_a_dictionary_of_ids(seed: int) -> None:
         else:
             only = choice.choice([None, owner])
             taken = ranges.take(first, ids[-1], owner=only)
-            found = {add(entry.first, step): entry.owner for entry in taken for step in range(entry.count)}
+            found = {add_serial(entry.first, step): entry.owner for entry in taken for step in range(entry.count)}
             expected = {number: model[number] for number in ids if number in model and only in (None, model[number])}
             assert found == expected
             for number in expected:
                 del model[number]
-        held = {add(entry.first, step): entry.owner for entry in ranges for step in range(entry.count)}
+        held = {add_serial(entry.first, step): entry.owner for entry in ranges for step in range(entry.count)}
         assert held == model

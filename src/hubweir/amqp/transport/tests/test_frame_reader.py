@@ -19,7 +19,7 @@ def ready(role: Role = Role.SERVER) -> tuple[Connection, FrameReader]:
     reader.feed(memoryview(frame(OPEN) + frame(BEGIN) + frame(SEND_LINK)))
     link: Link = connection.sessions[0].links[0]
     link.accept(max_message_size=1 << 20)
-    connection.report.take()
+    connection.report.take_events()
     connection.role = role  # a reader looks at it with each read
     return connection, reader
 
@@ -33,7 +33,7 @@ def test_frames_cut_anywhere_are_whole_again(piece: int, role: Role) -> None:
     for start in range(0, len(data), piece):
         buffer = bytearray(data[start : start + piece])
         reader.feed(memoryview(buffer))
-        for event in connection.report.take():
+        for event in connection.report.take_events():
             assert isinstance(event, DeliveriesReceived)
             for at in range(0, len(event.rows), 5):
                 number, begin, length = event.rows[at : at + 3]
@@ -47,7 +47,7 @@ def test_frames_cut_anywhere_are_whole_again(piece: int, role: Role) -> None:
 def test_a_read_larger_than_every_table_is_reported_whole_and_as_one_event() -> None:
     connection, reader = ready()
     reader.feed(memoryview(b"".join(transfer(number, b"", settled=True) for number in range(5_000))))
-    (event,) = connection.report.take()
+    (event,) = connection.report.take_events()
     assert isinstance(event, DeliveriesReceived)
     assert event.count == 5_000 and list(event.rows[::5]) == list(range(5_000))
 
@@ -59,7 +59,7 @@ def test_the_start_of_a_frame_waits_without_holding_the_read() -> None:
     reader.feed(memoryview(buffer))
     buffer += b"resized: nothing points into it"
     reader.feed(memoryview(whole[10:]))
-    assert len(connection.report.take()) == 1
+    assert len(connection.report.take_events()) == 1
 
 
 def test_a_client_may_keep_a_read_that_completes_a_frame_and_gets_one_event_for_it() -> None:
@@ -68,7 +68,7 @@ def test_a_client_may_keep_a_read_that_completes_a_frame_and_gets_one_event_for_
     reader.feed(memoryview(frames[:50]))
     buffer = bytearray(frames[50:])
     reader.feed(memoryview(buffer))
-    (event,) = connection.report.take()
+    (event,) = connection.report.take_events()
     assert isinstance(event, DeliveriesReceived)
     assert event.count == 10
     assert event.data.obj == frames
@@ -76,7 +76,7 @@ def test_a_client_may_keep_a_read_that_completes_a_frame_and_gets_one_event_for_
     # What does not complete it is only put behind it.
     reader.feed(memoryview(frames[:50]))
     reader.feed(memoryview(frames[50:60]))
-    assert not connection.report.take()
+    assert not connection.report.take_events()
     reader.feed(memoryview(frames[60:]))
-    (event,) = connection.report.take()
+    (event,) = connection.report.take_events()
     assert isinstance(event, DeliveriesReceived) and event.count == 10

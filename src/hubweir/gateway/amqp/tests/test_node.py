@@ -48,7 +48,7 @@ def test_a_node_was_used_when_it_was_made(peer: Peer) -> None:
 def test_without_a_right_and_a_scope_no_claim_is_wanted(peer: Peer) -> None:
     node = quiet(peer)
     assert (node.right, node.scope) == (None, None)
-    assert node.hold()
+    assert node.recheck_claim()
 
 
 def test_starting_accepts_the_attach(peer: Peer) -> None:

@@ -65,22 +65,22 @@ def test_room_is_taken_once_and_given_back_once() -> None:
 def test_who_finds_no_room_in_time_is_told_that_the_service_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "ROOM_WAIT_S", 0.01)
     budget = ProcessBudget(100)
-    budget.take(100)
+    budget.take_bytes(100)
     with pytest.raises(ServiceError) as refusal:
         asyncio.run(Room(budget).take(1))
     assert refusal.value.condition is SERVER_BUSY
-    budget.give_back(100)
+    budget.give_back_bytes(100)
     assert budget.used == 0
 
 
 def test_of_many_that_wait_no_more_go_on_than_there_is_room_for() -> None:
     async def scenario() -> None:
         budget = ProcessBudget(100)
-        budget.take(100)
+        budget.take_bytes(100)
         rooms = [Room(budget) for _ in range(4)]
         tasks = [asyncio.ensure_future(room.take(100)) for room in rooms]
         await asyncio.sleep(0)
-        budget.give_back(100)
+        budget.give_back_bytes(100)
         for done in range(1, 5):
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=1)
             assert sum(task.done() for task in tasks) == done

@@ -274,10 +274,10 @@ def test_requests_of_one_turn_share_one_append() -> None:
 def test_a_request_waits_for_room_in_the_budget_before_its_body_is_read() -> None:
     world = World(limits=GatewayLimits(process_budget_bytes=100))
     budget = world.gateway.process_budget
-    budget.take(100)
+    budget.take_bytes(100)
 
     async def scenario() -> list[Answer | None]:
-        asyncio.get_running_loop().call_later(0.05, budget.give_back, 100)
+        asyncio.get_running_loop().call_later(0.05, budget.give_back_bytes, 100)
         task = asyncio.ensure_future(post(world, b"x", steps=10**6))
         await asyncio.sleep(0.02)
         assert not world.gate.sent(AppendEvents)
