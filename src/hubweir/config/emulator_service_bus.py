@@ -6,6 +6,8 @@ EmulatorConfig.unserved names what is not there. (Service Bus emulator, schema o
 
 from __future__ import annotations
 
+from typing import Any
+
 from hubweir.config.emulator_entities import (
     CorrelationFilterConfig,
     FilterType,
@@ -89,54 +91,55 @@ def _read_properties(entity: Fields, limits: FileLimits, *, kind: str) -> Messag
     fields = entity.object("Properties")
     if fields is None:
         return MessagingProperties()
-    receives = kind != "topic"  # queues and subscriptions hand messages out
-    stores = kind != "subscription"  # queues and topics take messages in
-    if not stores:
+    delivery = {} if kind == "topic" else _read_delivery(fields, limits)
+    storage = {} if kind == "subscription" else _read_storage(fields, limits)
+    if kind == "subscription":
         # The official process shows it for subscriptions, without an effect.
         fields.ignore("DuplicateDetectionHistoryTimeWindow")
-    time_to_live_ms = fields.duration(
-        "DefaultMessageTimeToLive", least_ms=limits.time_to_live_min_ms, most_ms=limits.time_to_live_limit_ms
-    )
     properties = MessagingProperties(
-        default_message_time_to_live_ms=time_to_live_ms,
-        dead_lettering_on_message_expiration=fields.boolean("DeadLetteringOnMessageExpiration") if receives else None,
-        forward_dead_lettered_messages_to=_read_forward(fields, "ForwardDeadLetteredMessagesTo") if receives else None,
-        forward_to=_read_forward(fields, "ForwardTo") if receives else None,
-        lock_duration_ms=(
-            fields.duration("LockDuration", least_ms=limits.lock_min_ms, most_ms=limits.lock_limit_ms)
-            if receives
-            else None
-        ),
-        max_delivery_count=(
-            fields.integer("MaxDeliveryCount", least=1, most=limits.delivery_count_limit) if receives else None
-        ),
-        requires_session=fields.boolean("RequiresSession") if receives else None,
-        duplicate_detection_history_time_window_ms=(
-            fields.duration(
-                "DuplicateDetectionHistoryTimeWindow",
-                least_ms=limits.duplicate_window_min_ms,
-                most_ms=limits.duplicate_window_limit_ms,
-            )
-            if stores
-            else None
-        ),
-        requires_duplicate_detection=fields.boolean("RequiresDuplicateDetection") if stores else None,
-        enable_partitioning=fields.boolean("EnablePartitioning") if stores else None,
-        max_size_in_megabytes=(
-            fields.integer("MaxSizeInMegabytes", least=1, most=SIZE_LIMIT_MEGABYTES) if stores else None
-        ),
-        max_message_size_in_kilobytes=(
-            fields.integer("MaxMessageSizeInKilobytes", least=1, most=MESSAGE_LIMIT_KILOBYTES) if stores else None
+        default_message_time_to_live_ms=fields.duration(
+            "DefaultMessageTimeToLive", least_ms=limits.time_to_live_min_ms, most_ms=limits.time_to_live_limit_ms
         ),
         support_ordering=fields.boolean("SupportOrdering") if kind == "topic" else None,
         auto_delete_on_idle_ms=fields.duration("AutoDeleteOnIdle", least_ms=AUTO_DELETE_MIN_MS, most_ms=UNLIMITED_MS),
         status=fields.choice("Status", Status),
         user_metadata=read_user_metadata(fields),
         enable_batched_operations=fields.boolean("EnableBatchedOperations"),
-        rules=read_authorization_rules(fields) if stores else (),
+        **delivery,
+        **storage,
     )
     fields.finish()
     return properties
+
+
+def _read_delivery(fields: Fields, limits: FileLimits) -> dict[str, Any]:
+    """What queues and subscriptions have, which hand messages out."""
+    return {
+        "dead_lettering_on_message_expiration": fields.boolean("DeadLetteringOnMessageExpiration"),
+        "forward_dead_lettered_messages_to": _read_forward(fields, "ForwardDeadLetteredMessagesTo"),
+        "forward_to": _read_forward(fields, "ForwardTo"),
+        "lock_duration_ms": fields.duration("LockDuration", least_ms=limits.lock_min_ms, most_ms=limits.lock_limit_ms),
+        "max_delivery_count": fields.integer("MaxDeliveryCount", least=1, most=limits.delivery_count_limit),
+        "requires_session": fields.boolean("RequiresSession"),
+    }
+
+
+def _read_storage(fields: Fields, limits: FileLimits) -> dict[str, Any]:
+    """What queues and topics have, which take messages in."""
+    return {
+        "duplicate_detection_history_time_window_ms": fields.duration(
+            "DuplicateDetectionHistoryTimeWindow",
+            least_ms=limits.duplicate_window_min_ms,
+            most_ms=limits.duplicate_window_limit_ms,
+        ),
+        "requires_duplicate_detection": fields.boolean("RequiresDuplicateDetection"),
+        "enable_partitioning": fields.boolean("EnablePartitioning"),
+        "max_size_in_megabytes": fields.integer("MaxSizeInMegabytes", least=1, most=SIZE_LIMIT_MEGABYTES),
+        "max_message_size_in_kilobytes": fields.integer(
+            "MaxMessageSizeInKilobytes", least=1, most=MESSAGE_LIMIT_KILOBYTES
+        ),
+        "rules": read_authorization_rules(fields),
+    }
 
 
 def _read_forward(fields: Fields, name: str) -> str | None:

@@ -53,7 +53,8 @@ class ReadSize:
         beyond = self._wanted_bytes - self._least_bytes
         if beyond:
             beyond = min(beyond, self._pool.left_bytes)
-        self._count(beyond)
+        if beyond:  # nothing of this reader is counted between two runs
+            self._count(beyond)
         self._asked_bytes = self._least_bytes + beyond
         return self._asked_bytes
 

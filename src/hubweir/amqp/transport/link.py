@@ -26,30 +26,6 @@ if TYPE_CHECKING:  # a session makes its links: the import would go round
 SND_MIXED, RCV_FIRST = 2, 0
 
 
-def ask(
-    name: str,
-    role: bool,
-    source: Source | None,
-    target: Target | Coordinator | None,
-    snd_settle_mode: int | None,
-    rcv_settle_mode: int | None,
-    properties: dict[Symbol, object] | None,
-    desired_capabilities: tuple[Symbol, ...] | None,
-) -> Attach:
-    """An attach of ours that asks for a link; its handle is filled in when it is written."""
-    return Attach(
-        name=name,
-        handle=0,
-        role=role,
-        snd_settle_mode=SND_MIXED if snd_settle_mode is None else snd_settle_mode,
-        rcv_settle_mode=RCV_FIRST if rcv_settle_mode is None else rcv_settle_mode,
-        source=source,
-        target=target,
-        desired_capabilities=desired_capabilities,
-        properties=properties,
-    )
-
-
 class Link(ABC):
     """The part of a link that both roles share. context: the host's own object, untouched here.
 

@@ -25,7 +25,7 @@ from hubweir.amqp.transport.events import (
 from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
 from hubweir.amqp.transport.frame import accepted_frame
 from hubweir.amqp.transport.held_frames import HeldFrames
-from hubweir.amqp.transport.link import Link, LinkFault, ask
+from hubweir.amqp.transport.link import RCV_FIRST, SND_MIXED, Link, LinkFault
 from hubweir.amqp.transport.link_handles import LinkHandles
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState
 from hubweir.amqp.transport.performatives import (
@@ -91,16 +91,25 @@ class Session:
         *,
         source: Source | None,
         target: Target | Coordinator | None,
-        snd_settle_mode: int | None = None,
-        rcv_settle_mode: int | None = None,
         properties: dict[Symbol, object] | None = None,
         desired_capabilities: tuple[Symbol, ...] | None = None,
         initial_delivery_count: int = 0,
         max_message_size: int | None = None,
     ) -> SenderLink:
         """Ask for a link to send on; LinkAttached or LinkRefused follows."""
-        attach = ask(name, False, source, target, snd_settle_mode, rcv_settle_mode, properties, desired_capabilities)
-        attach = replace(attach, initial_delivery_count=initial_delivery_count, max_message_size=max_message_size)
+        attach = Attach(
+            name=name,
+            handle=0,  # filled in when it is written
+            role=SenderLink.ROLE,
+            snd_settle_mode=SND_MIXED,
+            rcv_settle_mode=RCV_FIRST,
+            source=source,
+            target=target,
+            initial_delivery_count=initial_delivery_count,
+            max_message_size=max_message_size,
+            desired_capabilities=desired_capabilities,
+            properties=properties,
+        )
         link = SenderLink(self, attach, None)
         self._ask(link)
         return link
@@ -111,15 +120,25 @@ class Session:
         *,
         source: Source | None,
         target: Target | None,
-        snd_settle_mode: int | None = None,
-        rcv_settle_mode: int | None = None,
+        snd_settle_mode: int = SND_MIXED,
+        rcv_settle_mode: int = RCV_FIRST,
         properties: dict[Symbol, object] | None = None,
         desired_capabilities: tuple[Symbol, ...] | None = None,
         max_message_size: int | None = None,
     ) -> ReceiverLink:
         """Ask for a link to receive on; LinkAttached or LinkRefused follows. Credit may be granted right away."""
-        attach = ask(name, True, source, target, snd_settle_mode, rcv_settle_mode, properties, desired_capabilities)
-        attach = replace(attach, max_message_size=max_message_size)
+        attach = Attach(
+            name=name,
+            handle=0,
+            role=ReceiverLink.ROLE,
+            snd_settle_mode=snd_settle_mode,
+            rcv_settle_mode=rcv_settle_mode,
+            source=source,
+            target=target,
+            max_message_size=max_message_size,
+            desired_capabilities=desired_capabilities,
+            properties=properties,
+        )
         link = ReceiverLink(self, attach, None)
         self._ask(link)
         return link
