@@ -26,7 +26,16 @@ def test_a_signature_serves_without_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["nonsense", "AccountName=films", "AccountKey=a2V5", "AccountName=f;AccountKey=k;BlobEndpoint=ftp://f"]
+    "text",
+    [
+        "nonsense",
+        "AccountName=films",
+        "AccountKey=a2V5",
+        "SharedAccessSignature=sig=a2V5",
+        "AccountName=f;AccountKey=k;BlobEndpoint=ftp://f",
+        "BlobEndpoint=films;SharedAccessSignature=sig=a2V5",
+        "BlobEndpoint=https://films.blob.core.windows.net",
+    ],
 )
 def test_what_is_no_connection_string_is_refused_without_its_key(text: str) -> None:
     with pytest.raises(BadStorage) as refused:

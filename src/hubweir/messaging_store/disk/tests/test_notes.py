@@ -87,6 +87,17 @@ def test_the_newest_epoch_counts_and_the_one_before_it_takes_the_place_of_a_dama
     assert note_files(files, "log") == ["notes-0000000a", "notes-00000100"]
 
 
+def test_a_file_that_is_gone_since_it_was_listed_holds_no_note(monkeypatch) -> None:
+    """As a look beside the owner may find it, who removes the one of the epoch before."""
+    files = MemoryFiles()
+    files.make_folder("log")
+    save_notes(files, "log", 2, {})
+    listed = files.list
+    monkeypatch.setattr(files, "list", lambda folder: [*listed(folder), notes_name(3)])
+    found = load_notes(files, "log")
+    assert found.notes == {} and found.damage is not None and notes_name(3) in found.damage
+
+
 def test_other_files_are_no_notes(files: MemoryFiles) -> None:
     for name in ("notes-", "notes-1", "notes-0000000G", "notes-00000001.new", "snapshot"):
         files.set_bytes(f"log/{name}", b"")

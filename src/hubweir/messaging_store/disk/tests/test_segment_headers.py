@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hubweir.errors import CorruptStore
+from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.disk.layout import parse_segment_name
 from hubweir.messaging_store.disk.segment_headers import SegmentHeaders, read_headers
 from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.tests.batches import sealed
 from hubweir.testing.answers import made_log
 
 LOG_ID = "ab" * 16
@@ -117,6 +121,56 @@ def test_a_file_of_another_log_in_a_segments_place_is_never_taken_for_it(three, 
     after = headers(three)
     assert "behind it are damaged" in after.damaged[0]
     assert after.nonce == before.nonce == after.files[0].header.nonce  # so that no batch of it is ever read
+
+
+@pytest.mark.parametrize("what", ["of another log", "of another index"])
+def test_a_whole_segment_under_a_name_that_is_not_its_own_is_never_taken_for_it(three, what: str) -> None:
+    before = headers(three)
+    data = three.env.files.bytes_of(f"{FOLDER}/{three.segments()[1]}")
+    if what == "of another log":
+        data[:128] = replace(before.files[1].header, log_id="cd" * 16).pack()
+        data[200] ^= 1
+    else:
+        data[:] = three.env.files.bytes_of(f"{FOLDER}/{three.segments()[0]}")
+    after = headers(three)
+    assert after.files[1].header.name == before.files[1].header.name
+    assert "behind it are damaged" in after.damaged[0] and after.nonce == before.nonce
+
+
+def test_a_header_is_not_made_again_from_a_batch_whose_records_are_damaged(three) -> None:
+    damage(three, 1, 30, 31)
+    damage(three, 1, HEADER_AND_BATCH, HEADER_AND_BATCH + 1)
+    assert "behind it are damaged" in headers(three).damaged[0]
+    damage(three, 2, 30, 31)
+    damage(three, 2, HEADER_AND_BATCH, HEADER_AND_BATCH + 1)
+    with pytest.raises(CorruptStore, match="nothing can be proved"):
+        headers(three)
+
+
+def test_a_header_is_not_made_again_from_a_batch_that_no_log_completed(bench) -> None:
+    """Whole by its checksums, as a client's run is before it has the log's secret."""
+    bench.append(b"a")
+    run = sealed(b"x" * 300)
+    complete_run(
+        run, nonce=0, first_index=0, first_offset=0, enqueued_time_ms=5, first_number=0, durable_upto=0, writer_epoch=1
+    )
+    bench.env.files.set_bytes(f"{FOLDER}/{bench.segments()[0]}", bytes(128) + run)
+    with pytest.raises(CorruptStore, match="nothing can be proved"):
+        headers(bench)
+
+
+def test_a_segment_of_zeros_is_an_empty_log_only_where_it_is_the_first_and_the_only_one(three) -> None:
+    files, (first, second, third) = three.env.files, three.segments()
+    data = files.bytes_of(f"{FOLDER}/{first}")
+    data[:] = bytes(len(data))
+    found = headers(three)
+    assert [each.header.first_index for each in found.files] == [0, 1, 2], "its records are lost, not never written"
+    files.remove(f"{FOLDER}/{first}")
+    files.remove(f"{FOLDER}/{third}")
+    data = files.bytes_of(f"{FOLDER}/{second}")
+    data[:] = bytes(len(data))
+    with pytest.raises(CorruptStore, match="nothing can be proved"):
+        headers(three)
 
 
 def test_a_first_segment_without_a_byte_behind_its_damaged_header_was_an_empty_log(bench) -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from hubweir.env import Lane
 from hubweir.kernels.stored_batch import KIND_CONTROL
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, control_of
 from hubweir.messaging_store.disk.recovery import recover
 from hubweir.messaging_store.record import headers_of
+from hubweir.testing.memory_faults import Fault
 
 
 def marks(bench) -> list[bytes]:
@@ -26,6 +28,9 @@ def test_an_idle_log_is_vouched_for_within_a_second(bench) -> None:
 
 def test_one_mark_is_enough_until_something_comes(bench) -> None:
     bench.append(b"a")
+    while not marks(bench):
+        bench.env.run_for(10)
+    assert not bench.log._state.marks._due_ms, "nothing is due for it any more"
     bench.env.run_for(10_000)
     assert len(marks(bench)) == 1
     bench.append(b"b")
@@ -82,3 +87,44 @@ def test_a_log_that_a_fault_stopped_is_marked_when_it_is_back(bench) -> None:
     assert state.offline is None and marks(bench)[-1:] == [IDLE]
     *_, last = (header for run in bench.runs() for header in headers_of(run.data))
     assert (last.kind, last.durable_upto) == (KIND_CONTROL, last.number)
+
+
+def test_a_log_that_is_busy_when_its_mark_is_due_is_marked_when_it_is_idle(bench) -> None:
+    """A mark beside a round would not vouch for what the round writes."""
+    bench.append(b"a", wait_ms=bench.settings.idle_mark_ms - 100)
+    bench.env.stall(Lane.WRITES)
+    bench.append(b"b", wait_ms=3_000)
+    bench.env.go_on(Lane.WRITES)
+    bench.env.run_for(3_000)
+    *_, last = (header for run in bench.runs() for header in headers_of(run.data))
+    assert marks(bench) == [IDLE] and last.durable_upto == last.number == 2
+
+
+def test_a_log_that_goes_offline_with_a_mark_due_writes_none(bench) -> None:
+    bench.append(b"a")
+    bench.env.run_for(500)
+    bench.env.files.plan(Fault.EIO, forever=True)
+    bench.append(b"refused", wait_ms=10_000)
+    assert bench.counters.get("log.refused") == 1, "but for what was sent nothing waited to be written"
+
+
+def test_a_relaxed_log_that_closes_with_records_in_its_queue_is_not_due(relaxed) -> None:
+    relaxed.append(b"a")
+    relaxed.append(b"b", wait_ms=0)
+    relaxed.log.close(lambda: None)
+    relaxed.env.run_for(200)
+    assert not relaxed.log._state.marks._due_ms
+
+
+def test_the_time_of_a_mark_does_not_go_back_with_the_clock(bench) -> None:
+    before = bench.append(b"a").enqueued_time_ms
+    bench.env.jump(-7_200_000)
+    bench.env.crash()
+    bench.env = bench.env.restart()
+    bench.open()
+    bench.append(b"b")
+    bench.env.run_for(2_000)
+    assert marks(bench)
+    assert all(header.enqueued_time_ms >= before for run in bench.runs() for header in headers_of(run.data))
+    bench.reopen()
+    assert bench.append(b"c").enqueued_time_ms >= before

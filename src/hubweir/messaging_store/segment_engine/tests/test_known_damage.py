@@ -44,6 +44,13 @@ def test_of_many_ranges_the_newest_are_named_and_all_are_counted() -> None:
     assert f"records {2 * (TOLD_RANGES + 2)} to" in world.text and world.text.count("(here)") == TOLD_RANGES
 
 
+def test_as_many_ranges_as_are_named_are_not_counted() -> None:
+    world = World()
+    for number in range(TOLD_RANGES):
+        world.damage.found(2 * number, 2 * number + 1, "here")
+    assert world.text.startswith("records 0 to 0 (here), records 2 to 2 (here)")
+
+
 def test_what_retention_takes_is_over_and_what_it_leaves_a_part_of_is_not() -> None:
     world = World()
     world.damage.found(4, 9, "here")
