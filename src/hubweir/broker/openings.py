@@ -162,7 +162,7 @@ class Openings:
     # Steps
 
     def _pump(self) -> None:
-        while self._queue and self._running < OPENINGS_AT_ONCE and self._on_stopped is None:
+        while self._queue and self._running < OPENINGS_AT_ONCE:
             self._start(self._queue.popleft())
 
     def _start(self, opening: _Opening) -> None:

@@ -63,7 +63,7 @@ def parse_storage(text: str) -> StorageAccount:
     parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
     name, key = parts.get("AccountName", ""), parts.get("AccountKey", "")
     endpoint, signature = parts.get("BlobEndpoint", ""), parts.get("SharedAccessSignature", "")
-    if not endpoint and name:
+    if not endpoint:
         protocol, suffix = (
             parts.get("DefaultEndpointsProtocol", "https"),
             parts.get("EndpointSuffix", "core.windows.net"),

@@ -67,7 +67,8 @@ def read_headers(files: Files, folder: str, log_id: str, names: Sequence[Segment
         elif segment.header.first_index == 0 and len(names) == 1 and not _holds_anything(files, path, segment.size):
             told.append(f"{path}: the segment header is damaged; the log was empty")
             found.pop(number)
-        elif nonce is not None and number < len(found) - 1:
+        elif number < len(found) - 1:
+            assert nonce is not None  # the newest one tells it, or is refused
             # Its range is known from its neighbours; reads there find nothing sound and say so.
             told.append(f"{path}: the segment header and the batch behind it are damaged")
             # Offset and time where it begins are not known: those of its end are never too early. (segment_order.py)

@@ -50,9 +50,8 @@ class IdleMark:
 
     def arm(self) -> None:
         """Start, or move back, the time at which the mark is due: some time without an append (due_marks.py)."""
-        state = self._state
-        if not (self._marked or state.offline is not None or state.closing):
-            state.marks.begin(self)
+        if self._is_wanted():
+            self._state.marks.begin(self)
 
     def due(self) -> None:
         """That time has passed: append the mark, if the log is still idle."""
@@ -62,8 +61,12 @@ class IdleMark:
         state = self._state
         if state.active is None or not self._is_idle():
             self.arm()
-        elif not self._marked and state.offline is None and not state.closing:
+        elif self._is_wanted():
             self._submit(mark_entry(state, IDLE))
+
+    def _is_wanted(self) -> bool:
+        state = self._state
+        return not (self._marked or state.offline is not None or state.closing)
 
 
 def _never() -> bool:
