@@ -63,7 +63,7 @@ class LogStore(Protocol):
         """Remove a closed log with all that is in it, durably; only calls back when it is gone.
 
         The result raises OSError: the log is there in part, and is to be deleted again. StoreError, at once, when the
-        log is open or being deleted.
+        log is open, being opened or being deleted.
         """
 
     def look_for_owner(self) -> None:

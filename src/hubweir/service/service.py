@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Protocol
 
 from hubweir.alarms import Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
@@ -31,11 +32,13 @@ from hubweir.drivers.descriptor_limit import raise_descriptor_limit
 from hubweir.drivers.loop_watch import LoopWatch
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.tls import CertificateFiles
+from hubweir.env import Env
 from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.log_store import LogStore
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.host_names import HostNames
@@ -51,6 +54,21 @@ from hubweir.service.stored_namespaces import StoredNamespaces
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
 SWITCH_INTERVAL_S = 0.0005
 CATALOG_LOG = LogSettings(uses_reserve=True)
+
+
+class OpenStore(Protocol):
+    """What opens a store of logs; see MessagingStore.open. It may block."""
+
+    def __call__(
+        self,
+        env: Env,
+        folder: str,
+        *,
+        counters: Counters,
+        settings: LogSettings,
+        alarms: Alarms,
+        has_retention: bool = True,
+    ) -> LogStore: ...
 
 
 class DataFolderUnusable(HubweirError):
@@ -71,8 +89,9 @@ class Service:
     watch: LoopWatch
     _listeners: Listeners
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, open_store: OpenStore = MessagingStore.open) -> None:
         self.settings = settings
+        self._open_store = open_store
         self.namespaces: tuple[NamespaceSettings, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.counters = Counters()
@@ -85,15 +104,21 @@ class Service:
         self._ends = AsyncExitStack()
 
     @classmethod
-    async def start(cls, settings: Settings, said: SaidNamespaces | None = None) -> Service:
+    async def start(
+        cls,
+        settings: Settings,
+        said: SaidNamespaces | None = None,
+        *,
+        open_store: OpenStore = MessagingStore.open,
+    ) -> Service:
         """Start everything; HubweirError says what is in the way, and nothing stays open then.
 
         said: of namespaces, with what a Config.json wants to be there before the first client comes; None: what the
-        settings say.
+        settings say. open_store: which engine its logs lie in; segment files in the data folder.
         """
         said = said_namespaces(settings) if said is None else said
         try:
-            service = cls(settings)
+            service = cls(settings, open_store)
             try:
                 await service._start(said)
             except BaseException:
@@ -159,7 +184,7 @@ class Service:
         self._ends.callback(self._env.close)
 
     async def _open_catalogs(self) -> StoredNamespaces:
-        catalogs = MessagingStore.open(
+        catalogs = self._open_store(
             self._env,
             CATALOG_FOLDER,
             counters=self.counters,
@@ -180,7 +205,7 @@ class Service:
     def _start_broker(self) -> Broker:
         settings = self.settings
         places = capture_places(settings, self._files)
-        store = MessagingStore.open(
+        store = self._open_store(
             self._env, store_folder(0), counters=self.counters, settings=log_settings(settings), alarms=self.alarms
         )
         broker = Broker(

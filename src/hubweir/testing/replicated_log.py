@@ -1,26 +1,27 @@
 """A second engine behind Log (messaging_store/log.py): on a shared log that is ordered, replicated, and has no owners.
 
 `SharedLog` (shared_log.py) stands for such a service. Nobody can be kept from appending to it. So an owner takes an
-epoch by an entry, and follows: what it appends is answered when it reads it back with no newer epoch before it. Entries
-of an older epoch behind a newer one are passed over by everybody: they were refused. Indexes are those of the batch
-headers, never the service's own positions.
+epoch by an entry, and follows: the epoch is its own when it reads that entry back and the epoch is above all before it.
+What it appends is answered when it reads it back with no newer epoch before it. Entries of an older epoch behind a
+newer one are passed over by everybody: they were refused. Indexes are those of the batch headers, never the service's
+own positions.
 
-Before a prefix is trimmed, what is needed of it is appended again: the notes, and where the log ends.
+Before a prefix is trimmed, what is needed of it is appended again: the notes, and where the log ends. What is left
+begins with an entry that counts, so whoever comes knows the epoch by it.
 
 After a crash: what the service has. An append that was not answered is there whole, or not at all.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
+from hubweir.env import Env
 from hubweir.errors import KernelRefusal, LogFenced, LogOffline, StoreError
-from hubweir.kernels import find_offset
 from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.log import (
     Appended,
@@ -35,11 +36,12 @@ from hubweir.messaging_store.log import (
     Run,
     Snapshot,
 )
-from hubweir.testing.shared_log import ReplicatedEnd, SharedEntry, SharedLog, VisibleBatch, batches_of
-from hubweir.testing.simulated_env import SimulatedEnv
+from hubweir.testing.shared_log import ReplicatedEnd, SharedEntry, SharedLog
+from hubweir.testing.visible_batches import VisibleBatch, VisibleBatches
 
 T = TypeVar("T")
 DELAY_MS = 3
+OnRead = Callable[[Refused | None], None]  # of an own entry that was read back: None when it counts
 
 
 class _Later:
@@ -53,34 +55,45 @@ class _Later:
 
 
 class ReplicatedLog:
-    """See Log. open: follow the shared log, and take the next epoch; usable when `is_open`."""
+    """See Log. To open it: follow the shared log, and take the next epoch; usable when on_open says so."""
 
     def __init__(
-        self, env: SimulatedEnv, shared: SharedLog, log_id: str, durability: Durability, *, delay_ms: int = DELAY_MS
+        self,
+        env: Env,
+        shared: SharedLog,
+        log_id: str,
+        durability: Durability,
+        on_open: OnRead,
+        *,
+        delay_ms: int = DELAY_MS,
     ) -> None:
-        """delay_ms: from an append of this owner to everybody who follows."""
+        """on_open: once, with None, or with why the log is another's already. delay_ms: from an append of this owner
+        to everybody who follows."""
         self._env = env
         self._delay_ms = delay_ms
         self._shared = shared
         self._log_id = log_id
         self._durability = durability
-        self._batches: list[VisibleBatch] = []
+        self._batches = VisibleBatches()
         self._notes: dict[bytes, Note] = {}
         self._note_positions: dict[bytes, int] = {}
         self._visible = self._appended = ReplicatedEnd()
         self._newest_epoch = 0
-        self._tickets: deque[Callable[[StoreError | None], None]] = deque()
+        self._tickets: deque[OnRead] = deque()
         self._visible_callback: Callable[[], None] = lambda: None
         self._on_closed: list[Callable[[], None]] = []
-        self._is_closed = self.is_open = False
+        self._is_open = self._is_closed = False
+        self._read_position = -1  # of the entry that was read last
+        self._on_its_way: deque[SharedEntry] = deque()
         self._offline: str | None = None
         self._epoch = 2**62  # nothing of what is there is fenced by it, and none of it is ours
         shared.follow(self._read_entry)
         self._epoch = self._newest_epoch + 1
-        self._put(SharedEntry(self._epoch, self), self._opened)
+        self._put(SharedEntry(self._epoch, self), lambda fenced: self._opened(fenced, on_open))
 
-    def _opened(self, fenced: StoreError | None) -> None:
-        self._appended, self.is_open = self._visible, fenced is None
+    def _opened(self, fenced: Refused | None, on_open: OnRead) -> None:
+        self._appended, self._is_open = self._visible, fenced is None
+        on_open(fenced)
 
     # -- what it is
 
@@ -130,7 +143,7 @@ class ReplicatedLog:
         )
         appended = Appended(before.index, ended.next_index, before.offset, ended.next_offset, time_ms)
         entry = SharedEntry(self._epoch, self, run=bytes(run))
-        self._put(entry, lambda error: on_done(appended if error is None else Refused(error)))
+        self._put(entry, lambda refused: on_done(refused or appended))
         return appended
 
     def note(self, key: bytes, body: bytes | None, *, now_ms: int, on_done: OnNoted) -> None:
@@ -139,10 +152,10 @@ class ReplicatedLog:
         end = self._appended
         note = Note(key, body or b"", end.index, end.offset, max(now_ms, end.last_time_ms))
         entry = SharedEntry(self._epoch, self, key=key, note=None if body is None else note)
-        self._put(entry, lambda error: on_done(note if error is None else Refused(error)))
+        self._put(entry, lambda refused: on_done(refused or note))
 
     def _check_writable(self) -> None:
-        if self._newest_epoch > self._epoch:
+        if self._newest_epoch > self._epoch or not self._is_open:
             raise self._fenced()
         if self._is_closed:
             raise LogOffline(f"log {self._log_id} is closed")
@@ -152,19 +165,25 @@ class ReplicatedLog:
     def _fenced(self) -> LogFenced:
         return LogFenced(f"log {self._log_id}: another process took it over, with epoch {self._newest_epoch}")
 
-    def _put(self, entry: SharedEntry, ticket: Callable[[StoreError | None], None]) -> None:
+    def _put(self, entry: SharedEntry, ticket: OnRead) -> None:
         self._tickets.append(ticket)
-        self._env.call_later(self._delay_ms, lambda: self._shared.put(entry))
+        self._on_its_way.append(entry)  # whatever timer rings first: they arrive in order
+        self._env.call_later(self._delay_ms, self._arrive)
+
+    def _arrive(self) -> None:
+        self._shared.put(self._on_its_way.popleft())
 
     # -- following: the one place where anything becomes visible
 
     def _read_entry(self, position: int, entry: SharedEntry) -> None:
-        is_stale = entry.epoch < self._newest_epoch
+        # Of two that take the same epoch at once, the one whose entry comes second has it not.
+        is_stale = entry.epoch < self._newest_epoch + entry.takes_epoch
+        self._read_position = position
         if not is_stale:
             self._newest_epoch = entry.epoch
             self._apply(position, entry)
         if entry.by is self and self._tickets:
-            self._tickets.popleft()(self._fenced() if is_stale else None)
+            self._tickets.popleft()(Refused(self._fenced()) if is_stale else None)
         if entry.run and not is_stale:
             self._visible_callback()
         self._close_if_over()
@@ -172,14 +191,13 @@ class ReplicatedLog:
     def _apply(self, position: int, entry: SharedEntry) -> None:
         if entry.end is not None:
             self._visible = entry.end
-            self._batches = [batch for batch in self._batches if batch.first_index >= entry.end.first_index]
+            self._batches.forget_before(entry.end.first_index)
         if entry.key is not None:
             self._notes.pop(entry.key, None)
             if entry.note is not None:
                 self._notes[entry.key], self._note_positions[entry.key] = entry.note, position
-        for batch in batches_of(entry.run, position):
+        for batch in self._batches.add(entry.run, position):
             end = self._visible
-            self._batches.append(batch)
             self._visible = ReplicatedEnd(
                 batch.next_index, batch.next_offset, batch.last_offset, batch.time_ms, batch.next_index - 1,
                 batch.number + 1, end.first_index, end.first_offset,
@@ -194,28 +212,16 @@ class ReplicatedLog:
         index = max(index, self._visible.first_index)
         if index >= self._visible.index:
             return Run(b"", index, index)
-        at = bisect_right(self._batches, index, key=lambda batch: batch.first_index) - 1
-        taken, size = [self._batches[at]], len(self._batches[at].data)
-        for batch in self._batches[at + 1 :]:
-            size += len(batch.data)
-            if size > max_bytes:
-                break
-            taken.append(batch)
-        return Run(b"".join(batch.data for batch in taken), taken[0].first_index, taken[-1].next_index)
+        return self._batches.read(index, max_bytes)
 
     def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
         """See Log.find_offset."""
-        for batch in self._batches:
-            if batch.next_offset > offset:
-                if offset <= batch.first_offset:
-                    return batch.first_index
-                return batch.first_index + find_offset(batch.data, 0, offset)[1]
-        return self._visible.index
+        found = self._batches.find_offset(offset)
+        return self._visible.index if found is None else found
 
     def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
         """See Log.find_time."""
-        found = (batch.first_index for batch in self._batches if batch.time_ms >= time_ms)
-        return next(found, self._visible.index)
+        return self.older_than(time_ms)
 
     def on_visible(self, callback: Callable[[], None]) -> None:
         """See Log.on_visible."""
@@ -225,9 +231,8 @@ class ReplicatedLog:
         """See Log.replay."""
 
         def visit_all() -> Replayed:
-            for batch in self._batches:
-                if batch.next_index > index:
-                    visit(Run(batch.data, batch.first_index, batch.next_index))
+            for run in self._batches.runs_from(index):
+                visit(run)
             return Replayed()
 
         self._later(lambda: on_done(self._answer(visit_all)))
@@ -249,30 +254,42 @@ class ReplicatedLog:
 
     def older_than(self, time_ms: int) -> int:
         """See Log.older_than."""
-        younger = (batch.first_index for batch in self._batches if batch.time_ms >= time_ms)
-        return next(younger, self._visible.index)
+        found = self._batches.find_time(time_ms)
+        return self._visible.index if found is None else found
 
     def trim(self, index: int) -> int:
-        """See Log.trim. Nothing goes while appends are on their way: they name the end before them."""
+        """See Log.trim. Nothing goes while anything is on its way: it would be overtaken by what is put again."""
         covered = [snapshot.index for snapshot in self._shared.snapshots]
         limit = index if not covered else min(index, *covered) if len(covered) > 1 else 0
         end = self._visible
-        kept = bisect_right(self._batches, limit, key=lambda batch: batch.next_index)
-        if not kept or self._newest_epoch > self._epoch or self._appended.index != end.index:
+        last, first = self._batches.split_at(limit)
+        if last is None or self._newest_epoch > self._epoch or self._tickets:
             return end.first_index
-        position = self._batches[kept].position if kept < len(self._batches) else self._batches[-1].position + 1
-        first = self._batches[kept - 1]
-        self._visible = replace(end, first_index=first.next_index, first_offset=first.next_offset)
-        self._appended, self._batches = self._visible, self._batches[kept:]
-        for key, note in self._notes.items():
-            if self._note_positions[key] < position:
-                self._put(SharedEntry(self._epoch, self, key=key, note=note), _nobody)
-        # Behind the notes: who reads this entry back has them, too.
-        self._put(
-            SharedEntry(self._epoch, self, end=self._visible),
-            lambda error: self._shared.trim(position) if error is None else None,
-        )
+        self._appended = self._visible = replace(end, first_index=last.next_index, first_offset=last.next_offset)
+        self._batches.forget_before(last.next_index)
+        self._put_again(first)
         return self._visible.first_index
+
+    def _put_again(self, first: VisibleBatch | None) -> None:
+        """Put what is needed of the prefix behind it, then forget all before the first batch that is left.
+
+        Where none is left, the log begins with what is put again.
+        """
+        begun: list[int] = []
+
+        def put(refused: Refused | None) -> None:
+            begun.append(self._read_position)
+
+        def ended(refused: Refused | None) -> None:
+            put(refused)
+            if refused is None:
+                self._shared.trim(begun[0] if first is None else first.position)
+
+        for key, note in self._notes.items():
+            if first is None or self._note_positions[key] < first.position:
+                self._put(SharedEntry(self._epoch, self, key=key, note=note), put)
+        # Behind the notes: who reads this entry back has them, too.
+        self._put(SharedEntry(self._epoch, self, end=self._visible), ended)
 
     def set_roll_age(self, roll_age_ms: int | None) -> None:
         """See Log.set_roll_age: there are no segments here."""
@@ -304,10 +321,10 @@ class ReplicatedLog:
     def stop(self, fault: Exception) -> None:
         """See Log.stop. What waits is on its way, and nobody can take it back: its end is unknown."""
         self._offline = f"log {self._log_id}: stopped by a fault of the service: {fault}"
-        error = LogOffline(self._offline)
+        unknown = Refused(LogOffline(self._offline), known=False)
         waiting, self._tickets = self._tickets, deque([_nobody] * len(self._tickets))
         for ticket in waiting:
-            self._env.call_soon(lambda ticket=ticket: ticket(error))  # type: ignore[misc]
+            self._env.call_soon(lambda ticket=ticket: ticket(unknown))  # type: ignore[misc]
         self._env.call_later(1_000, self._heal)
 
     def _heal(self) -> None:
@@ -327,5 +344,5 @@ class ReplicatedLog:
                 callback()
 
 
-def _nobody(error: StoreError | None) -> None:
+def _nobody(refused: Refused | None) -> None:
     """Nobody waits for it."""

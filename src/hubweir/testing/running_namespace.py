@@ -22,9 +22,10 @@ from typing import Any, TypeVar
 from hubweir.config.settings import Settings
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS, EventHubDescription
-from hubweir.service.service import Service
+from hubweir.service.service import OpenStore, Service
 from hubweir.testing.event_loops import LOOPS
 
 T = TypeVar("T")
@@ -99,10 +100,10 @@ class RunningNamespace:
 
 
 @contextmanager
-def running_namespace(**settings: Any) -> Iterator[RunningNamespace]:
+def running_namespace(*, open_store: OpenStore = MessagingStore.open, **settings: Any) -> Iterator[RunningNamespace]:
     """Start a namespace and stop it at the end; settings as in config/settings.py, each with its default for tests.
 
-    port: one free port. data: a folder that is removed at the end.
+    open_store: which engine its logs lie in. port: one free port. data: a folder that is removed at the end.
     """
     with tempfile.TemporaryDirectory(prefix="hubweir-") as folder:
         made = Settings(**{"data": str(Path(folder) / "data"), "port": (0,), **settings})
@@ -111,7 +112,7 @@ def running_namespace(**settings: Any) -> Iterator[RunningNamespace]:
         thread = threading.Thread(target=_run, args=(loop,), name="hubweir", daemon=True)
         thread.start()
         try:
-            service = asyncio.run_coroutine_threadsafe(Service.start(made), loop).result(WAIT_S)
+            service = asyncio.run_coroutine_threadsafe(Service.start(made, open_store=open_store), loop).result(WAIT_S)
             try:
                 yield RunningNamespace(loop, service)
             finally:

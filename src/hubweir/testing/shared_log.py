@@ -8,12 +8,10 @@ After a crash of a process: every entry that was put is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from hubweir.messaging_store.completion import last_record_offset
 from hubweir.messaging_store.log import Note, Snapshot
-from hubweir.messaging_store.record import headers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +39,9 @@ class SharedEntry:
     note: Note | None = None
     end: ReplicatedEnd | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class VisibleBatch:
-    """A batch of an entry that counts, and the position of the entry."""
-
-    data: bytes
-    first_index: int
-    next_index: int
-    first_offset: int
-    next_offset: int
-    last_offset: int
-    time_ms: int
-    number: int
-    position: int
-
-
-def batches_of(run: bytes, position: int) -> Iterator[VisibleBatch]:
-    """The batches of a completed run, which all have records."""
-    for header in headers_of(run):
-        data = run[header.position : header.end]
-        last = last_record_offset(data, 0, header.count, header.first_offset, header.records_at - header.position)
-        yield VisibleBatch(
-            data, header.first_index, header.first_index + header.count, header.first_offset,
-            header.first_offset + header.record_bytes, last, header.enqueued_time_ms, header.number, position,
-        )  # fmt: skip
+    @property
+    def takes_epoch(self) -> bool:
+        return not self.run and self.key is None and self.end is None
 
 
 class SharedLog:
@@ -75,26 +51,33 @@ class SharedLog:
         self.entries: dict[int, SharedEntry] = {}  # by position, in order
         self.snapshots: list[Snapshot] = []  # the newest first; two at most
         self._next = 0
-        self._followers: list[Callable[[int, SharedEntry], None]] = []
+        self.followers: list[Callable[[int, SharedEntry], None]] = []
 
     def follow(self, follower: Callable[[int, SharedEntry], None]) -> None:
         """Call with every entry there is, now, and with each one to come."""
         for position, entry in self.entries.items():
             follower(position, entry)
-        self._followers.append(follower)
+        self.followers.append(follower)
 
     def leave(self, follower: Callable[[int, SharedEntry], None]) -> None:
         """Call it no more."""
-        if follower in self._followers:
-            self._followers.remove(follower)
+        if follower in self.followers:
+            self.followers.remove(follower)
 
     def put(self, entry: SharedEntry) -> None:
         """The entry is in the order, and durable; all who follow read it."""
         position, self._next = self._next, self._next + 1
         self.entries[position] = entry
-        for follower in list(self._followers):
+        for follower in list(self.followers):
             follower(position, entry)
 
     def trim(self, position: int) -> None:
         """Forget every entry before this position."""
         self.entries = {at: entry for at, entry in self.entries.items() if at >= position}
+
+
+class SharedLogs:
+    """The service with all its logs, by their ids. It outlives whoever uses it, as another machine does."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, SharedLog] = {}

@@ -262,9 +262,9 @@ class MessagingStore:
         """Remove a closed log and its files, away from the loop, durably; when it is not there, see that it stays so.
 
         The result raises OSError; the log is then there in part, and is to be deleted again. StoreError, at once, when
-        the log is open or being deleted. The store keeps its folder until this is over.
+        the log is open, being opened or being deleted. The store keeps its folder until this is over.
         """
-        if log_id in self._logs:
+        if log_id in self._logs or log_id in self._opening:
             raise StoreError(f"log {log_id} is open; close it before it is deleted")
         if log_id in self._deleting:
             raise StoreError(f"log {log_id} is being deleted; wait for the end of it")

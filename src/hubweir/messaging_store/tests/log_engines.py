@@ -85,9 +85,11 @@ class Replicated:
         return self._opened(delay_ms=DELAY_MS)
 
     def _opened(self, *, delay_ms: int) -> ReplicatedLog:
-        log = ReplicatedLog(self.env, self._shared, LOG_ID, Durability.DURABLE, delay_ms=delay_ms)
-        while not log.is_open:
+        opened: list[object] = []
+        log = ReplicatedLog(self.env, self._shared, LOG_ID, Durability.DURABLE, opened.append, delay_ms=delay_ms)
+        while not opened:
             self.env.run_for(DELAY_MS)
+        assert opened == [None]
         return log
 
     def run_for(self, ms: int) -> None:

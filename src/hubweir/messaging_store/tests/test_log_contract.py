@@ -142,6 +142,26 @@ def test_a_fault_of_the_owners_code_stops_the_log_for_a_moment(owner: Owner) -> 
     assert owner.append(b"c").first_index == 1 and owner.everything() == {0: b"a", 1: b"c"}
 
 
+@pytest.mark.parametrize("wait_ms", range(0, 12, 3))
+def test_what_a_stop_finds_on_its_way_is_answered_and_what_is_refused_for_certain_never_comes(
+    owner: Owner, wait_ms: int
+) -> None:
+    owner.append(b"a")
+    appended = [owner.append(b"%d" % number, wait_ms=0) for number in range(3)]
+    owner.engine.run_for(wait_ms)
+    owner.log.stop(RuntimeError("planted"))
+    owner.engine.run_for(10_000)
+    outcomes = owner.outcomes[1:]
+    assert len(outcomes) == 3
+    for number, outcome in enumerate(outcomes):
+        if isinstance(outcome, Appended):
+            assert outcome == appended[number]
+        is_there = b"%d" % number in owner.everything().values()
+        assert is_there if isinstance(outcome, Appended) else not (outcome.known and is_there)
+    owner.append(b"more")
+    assert list(owner.everything().values())[-1] == b"more" == list(again(owner).everything().values())[-1]
+
+
 def test_an_empty_run_is_refused(owner: Owner) -> None:
     with pytest.raises(KernelRefusal):
         owner.log.append(bytearray(), now_ms=0, on_done=owner.outcomes.append)
