@@ -3,8 +3,9 @@
 Every test says which checks of the list it belongs to (`@pytest.mark.eh`), and in which client's row it counts
 (`@pytest.mark.client`, `@pytest.mark.feature`); results.py makes the table from them.
 
-Gateway and broker talk by calls. Tests marked `both_ways`, which together send every command, run a second time with
-all commands as bytes on a socket pair; with --all every test does.
+Gateway and broker talk by calls, and logs lie in segment files. Tests marked `both_ways`, which together send every
+command, run a second time with all commands as bytes on a socket pair; those of them that the official client does, a
+third time on replicated logs, the second engine (testing/replicated_store.py). With --all every test does both.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from dataclasses import dataclass
 
 import pytest
 
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.testing.replicated_store import ReplicatedStores
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from hubweir.testing.server_process import free_ports
 from tests.conformance.raw_client import RawClient
 
 # One address a test process: over TLS the Python client knows no port but 5671, and others may hold it elsewhere.
 HOST = f"127.0.71.{os.getpid() % 250 + 2}"
-CALLS, SOCKET = "calls", "socket pair"
+CALLS, SOCKET, REPLICATED = "calls", "socket pair", "replicated logs"
 HUBS = {"events": 4, "two": 2, "one": 1, "eight": 8, "many": 32}
 
 
@@ -38,18 +41,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The hook is given the items of every folder that is collected: only those of this one have a way."""
     everything = config.getoption("--all", default=False)
-    items[:] = [item for item in items if _way_of(item) != SOCKET or _is_wanted_over_a_socket(item, everything)]
+    items[:] = [item for item in items if way_of(item) in (None, CALLS) or _is_wanted_again(item, everything)]
 
 
-def _way_of(item: pytest.Item) -> object:
+def way_of(item: pytest.Item) -> object:
+    """How its namespace is reached, and on which engine; None: it has a namespace of its own."""
     callspec = getattr(item, "callspec", None)
     return None if callspec is None else callspec.params.get("doors")
 
 
-def _is_wanted_over_a_socket(item: pytest.Item, everything: bool) -> bool:
-    """TLS ends before the broker begins: it is not run again for every way to the broker."""
+def _is_wanted_again(item: pytest.Item, everything: bool) -> bool:
+    """TLS ends before the broker begins: it is not run again for every way to the broker and its logs."""
     is_tls = getattr(item, "callspec").params.get("tls", False)  # noqa: B009 - only parametrized items have it
-    return not is_tls and (everything or item.get_closest_marker("both_ways") is not None)
+    is_few = item.get_closest_marker("both_ways") is not None
+    if way_of(item) == REPLICATED:
+        is_few = is_few and item.path.name.startswith("test_azure")
+    return not is_tls and (everything or is_few)
 
 
 @dataclass
@@ -105,11 +112,14 @@ def what_official_clients_leave() -> Iterator[None]:
         gc.collect()
 
 
-@pytest.fixture(scope="session", params=[CALLS, SOCKET])
+@pytest.fixture(scope="session", params=[CALLS, SOCKET, REPLICATED])
 def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
-    """A namespace whose gateway reaches its broker by calls, then one where every command crosses a socket."""
-    seam = "call" if request.param == CALLS else "socket"
-    with running_namespace(host=(HOST,), port=(free_ports(1, HOST)[0], 5671), broker_seam=seam) as namespace:
+    """A namespace whose gateway reaches its broker by calls; one where every command crosses a socket; and one whose
+    logs are replicated."""
+    seam = "socket" if request.param == SOCKET else "call"
+    engine = ReplicatedStores().open if request.param == REPLICATED else MessagingStore.open
+    ports = (free_ports(1, HOST)[0], 5671)
+    with running_namespace(open_store=engine, host=(HOST,), port=ports, broker_seam=seam) as namespace:
         for hub, count in HUBS.items():
             namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
         yield Doors(namespace, request.param)

@@ -14,9 +14,12 @@ import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
 from msgspec.structs import replace
 
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.service.service import OpenStore
+from hubweir.testing.replicated_store import ReplicatedStores
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.capture.captured import CapturedFile, captured_files, wrong_order
 
@@ -73,9 +76,15 @@ def received(namespace: RunningNamespace, hub: str, count: int) -> list[EventDat
 
 
 @pytest.mark.eh(79)
-@pytest.mark.parametrize("seam", ["call", "socket"])
-def test_captured_records_equal_the_events_that_a_consumer_reads(tmp_path: Path, seam: str) -> None:
-    with running_namespace(capture_folder=str(tmp_path), broker_seam=seam) as namespace:
+@pytest.mark.parametrize(
+    ("seam", "open_store"),
+    [("call", MessagingStore.open), ("socket", MessagingStore.open), ("call", ReplicatedStores().open)],
+    ids=["call", "socket", "replicated logs"],
+)
+def test_captured_records_equal_the_events_that_a_consumer_reads(
+    tmp_path: Path, seam: str, open_store: OpenStore
+) -> None:
+    with running_namespace(open_store=open_store, capture_folder=str(tmp_path), broker_seam=seam) as namespace:
         namespace.create_event_hub("captured", partition_count=2, capture=BY_SIZE)
         publish(namespace, "captured", 70)
         files = until(lambda: captured_files(tmp_path), 2)
