@@ -25,7 +25,8 @@ class Area:
 AREAS = (
     Area(
         "messaging_store",
-        (f"{PACKAGE}/messaging_store/*.py", f"{PACKAGE}/messaging_store/*/*.py"),
+        (f"{PACKAGE}/messaging_store/*.py", f"{PACKAGE}/messaging_store/disk/*.py",
+         f"{PACKAGE}/messaging_store/segment_engine/*.py"),
         # Not the histories and failing calls of tests/simulation: they take minutes to measure, and for each survivor.
         (f"{PACKAGE}/messaging_store", "tests/simulation/test_own_faults.py"),
     ),
