@@ -195,7 +195,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._writing_paused = False
         self._reading.go_on(Pause.UNREAD)
-        self._turn(self._writable)
+        # Not within this call: a transport of asyncio whose peer is gone would lose its connection twice.
+        self._loop_turn.at_end(self._write_on)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
@@ -231,6 +232,10 @@ class AmqpDriver(asyncio.BufferedProtocol):
 
     def _timed(self) -> list[Event]:
         return self.endpoint.on_time(monotonic_ms())
+
+    def _write_on(self) -> None:
+        if self._transport is not None and not self._writing_paused:
+            self._turn(self._writable)
 
     def _wake_up(self) -> None:
         if self._at is Turn.WANTED:  # bytes may have brought one meanwhile

@@ -190,11 +190,35 @@ def test_a_turn_within_a_turn_writes_nothing_by_itself_and_leaves_no_other_behin
 
         host.on_turn_end = drained  # type: ignore[method-assign]
         driver.receive(EMPTY_FRAME)
-        assert (written, len(spy.written), host.steps) == ([0, 0], 1, ["writable"] * 2)
+        assert (written, len(spy.written), host.steps) == ([0, 0], 1, [])
         turns = host.turns
         await asyncio.sleep(0)
-        assert host.turns == turns
+        assert (host.turns - turns, len(spy.written), host.steps) == (2, 1, ["writable"] * 2)
+        await asyncio.sleep(0)
+        assert host.turns - turns == 2
         driver.connection_lost(None)
+
+    run(scenario())
+
+
+def test_nothing_is_written_while_the_transport_says_that_it_has_room(run: Run) -> None:
+    """A transport of asyncio whose write fails within that call loses its connection twice: an error in every log."""
+
+    async def scenario() -> None:
+        driver, host, spy = opened()
+        driver.pause_writing()
+        driver.endpoint.begin_session()
+        driver.resume_writing()
+        assert (spy.written, host.steps) == ([], ["paused"])
+        await asyncio.sleep(0)
+        assert (len(spy.written), host.steps[-1]) == (1, "writable")
+        driver.resume_writing()
+        driver.pause_writing()  # full again before the turn ends
+        await asyncio.sleep(0)
+        driver.resume_writing()
+        driver.connection_lost(None)
+        await asyncio.sleep(0)
+        assert host.steps.count("writable") == 1 and host.steps[-1] == "closed"
 
     run(scenario())
 
