@@ -114,14 +114,13 @@ class HostedPartition:
     def _expire(self, now_ms: int) -> None:
         """Trim the log; what is not captured yet stays longer, as far as the quota of capture goes."""
         runner = self.capture.runner
-        keep_from = None if runner is None else runner.keep_from
-        if runner is None or keep_from is None:
-            expire(self.log, now_ms=now_ms, retention_ms=self.retention_ms)
-        else:
-            longer_ms = runner.kept_longer_ms
-            expire(
-                self.log, now_ms=now_ms, retention_ms=self.retention_ms, keep_from=keep_from, kept_longer_ms=longer_ms
-            )
+        expire(
+            self.log,
+            now_ms=now_ms,
+            retention_ms=self.retention_ms,
+            keep_from=None if runner is None else runner.keep_from,
+            kept_longer_ms=0 if runner is None else runner.kept_longer_ms,
+        )
 
     # One method a command; a HubweirError that is raised is the refusal
 
