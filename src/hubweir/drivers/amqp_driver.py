@@ -96,9 +96,10 @@ class AmqpDriver(asyncio.BufferedProtocol):
         loop_turn: LoopTurn | None = None,
         on_lost: Callable[[AmqpDriver], None] | None = None,
     ) -> None:
-        """loop_turn: what else waits for the end of a turn of the loop; None: nothing of this process.
+        """loop_turn: of the process, so that connections write behind what ends a turn before them; None: its own.
 
-        on_lost: told after the host that the transport is gone (a list of live drivers takes it out)."""
+        on_lost: told after the host that the transport is gone (a list of live drivers takes it out).
+        """
         self.endpoint = endpoint
         self._host = host
         self._buffer = buffer.view
