@@ -26,11 +26,11 @@ from hubweir.kernels.contract import (
     W_NUMBER,
     W_OFFSET,
 )
+from hubweir.kernels.stored_batch import BatchHeader, read_header
 from hubweir.messaging_store.completion import complete_run
 from hubweir.messaging_store.disk import batch_scan, segment
 from hubweir.messaging_store.disk.layout import parse_segment_name
 from hubweir.messaging_store.log import Refused, Run
-from hubweir.messaging_store.record import BatchHeader, read_header
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.answers import made_log, runs_of

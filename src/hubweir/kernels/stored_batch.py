@@ -3,7 +3,7 @@
 A *run* is one or more stored batches back to back. A stored batch is a header of 80 bytes, then its payload: an
 optional name block, an optional producer block, then records. All integers are big-endian and unsigned unless the
 table says otherwise. This page is the only place that says where a field lies: `record.py` and `completion.py` of
-`messaging_store/`, and `pure.py`, import it, and a test compares it with `stored_batch.pxd`.
+`messaging_store/`, and the kernels' twins, import it, and a test compares it with `stored_batch.pxd`.
 
 Header, made by the ingest side (which knows nothing of the log it will land in):
 
@@ -64,6 +64,10 @@ first_index plus its place. So completing a header never touches a record.
 
 from __future__ import annotations
 
+import struct
+
+from msgspec import Struct
+
 MAGIC = b"hWb\x01"
 VERSION = 1
 CRC_SEED = 0x68756277
@@ -102,3 +106,63 @@ AT_SKIPPED_INDEX, AT_SKIPPED_OFFSET, SKIPPED_SIZE = 1, 9, 17
 # At most this many bytes of records in one batch, unless one event alone is larger: one flipped bit, or one read on
 # small credit, then costs little. (docs/reliability.md, rule R5)
 BATCH_RECORDS_LIMIT = 64 * 1024
+
+_HEADER = struct.Struct(HEADER_STRUCT)
+
+
+class BatchHeader(Struct, frozen=True):
+    """A batch header as read, and where it stands in its buffer. Nothing about it is verified."""
+
+    position: int
+    version: int
+    kind: int
+    flags: int
+    length: int
+    count: int
+    name_length: int
+    producer_length: int
+    payload_crc: int
+    writer_epoch: int
+    nonce: int
+    first_index: int
+    first_offset: int
+    enqueued_time_ms: int
+    number: int
+    unsynced: int
+    header_crc: int
+
+    @property
+    def end(self) -> int:
+        """Position of the first byte behind the batch."""
+        return self.position + self.length
+
+    @property
+    def name_at(self) -> int:
+        """Position of the name block."""
+        return self.position + HEADER_SIZE
+
+    @property
+    def records_at(self) -> int:
+        """Position of the first record (control: of the control kind)."""
+        return self.position + HEADER_SIZE + self.name_length + self.producer_length
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of records: what the batch adds to the log's offset; 0 for control."""
+        return 0 if self.kind == KIND_CONTROL else self.end - self.records_at
+
+    @property
+    def durable_upto(self) -> int:
+        """Every batch with a smaller number was durable when this one was written."""
+        return self.number - self.unsynced
+
+    @property
+    def continues(self) -> bool:
+        """Whether the next batch belongs to the same chain: after a crash both are there, or neither."""
+        return bool(self.flags & FLAG_CONTINUES)
+
+
+def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
+    """The header at position, unverified (scan_batches verifies). The buffer must hold HEADER_SIZE bytes there."""
+    _, *fields = _HEADER.unpack_from(buffer, position)
+    return BatchHeader(position, *fields)

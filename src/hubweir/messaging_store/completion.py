@@ -23,9 +23,9 @@ from hubweir.kernels.stored_batch import (
     MADE_STRUCT,
     MAGIC,
     VERSION,
+    BatchHeader,
 )
 from hubweir.messaging_store.control_batch import IDLE, numbers_behind, pack_mark
-from hubweir.messaging_store.record import BatchHeader
 
 _MADE = struct.Struct(MADE_STRUCT)
 _COMPLETED = struct.Struct(COMPLETED_STRUCT)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import struct
 
 from hubweir.kernels import stored_batch
-from hubweir.kernels.stored_batch import KIND_CONTROL, MARK_CLOSED, SKIPPED_STRUCT
-from hubweir.messaging_store.record import BatchHeader, begin_batch, seal_batch
+from hubweir.kernels.stored_batch import KIND_CONTROL, MARK_CLOSED, SKIPPED_STRUCT, BatchHeader
+from hubweir.messaging_store.record import begin_batch, seal_batch
 
 # The kernels know them, too.
 CONTROL_IDLE_MARK, CONTROL_SKIPPED = stored_batch.CONTROL_IDLE_MARK, stored_batch.CONTROL_SKIPPED

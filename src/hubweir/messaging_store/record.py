@@ -14,8 +14,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msgspec import Struct
-
 from hubweir.kernels import crc32c
 from hubweir.kernels.stored_batch import (
     CRC_SEED,
@@ -23,17 +21,16 @@ from hubweir.kernels.stored_batch import (
     FLAG_NAME_IS_KEY,
     FLAG_NAME_IS_PUBLISHER,
     HEADER_SIZE,
-    HEADER_STRUCT,
-    KIND_CONTROL,
     KIND_EVENTS,
     MADE_STRUCT,
     MAGIC,
     PRODUCER_SIZE,
     PRODUCER_STRUCT,
     VERSION,
+    BatchHeader,
+    read_header,
 )
 
-_HEADER = struct.Struct(HEADER_STRUCT)
 _MADE = struct.Struct(MADE_STRUCT)
 _PRODUCER = struct.Struct(PRODUCER_STRUCT)
 
@@ -47,52 +44,6 @@ class Producer:
     first_number: int
     round: int = 0
     digest: int = 0
-
-
-class BatchHeader(Struct, frozen=True):
-    """A batch header as read, and where it stands in its buffer. Nothing about it is verified."""
-
-    position: int
-    version: int
-    kind: int
-    flags: int
-    length: int
-    count: int
-    name_length: int
-    producer_length: int
-    payload_crc: int
-    writer_epoch: int
-    nonce: int
-    first_index: int
-    first_offset: int
-    enqueued_time_ms: int
-    number: int
-    unsynced: int
-
-    @property
-    def end(self) -> int:
-        """Position of the first byte behind the batch."""
-        return self.position + self.length
-
-    @property
-    def records_at(self) -> int:
-        """Position of the first record (control: of the control kind)."""
-        return self.position + HEADER_SIZE + self.name_length + self.producer_length
-
-    @property
-    def record_bytes(self) -> int:
-        """Bytes of records: what the batch adds to the log's offset; 0 for control."""
-        return 0 if self.kind == KIND_CONTROL else self.end - self.records_at
-
-    @property
-    def durable_upto(self) -> int:
-        """Every batch with a smaller number was durable when this one was written."""
-        return self.number - self.unsynced
-
-    @property
-    def continues(self) -> bool:
-        """Whether the next batch belongs to the same chain: after a crash both are there, or neither."""
-        return bool(self.flags & FLAG_CONTINUES)
 
 
 def begin_batch(
@@ -126,18 +77,6 @@ def seal_batch(out: bytearray, start: int, *, count: int, kind: int = KIND_EVENT
     )  # fmt: skip
 
 
-def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
-    """The header at position, unverified (scan_batches verifies). The buffer must hold HEADER_SIZE bytes there."""
-    (
-        _, version, kind, flags, length, count, name_length, producer_length, payload_crc, writer_epoch, nonce,
-        first_index, first_offset, enqueued_time_ms, number, unsynced, _,
-    ) = _HEADER.unpack_from(buffer, position)  # fmt: skip
-    return BatchHeader(
-        position, version, kind, flags, length, count, name_length, producer_length, payload_crc, writer_epoch, nonce,
-        first_index, first_offset, enqueued_time_ms, number, unsynced,
-    )  # fmt: skip
-
-
 def headers_of(run: bytes | bytearray | memoryview) -> Iterator[BatchHeader]:
     """The header of every batch of a run, in order."""
     at = 0
@@ -149,7 +88,7 @@ def headers_of(run: bytes | bytearray | memoryview) -> Iterator[BatchHeader]:
 
 def name_of(run: bytes | bytearray | memoryview, header: BatchHeader) -> bytes:
     """The name block of a batch: a partition key or a publisher, as header.flags says; b"" when there is none."""
-    at = header.position + HEADER_SIZE
+    at = header.name_at
     return bytes(run[at : at + header.name_length])
 
 
@@ -157,6 +96,6 @@ def producer_of(run: bytes | bytearray | memoryview, header: BatchHeader) -> Pro
     """The producer block of a batch, if it has one."""
     if header.producer_length != PRODUCER_SIZE:
         return None
-    at = header.position + HEADER_SIZE + header.name_length
+    at = header.name_at + header.name_length
     producer_id, epoch, _, first_number, round_number, digest = _PRODUCER.unpack_from(run, at)
     return Producer(producer_id, epoch, first_number, round_number, digest)

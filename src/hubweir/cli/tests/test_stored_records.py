@@ -8,7 +8,7 @@ import pytest
 
 from hubweir.amqp.messaging.message import Message, SequenceBody, ValueBody, encode_message
 from hubweir.cli.stored_records import batch_documents, batch_rows, record_documents, record_rows
-from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
+from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT, read_header
 from hubweir.messaging_store import record
 from hubweir.messaging_store.control_batch import pack_control
 from hubweir.messaging_store.disk.batch_scan import Damage, Place
@@ -16,7 +16,7 @@ from hubweir.messaging_store.disk.inspection import StoredBatch
 from hubweir.messaging_store.disk.segment import SegmentHeader
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import Producer, begin_batch, read_header, seal_batch
+from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 SEGMENT = Segment(SegmentHeader("ab" * 16, 1, 1, 0, 0, -1, -1, 0, Durability.DURABLE), "folder", 9, 1_000)
 CONTROLS = {name: value for name, value in vars(record).items() if name.startswith("CONTROL_")}

@@ -19,9 +19,10 @@ from hubweir.kernels.stored_batch import (
     FLAG_NAME_IS_PUBLISHER,
     HEADER_SIZE,
     RECORD_HEADER_SIZE,
+    BatchHeader,
 )
 from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.record import BatchHeader, Producer, headers_of, name_of, producer_of
+from hubweir.messaging_store.record import Producer, headers_of, name_of, producer_of
 
 DONE, MALFORMED, KEY_TOO_LONG = AddStatus.DONE, AddStatus.MALFORMED, AddStatus.KEY_TOO_LONG
 

@@ -4,72 +4,30 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from struct import unpack_from
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.buffers.tables import MASK_64, Readable
 from hubweir.kernels.contract import RECORD_WIDTH
 from hubweir.kernels.stored_batch import (
     HEADER_SIZE,
-    HEADER_STRUCT,
     KIND_EVENTS,
     MAGIC,
     OPERATION_HEADER_SIZE,
     PRODUCER_SIZE,
     RECORD_HEADER_SIZE,
+    BatchHeader,
+    read_header,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A stored batch of a run: header fields, and where its name block, records and end are in the run."""
-
-    position: int
-    version: int
-    kind: int
-    flags: int
-    length: int
-    count: int
-    name_length: int
-    producer_length: int
-    payload_crc: int
-    writer_epoch: int
-    nonce: int
-    first_index: int
-    first_offset: int
-    enqueued_time: int
-    batch_number: int
-    unsynced: int
-    header_crc: int
-
-    @property
-    def end(self) -> int:
-        return self.position + self.length
-
-    @property
-    def name(self) -> int:
-        return self.position + HEADER_SIZE
-
-    @property
-    def records(self) -> int:
-        return self.name + self.name_length + self.producer_length
-
-
-def read_header(data: memoryview, at: int) -> Batch:
-    """Unpack the 80 bytes at `at`; nothing is checked."""
-    fields = unpack_from(HEADER_STRUCT, data, at)
-    return Batch(at, *fields[1:])
-
-
-def lengths_agree(batch: Batch) -> bool:
+def lengths_agree(batch: BatchHeader) -> bool:
     """Whether the parts of the batch fit into its length."""
     parts = HEADER_SIZE + batch.name_length + batch.producer_length
     return batch.producer_length in (0, PRODUCER_SIZE) and parts <= batch.length
 
 
-def open_batch(data: memoryview, at: int) -> Batch:
+def open_batch(data: memoryview, at: int) -> BatchHeader:
     """Return the batch at `at` of a run; KernelRefusal when none lies there whole."""
     if not 0 <= at <= len(data) - HEADER_SIZE:
         raise KernelRefusal(f"no stored batch at {at} of {len(data)} bytes")
@@ -79,10 +37,10 @@ def open_batch(data: memoryview, at: int) -> Batch:
     return batch
 
 
-def record_end(data: memoryview, at: int, batch: Batch) -> int:
+def record_end(data: memoryview, at: int, batch: BatchHeader) -> int:
     """Return where the record at `at` ends; KernelRefusal when it does not lie in the batch."""
     least = RECORD_HEADER_SIZE if batch.kind == KIND_EVENTS else OPERATION_HEADER_SIZE
-    if not batch.records <= at <= batch.end - least:
+    if not batch.records_at <= at <= batch.end - least:
         raise KernelRefusal(f"no record at {at} of the batch at {batch.position}")
     length = int.from_bytes(data[at : at + 4], "big")
     if not least <= length <= batch.end - at:
@@ -90,9 +48,9 @@ def record_end(data: memoryview, at: int, batch: Batch) -> int:
     return at + length
 
 
-def walk_records(data: memoryview, batch: Batch) -> Iterator[tuple[int, int, int]]:
+def walk_records(data: memoryview, batch: BatchHeader) -> Iterator[tuple[int, int, int]]:
     """Yield (ordinal, start, end) of each record."""
-    at = batch.records
+    at = batch.records_at
     for ordinal in range(batch.count):
         end = record_end(data, at, batch)
         yield ordinal, at, end
@@ -115,7 +73,7 @@ def find_offset(run: Readable, batch_at: int, offset: int) -> tuple[int, int]:
     if not 0 <= offset <= MASK_64:
         raise KernelRefusal(f"{offset} is no offset")
     for ordinal, at, _ in walk_records(view, batch):
-        if (batch.first_offset + at - batch.records) & MASK_64 >= offset:
+        if (batch.first_offset + at - batch.records_at) & MASK_64 >= offset:
             return at, ordinal
     return -1, batch.count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.batches.batches import Batch, lengths_agree, read_header
+from hubweir.kernels.batches.batches import lengths_agree
 from hubweir.kernels.buffers.crc import crc32c
 from hubweir.kernels.buffers.tables import MASK_64, Readable, check_range, signed
 from hubweir.kernels.contract import BATCH_WIDTH, BATCHES_DAMAGED, BATCHES_NEWER, BATCHES_OK, BATCHES_PARTIAL
@@ -17,6 +17,8 @@ from hubweir.kernels.stored_batch import (
     KIND_EVENTS,
     MAGIC,
     VERSION,
+    BatchHeader,
+    read_header,
 )
 
 
@@ -38,12 +40,12 @@ def scan_batches(data: Readable, start: int, end: int, nonce: int, table: array[
     return rows, at, BATCHES_OK
 
 
-def batch_row(batch: Batch) -> array[int]:
+def batch_row(batch: BatchHeader) -> array[int]:
     """The row of a batch in a batch table."""
     row = (
         batch.position, batch.length, batch.kind, batch.flags, batch.count, signed(batch.first_index),
-        signed(batch.first_offset), batch.enqueued_time, signed(batch.batch_number - batch.unsynced),
-        batch.writer_epoch, batch.records, signed(batch.batch_number),
+        signed(batch.first_offset), batch.enqueued_time_ms, signed(batch.number - batch.unsynced),
+        batch.writer_epoch, batch.records_at, signed(batch.number),
     )  # fmt: skip
     return array("q", row)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from struct import pack, unpack_from
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.batches.batches import Batch, open_batch, record_end
+from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.tables import MASK_64, Readable, signed
 from hubweir.kernels.columns.text import (
     DOUBLES,
@@ -41,6 +41,7 @@ from hubweir.kernels.stored_batch import (
     FLAG_NAME_IS_PUBLISHER,
     KIND_EVENTS,
     RECORD_HEADER_SIZE,
+    BatchHeader,
 )
 
 # A block of a map whose count takes one byte.
@@ -71,7 +72,7 @@ def capture_block(
             batch = open_batch(view, batch_at)
         except KernelRefusal:
             return events, batch_at, record_at, ordinal, *span, CAPTURE_DAMAGED
-        at = record_at or batch.records
+        at = record_at or batch.records_at
         while batch.kind == KIND_EVENTS and ordinal < batch.count:
             sequence_number = signed(batch.first_index + ordinal)
             place = (batch_at, at if ordinal else 0, ordinal)
@@ -85,22 +86,22 @@ def capture_block(
             if events and len(out) - begun + len(record) > max_bytes:
                 return events, *place, *span, CAPTURE_OK
             out += record
-            first, first_time = (span[0], span[2]) if events else (sequence_number, batch.enqueued_time)
-            span = (first, sequence_number, first_time, batch.enqueued_time)
+            first, first_time = (span[0], span[2]) if events else (sequence_number, batch.enqueued_time_ms)
+            span = (first, sequence_number, first_time, batch.enqueued_time_ms)
             events, at, ordinal = events + 1, end, ordinal + 1
         batch_at, record_at, ordinal = batch.end, 0, 0
     return events, len(view), 0, 0, *span, CAPTURE_OK
 
 
-def _record(data: memoryview, batch: Batch, at: int, end: int, sequence_number: int) -> bytes:
+def _record(data: memoryview, batch: BatchHeader, at: int, end: int, sequence_number: int) -> bytes:
     sections = read_message(data, at + RECORD_HEADER_SIZE, end)
-    offset = b"%d" % ((batch.first_offset + at - batch.records) & MASK_64)
+    offset = b"%d" % ((batch.first_offset + at - batch.records_at) & MASK_64)
     properties = find_section(sections, APPLICATION_PROPERTIES)
     body = body_of(data, sections)
     return b"".join([
         avro_long(sequence_number),
         avro_bytes(offset),
-        avro_bytes(us_time_text(batch.enqueued_time)),
+        avro_bytes(us_time_text(batch.enqueued_time_ms)),
         _map(_system_properties(data, batch, sections, sequence_number, offset)),
         _map(iter(()) if properties is None else _properties(data, properties)),
         b"\0" if body is None else b"\x02" + avro_bytes(body),
@@ -108,14 +109,14 @@ def _record(data: memoryview, batch: Batch, at: int, end: int, sequence_number: 
 
 
 def _system_properties(
-    data: memoryview, batch: Batch, sections: list[Section], sequence_number: int, offset: bytes
+    data: memoryview, batch: BatchHeader, sections: list[Section], sequence_number: int, offset: bytes
 ) -> Iterator[_Entry]:
     yield avro_bytes(SEQUENCE_NUMBER), branch(LONG, avro_long(sequence_number))
     yield avro_bytes(OFFSET), branch(STRING, avro_bytes(offset))
-    yield avro_bytes(ENQUEUED_TIME), branch(STRING, avro_bytes(time_text(batch.enqueued_time)))
+    yield avro_bytes(ENQUEUED_TIME), branch(STRING, avro_bytes(time_text(batch.enqueued_time_ms)))
     replaced = [SEQUENCE_NUMBER, OFFSET, ENQUEUED_TIME, PUBLISHER]
     if batch.name_length and batch.flags & (FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER):
-        name = branch(STRING, avro_bytes(utf8(bytes(data[batch.name : batch.name + batch.name_length]))))
+        name = branch(STRING, avro_bytes(utf8(bytes(data[batch.name_at : batch.name_at + batch.name_length]))))
         replaced.append(PARTITION_KEY)
         yield avro_bytes(PARTITION_KEY), name
         if batch.flags & FLAG_NAME_IS_PUBLISHER:

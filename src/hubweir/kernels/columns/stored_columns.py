@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.batches.batches import Batch, open_batch, record_end
+from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.tables import MASK_64, Readable, signed
 from hubweir.kernels.columns.column_buffers import ColumnBuffers, Entry
 from hubweir.kernels.columns.event_columns import MOST_TIME_MS, SERVICE_NAMES, append_row
@@ -45,6 +45,7 @@ from hubweir.kernels.stored_batch import (
     FLAG_NAME_IS_PUBLISHER,
     KIND_EVENTS,
     RECORD_HEADER_SIZE,
+    BatchHeader,
 )
 
 
@@ -72,9 +73,9 @@ def stored_columns(
             break
         try:
             batch = open_batch(view, position)
-            if batch.kind != KIND_EVENTS or abs(batch.enqueued_time) > MOST_TIME_MS:
+            if batch.kind != KIND_EVENTS or abs(batch.enqueued_time_ms) > MOST_TIME_MS:
                 raise Malformed
-            at = batch.records
+            at = batch.records_at
             for ordinal in range(min(count, last_row - base) if row < base + count else 0):
                 end = record_end(view, at, batch)
                 if base + ordinal == row:
@@ -99,7 +100,7 @@ def stored_columns(
 class _Event:
     """One stored event; Malformed when a section that a column needs is not where its record says."""
 
-    def __init__(self, data: memoryview, batch: Batch, at: int, end: int, buffers: ColumnBuffers) -> None:
+    def __init__(self, data: memoryview, batch: BatchHeader, at: int, end: int, buffers: ColumnBuffers) -> None:
         self._data, self._batch, self._at, self._buffers = data, batch, at, buffers
         self._named = bool(batch.name_length and batch.flags & (FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER))
 
@@ -115,14 +116,14 @@ class _Event:
     def append(self, number: int) -> None:
         """Append its row."""
         buffers, batch = self._buffers, self._batch
-        offset = b"%d" % ((batch.first_offset + self._at - batch.records) & MASK_64)
+        offset = b"%d" % ((batch.first_offset + self._at - batch.records_at) & MASK_64)
         key = publisher = None
         if self._named:
-            key = utf8(bytes(self._data[batch.name : batch.name + batch.name_length]))
+            key = utf8(bytes(self._data[batch.name_at : batch.name_at + batch.name_length]))
             publisher = key if batch.flags & FLAG_NAME_IS_PUBLISHER else None
         elif buffers.has(COLUMN_PARTITION_KEY):
             key = self._own_key()
-        append_row(buffers, number, offset, batch.enqueued_time * 1000, key, publisher)
+        append_row(buffers, number, offset, batch.enqueued_time_ms * 1000, key, publisher)
         if buffers.has(COLUMN_BODY):
             buffers.append_text(COLUMN_BODY, self._body)
         if buffers.has(COLUMN_PROPERTIES):

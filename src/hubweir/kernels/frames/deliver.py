@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import pack, unpack_from
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.batches.batches import Batch, open_batch, record_end
+from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.tables import MASK_64, Readable
 from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.messages.sections import (
@@ -28,6 +28,7 @@ from hubweir.kernels.stored_batch import (
     FLAG_NAME_IS_PUBLISHER,
     KIND_EVENTS,
     RECORD_HEADER_SIZE,
+    BatchHeader,
 )
 
 # AMQP part 2 section 2.4.1: no peer may ask for less.
@@ -69,7 +70,7 @@ def deliver(
         while batch_at < len(view):
             batch = open_batch(view, batch_at)
             name = _name(view, batch)
-            at = record_at or batch.records
+            at = record_at or batch.records_at
             while batch.kind == KIND_EVENTS and ordinal < batch.count:
                 message = _message(view, batch, at, ordinal, name, inserted)
                 prefix = prefix_of(channel, handle, (delivery_id + events) % 2**32, settled, 0)
@@ -99,16 +100,16 @@ def check_call(
         raise KernelRefusal(f"max-frame-size {frame} is under {LEAST_FRAME_SIZE}")
 
 
-def _name(data: memoryview, batch: Batch) -> Name:
+def _name(data: memoryview, batch: BatchHeader) -> Name:
     stripped = (SEQUENCE_NUMBER, OFFSET, ENQUEUED_TIME, PUBLISHER)
     if not batch.name_length or not batch.flags & (FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER):
         return Name((), stripped)
-    text = _string(bytes(data[batch.name : batch.name + batch.name_length]))
+    text = _string(bytes(data[batch.name_at : batch.name_at + batch.name_length]))
     names = (PARTITION_KEY, PUBLISHER) if batch.flags & FLAG_NAME_IS_PUBLISHER else (PARTITION_KEY,)
     return Name(tuple(_symbol(name) + text for name in names), (*stripped, PARTITION_KEY))
 
 
-def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name, inserted: bytes) -> bytes:
+def _message(data: memoryview, batch: BatchHeader, at: int, ordinal: int, name: Name, inserted: bytes) -> bytes:
     """Return the message of the record at `at` as it goes out."""
     end = record_end(data, at, batch)
     start = at + RECORD_HEADER_SIZE
@@ -116,11 +117,11 @@ def _message(data: memoryview, batch: Batch, at: int, ordinal: int, name: Name, 
     own = section_at(data, at, AT_DELIVERY_ANNOTATIONS, DELIVERY_ANNOTATIONS, end)
     stored = section_at(data, at, AT_MESSAGE_ANNOTATIONS, MESSAGE_ANNOTATIONS, end)
     sequence_number = (batch.first_index + ordinal) & MASK_64
-    offset = (batch.first_offset + at - batch.records) & MASK_64
+    offset = (batch.first_offset + at - batch.records_at) & MASK_64
     entries = [
         _symbol(SEQUENCE_NUMBER) + b"\x81" + sequence_number.to_bytes(8, "big"),
         _symbol(OFFSET) + _string(b"%d" % offset),
-        _symbol(ENQUEUED_TIME) + b"\x83" + batch.enqueued_time.to_bytes(8, "big", signed=True),
+        _symbol(ENQUEUED_TIME) + b"\x83" + batch.enqueued_time_ms.to_bytes(8, "big", signed=True),
         *name.entries,
     ]
     if stored is not None:

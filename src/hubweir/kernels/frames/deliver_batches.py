@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import pack
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.batches.batches import Batch, open_batch, record_end
+from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.crc import crc32c
 from hubweir.kernels.buffers.tables import MASK_64, Readable
 from hubweir.kernels.contract import STORED_FORMAT
@@ -21,6 +21,7 @@ from hubweir.kernels.stored_batch import (
     KIND_EVENTS,
     MAGIC,
     VERSION,
+    BatchHeader,
 )
 
 
@@ -88,8 +89,8 @@ def _load(data: memoryview, batch_at: int, record_at: int, ordinal: int, room: i
     while batch_at < len(data) and events < most:
         batch = open_batch(data, batch_at)
         if batch.kind == KIND_EVENTS and ordinal < batch.count:
-            record_at = record_at or batch.records
-            if not batch.records <= record_at <= batch.end:
+            record_at = record_at or batch.records_at
+            if not batch.records_at <= record_at <= batch.end:
                 raise KernelRefusal(f"the run is damaged in the batch at {batch_at}")
             left = room - len(payload) - HEADER_SIZE - batch.name_length
             if events and 2 * len(payload) >= room and batch.end - record_at > left:
@@ -106,7 +107,7 @@ def _load(data: memoryview, batch_at: int, record_at: int, ordinal: int, room: i
     return _Load(payload, events, batch_at, record_at, ordinal)
 
 
-def _fitting(data: memoryview, batch: Batch, at: int, ordinal: int, room: int, most: int) -> tuple[int, int]:
+def _fitting(data: memoryview, batch: BatchHeader, at: int, ordinal: int, room: int, most: int) -> tuple[int, int]:
     """Where the records end that room bytes take, at most `most`, and the place behind them."""
     if batch.count - ordinal <= most and batch.end - at <= room:
         return batch.end, batch.count
@@ -121,15 +122,15 @@ def _fitting(data: memoryview, batch: Batch, at: int, ordinal: int, room: int, m
     return at, ordinal
 
 
-def _batch(data: memoryview, batch: Batch, record_at: int, ordinal: int, end: int, stop: int) -> bytes:
+def _batch(data: memoryview, batch: BatchHeader, record_at: int, ordinal: int, end: int, stop: int) -> bytes:
     """The batch's events ordinal to stop - 1 under a header that tells nothing else."""
-    payload = bytes(data[batch.name : batch.name + batch.name_length]) + data[record_at:end]
-    is_whole = len(payload) == batch.end - batch.name
+    payload = bytes(data[batch.name_at : batch.name_at + batch.name_length]) + data[record_at:end]
+    is_whole = len(payload) == batch.end - batch.name_at
     header = pack(
         HEADER_STRUCT, MAGIC, VERSION, KIND_EVENTS, batch.flags & (FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER),
         HEADER_SIZE + len(payload), stop - ordinal, batch.name_length, 0,
         batch.payload_crc if is_whole else crc32c(payload, CRC_SEED), 0, 0,
-        (batch.first_index + ordinal) & MASK_64, (batch.first_offset + record_at - batch.records) & MASK_64,
-        batch.enqueued_time, 0, 0, 0,
+        (batch.first_index + ordinal) & MASK_64, (batch.first_offset + record_at - batch.records_at) & MASK_64,
+        batch.enqueued_time_ms, 0, 0, 0,
     )  # fmt: skip
     return header + payload

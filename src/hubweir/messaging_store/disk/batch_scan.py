@@ -38,8 +38,7 @@ from hubweir.kernels.contract import (
     W_POSITION,
     WALK_WIDTH,
 )
-from hubweir.kernels.stored_batch import HEADER_SIZE, MAGIC
-from hubweir.messaging_store.record import read_header
+from hubweir.kernels.stored_batch import HEADER_SIZE, MAGIC, read_header
 
 PIECE_BYTES = 256 * 1024
 # No batch is longer: one event of the largest message there is, with room to spare. A larger length is damage.

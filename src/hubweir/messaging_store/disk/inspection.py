@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from hubweir.env import Files, join_path
 from hubweir.kernels.contract import B_FIRST_INDEX, B_POSITION, BATCH_WIDTH
-from hubweir.kernels.stored_batch import AT_RECORD_LENGTH, KIND_CONTROL
+from hubweir.kernels.stored_batch import AT_RECORD_LENGTH, KIND_CONTROL, BatchHeader, read_header
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
 from hubweir.messaging_store.disk.layout import (
     LOGS_FOLDER,
@@ -44,7 +44,7 @@ from hubweir.messaging_store.disk.segment_files import Segment, load_indexes
 from hubweir.messaging_store.disk.snapshot import load, load_one
 from hubweir.messaging_store.disk.whole_file import read_whole, unseal_twice
 from hubweir.messaging_store.operations import operations_of
-from hubweir.messaging_store.record import BatchHeader, Producer, name_of, producer_of, read_header
+from hubweir.messaging_store.record import Producer, name_of, producer_of
 
 _LENGTH = struct.Struct(">I")
 _KNOWN_SUFFIXES = (SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX)

@@ -47,7 +47,7 @@ from hubweir.kernels.contract import (
     W_LIMIT,
     W_MARKS_FROM,
 )
-from hubweir.kernels.stored_batch import HEADER_SIZE
+from hubweir.kernels.stored_batch import HEADER_SIZE, BatchHeader, read_header
 from hubweir.messaging_store.completion import last_record_offset
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES, Damage, Piece, Place, follow, place_of, scan
 from hubweir.messaging_store.disk.layout import UNFINISHED_SUFFIX, parse_segment_name
@@ -57,7 +57,6 @@ from hubweir.messaging_store.disk.segment_headers import read_headers
 from hubweir.messaging_store.disk.segment_order import arrange, order
 from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Durability, Note, Snapshot
-from hubweir.messaging_store.record import BatchHeader, read_header
 
 # After an unclean stop a relaxed log skips this many indexes and offset bytes: more than can have been shown and lost,
 # since at most 16 MiB are visible and not synced, and a record has at least 4 bytes. (Promise P4)

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from hubweir.env import Files, join_path
 from hubweir.errors import CorruptStore
-from hubweir.kernels.stored_batch import HEADER_SIZE
+from hubweir.kernels.stored_batch import HEADER_SIZE, read_header
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES, Piece, Place, scan
 from hubweir.messaging_store.disk.layout import SegmentName
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, SegmentHeader, bare_header, unpack_header
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import read_header
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from hubweir.alarms import DAMAGED_FILE, RECORDS_LOST, Alarms
 from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
 from hubweir.errors import DiskFull, LogLost, LogOffline
-from hubweir.kernels.stored_batch import HEADER_SIZE
+from hubweir.kernels.stored_batch import HEADER_SIZE, read_header
 from hubweir.messaging_store.completion import complete_run, completed_mark
 from hubweir.messaging_store.control_batch import pack_skipped
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER
@@ -38,7 +38,6 @@ from hubweir.messaging_store.disk.segment_files import load_indexes
 from hubweir.messaging_store.disk.snapshot import load
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_store import about_log
-from hubweir.messaging_store.record import read_header
 from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.log_state import LogEnd, LogSettings, LogState

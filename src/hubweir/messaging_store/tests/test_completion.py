@@ -17,10 +17,11 @@ from hubweir.kernels.stored_batch import (
     CRC_SEED,
     KIND_CONTROL,
     KIND_EVENTS,
+    read_header,
 )
 from hubweir.messaging_store.completion import end_of_batch
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_skipped
-from hubweir.messaging_store.record import begin_batch, headers_of, read_header, seal_batch
+from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.tests.batches import complete, event, sealed
 
 

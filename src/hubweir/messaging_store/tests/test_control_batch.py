@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from hubweir.kernels.stored_batch import KIND_CONTROL
+from hubweir.kernels.stored_batch import KIND_CONTROL, read_header
 from hubweir.messaging_store.completion import end_of_batch
 from hubweir.messaging_store.control_batch import (
     CONTROL_IDLE_MARK,
@@ -15,7 +15,7 @@ from hubweir.messaging_store.control_batch import (
     pack_control,
     pack_skipped,
 )
-from hubweir.messaging_store.record import begin_batch, headers_of, read_header, seal_batch
+from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.tests.batches import complete, sealed
 
 UNKNOWN = 5

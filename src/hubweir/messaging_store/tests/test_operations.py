@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, KIND_OPERATIONS
+from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, KIND_OPERATIONS, read_header
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, IDLE, pack_control
 from hubweir.messaging_store.operations import operations_of, pack_operations
-from hubweir.messaging_store.record import headers_of, read_header
+from hubweir.messaging_store.record import headers_of
 from hubweir.messaging_store.tests.batches import complete, sealed
 
 

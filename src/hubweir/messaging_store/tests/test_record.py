@@ -14,17 +14,10 @@ from hubweir.kernels.stored_batch import (
     KIND_EVENTS,
     RECORD_HEADER_SIZE,
     RECORD_STRUCT,
+    read_header,
 )
 from hubweir.messaging_store.completion import complete_run
-from hubweir.messaging_store.record import (
-    Producer,
-    begin_batch,
-    headers_of,
-    name_of,
-    producer_of,
-    read_header,
-    seal_batch,
-)
+from hubweir.messaging_store.record import Producer, begin_batch, headers_of, name_of, producer_of, seal_batch
 from hubweir.messaging_store.tests.batches import event, sealed
 
 # One stored batch, byte for byte. It changes only with the format's version; then a second one is added.

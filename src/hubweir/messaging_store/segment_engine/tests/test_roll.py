@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from hubweir.kernels.stored_batch import read_header
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.record import read_header
 from hubweir.messaging_store.segment_engine import failed_sync, open_log, write_round
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
 from hubweir.testing.memory_faults import Fault, Killed
