@@ -39,20 +39,25 @@ class Submitter(Protocol):
         """The broker's word about deliveries of this submitter: EventsAppended or Refusal."""
 
 
-class Submission(Struct, frozen=True):
-    """Deliveries first_id to last_id (both included, serial numbers) of one link, and the bytes they came in.
+class DeliveryRange(Struct, frozen=True):
+    """Deliveries first_id to last_id of one link, both included: serial numbers of 32 bits, which wrap."""
 
-    ids: which of these, where others of the link went elsewhere; None: all. settled: the sender wants no outcome; the
-    submission only gives the bytes back. deliveries: how many.
+    first_id: int
+    last_id: int
+
+
+class Submission(Struct, frozen=True):
+    """Deliveries of one link, and the bytes they came in.
+
+    ids: all of a range, or each, where others of the link went elsewhere; of whoever does not number deliveries, any.
+    settled: the sender wants no outcome; the submission only gives the bytes back. deliveries: how many.
     """
 
     submitter: Submitter
-    first_id: int
-    last_id: int
+    ids: DeliveryRange | array[int]
     deliveries: int
     size_bytes: int
     settled: bool
-    ids: array[int] | None = None
 
 
 class Units(Protocol):

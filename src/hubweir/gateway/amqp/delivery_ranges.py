@@ -9,20 +9,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 
-from msgspec import Struct
-
-from hubweir.gateway.append_queue import Submission, Submitter
+from hubweir.gateway.append_queue import DeliveryRange, Submission, Submitter
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, DELIVERY_WIDTH
 
 _MASK = 0xFFFF_FFFF
 _HALF = 0x8000_0000
-
-
-class DeliveryRange(Struct, frozen=True):
-    """Deliveries first_id to last_id, both included."""
-
-    first_id: int
-    last_id: int
 
 
 def submissions_of(submitter: Submitter, rows: array[int], first: int, last: int) -> list[Submission]:
@@ -37,8 +28,8 @@ def submissions_of(submitter: Submitter, rows: array[int], first: int, last: int
     if sum(settled) in (0, count):
         size = sum(rows[start + D_LENGTH : end : DELIVERY_WIDTH])
         is_range = (last_id - first_id) & _MASK == count - 1
-        scattered = None if is_range else rows[start + D_DELIVERY_ID : end : DELIVERY_WIDTH]
-        return [Submission(submitter, first_id, last_id, count, size, bool(settled[0]), scattered)]
+        ids = DeliveryRange(first_id, last_id) if is_range else rows[start + D_DELIVERY_ID : end : DELIVERY_WIDTH]
+        return [Submission(submitter, ids, count, size, bool(settled[0]))]
     found: list[Submission] = []
     begin = first
     for row in range(first + 1, last + 1):

@@ -45,7 +45,7 @@ from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.event_hub.producer_state import DIGEST_LIMIT, NUMBER_LIMIT, ROUND_LIMIT
 from hubweir.gateway.amqp.node import NodeHost, attach_properties
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
-from hubweir.gateway.append_queue import PendingAppend, Submission
+from hubweir.gateway.append_queue import DeliveryRange, PendingAppend, Submission
 from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.refusals import What
@@ -154,7 +154,7 @@ class NumberedPublisherNode(PublisherNode):
         if not added.events:
             raise ServiceError(ARGUMENT_ERROR, "A numbered transfer holds at least one event; this one is empty.")
         delivery_id = rows[at + D_DELIVERY_ID]
-        submission = Submission(self, delivery_id, delivery_id, 1, size, bool(rows[at + D_SETTLED]))
+        submission = Submission(self, DeliveryRange(delivery_id, delivery_id), 1, size, bool(rows[at + D_SETTLED]))
         assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
         command = AppendNumbered(self._place.log_id, self._opening, run, added.events, size)
         self.host.gateway.units.append(self._place.broker, command, PendingAppend([submission]))

@@ -34,9 +34,9 @@ from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, submissions_of
+from hubweir.gateway.amqp.delivery_ranges import merge_ranges, ranges_of, submissions_of
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
-from hubweir.gateway.append_queue import PartitionQueue, Submission
+from hubweir.gateway.append_queue import DeliveryRange, PartitionQueue, Submission
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.refusals import What
 from hubweir.kernels import find_keys, group_deliveries
@@ -144,15 +144,15 @@ class PublisherNode(Node):
             self.host.detach(self, ServiceError(TIMED_OUT, text))
             return
         if not submission.settled:
+            ids = submission.ids
             if isinstance(answer, EventsAppended | AlreadyAppended):
-                if submission.ids is None:
-                    self._accepted.append(DeliveryRange(submission.first_id, submission.last_id))
+                if isinstance(ids, DeliveryRange):
+                    self._accepted.append(ids)
                 else:
-                    self._scattered.append(submission.ids)
+                    self._scattered.append(ids)
             elif isinstance(answer, Refusal):
                 error = self.host.describe(What.SEND, answer.error, entity=self._hub)
-                whole = [DeliveryRange(submission.first_id, submission.last_id)]
-                spans = whole if submission.ids is None else merge_ranges(ranges_of([submission.ids]))
+                spans = [ids] if isinstance(ids, DeliveryRange) else merge_ranges(ranges_of([ids]))
                 self._rejected += [(span, error) for span in spans]
         self.host.finish_later(self)
 

@@ -26,7 +26,7 @@ from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.append_queue import Submission
+from hubweir.gateway.append_queue import DeliveryRange, Submission
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_properties, custom_properties, partition_key
 from hubweir.gateway.http.event_json import JSON_BYTES, PostedBatch, is_batch, read_batch
@@ -158,4 +158,6 @@ def _add(
         raise ServiceError(INTERNAL_ERROR, "The service wrote a message that it does not take itself.")
     if not added.events:
         raise ServiceError(ARGUMENT_ERROR, "There is no event in the publication.")
-    queue.add_submissions([Submission(pending, 0, 0, deliveries=1, size_bytes=len(made.data), settled=False)])
+    queue.add_submissions(
+        [Submission(pending, DeliveryRange(0, 0), deliveries=1, size_bytes=len(made.data), settled=False)]
+    )

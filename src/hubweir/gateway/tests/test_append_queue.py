@@ -15,7 +15,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway import append_queue
-from hubweir.gateway.append_queue import AppendQueue, PendingAppend, Submission, Units
+from hubweir.gateway.append_queue import AppendQueue, DeliveryRange, PendingAppend, Submission, Units
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.kernels.contract import D_LENGTH, DELIVERY_WIDTH
 from hubweir.messaging_store.record import headers_of
@@ -69,7 +69,7 @@ class World:
         rows[D_LENGTH] = len(MESSAGE)
         partition = self.queue.of(PartitionPlace("hub", "0", log_id, self.broker))
         assert partition.run.add(memoryview(MESSAGE), rows, 0, 1).row == 1
-        partition.add_submissions([Submission(link, 0, 0, 1, len(MESSAGE), False)])
+        partition.add_submissions([Submission(link, DeliveryRange(0, 0), 1, len(MESSAGE), False)])
 
     def end_turn(self) -> None:
         while self.ends:
@@ -137,7 +137,7 @@ def test_what_a_run_has_cost_is_given_back_once_when_it_is_not_stored() -> None:
     given_back: list[tuple[Admitted, Answer]] = []
     units = cast(Units, SimpleNamespace(not_stored=lambda admitted, answer: given_back.append((admitted, answer))))
     link, admitted, refusal = Link(), Admitted(1, 1, 0), Refusal(SERVER_BUSY, "wait")
-    pending = PendingAppend([Submission(link, 0, 0, 1, 1, False)], units, admitted)
+    pending = PendingAppend([Submission(link, DeliveryRange(0, 0), 1, 1, False)], units, admitted)
     for _ in range(2):
         pending.answered(refusal)
     assert (link.answers, given_back) == ([refusal], [(admitted, refusal)])

@@ -7,8 +7,8 @@ from array import array
 
 import pytest
 
-from hubweir.gateway.amqp.delivery_ranges import DeliveryRange, merge_ranges, ranges_of, submissions_of
-from hubweir.gateway.append_queue import Submission
+from hubweir.gateway.amqp.delivery_ranges import merge_ranges, ranges_of, submissions_of
+from hubweir.gateway.append_queue import DeliveryRange, Submission
 
 TOP = 0xFFFF_FFFF
 
@@ -33,23 +33,19 @@ def cut(rows: array[int], first: int, last: int) -> list[Submission]:
     return found
 
 
-def ids(submission: Submission) -> DeliveryRange:
-    return DeliveryRange(submission.first_id, submission.last_id)
-
-
 def test_consecutive_ids_are_one_submission() -> None:
     (only,) = cut(rows_of((7, 0), (8, 0), (9, 0)), 0, 3)
-    assert (ids(only), only.deliveries, only.size_bytes, only.settled) == (DeliveryRange(7, 9), 3, 30, False)
+    assert (only.ids, only.deliveries, only.size_bytes, only.settled) == (DeliveryRange(7, 9), 3, 30, False)
 
 
 def test_ids_may_wrap_inside_a_submission() -> None:
     (only,) = cut(rows_of((TOP, 0), (0, 0)), 0, 2)
-    assert ids(only) == DeliveryRange(TOP, 0)
+    assert only.ids == DeliveryRange(TOP, 0)
 
 
 def test_a_gap_and_a_change_of_settlement_end_a_submission() -> None:
     found = cut(rows_of((1, 0), (2, 0), (4, 0), (5, 1), (6, 1)), 0, 5)
-    assert [(ids(part), part.settled) for part in found] == [
+    assert [(part.ids, part.settled) for part in found] == [
         (DeliveryRange(1, 2), False),
         (DeliveryRange(4, 4), False),
         (DeliveryRange(5, 6), True),
@@ -58,7 +54,7 @@ def test_a_gap_and_a_change_of_settlement_end_a_submission() -> None:
 
 def test_only_the_rows_asked_for_are_looked_at() -> None:
     (only,) = cut(rows_of((1, 0), (2, 0), (3, 0), (9, 1)), 1, 3)
-    assert ids(only) == DeliveryRange(2, 3)
+    assert only.ids == DeliveryRange(2, 3)
 
 
 def test_merging_gives_ranges_in_serial_order_across_the_wrap() -> None:
