@@ -5,10 +5,10 @@ and hands a command about one log to the log's resident (residents.py). openings
 them, retention_sweep.py visits them now and then. What is to happen at a time is armed in deadlines.py. refusals.py
 turns errors of the store into refusals.
 
-The resident of a partition is hosted_partition.py. Its readers are readers.py, each of them opened_reader.py; displaced
-ones make room in departures.py. Its idempotent producers are producers.py, with producer_snapshots.py; its cap is
-capping.py; its capture is a room of its own, capture/. Changes of one thing are done in turn by turns.py. What all
-partitions share is partition_tools.py.
+The resident of a partition is hosted_partition.py. A run on its way into the log is pending_store.py. Its readers are
+readers.py, each of them opened_reader.py; displaced ones make room in departures.py. Its idempotent producers are
+producers.py, with producer_snapshots.py; its cap is capping.py; its capture is a room of its own, capture/. Changes of
+one thing are done in turn by turns.py. What all partitions share is partition_tools.py.
 
 The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py asks it from
 the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.

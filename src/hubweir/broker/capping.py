@@ -1,34 +1,16 @@
-"""At most one throughput unit a partition, at its owner: what is charged for a send, and given back when it fails.
+"""At most one throughput unit a partition, at its owner: what is charged for a send.
 
 Whether partitions are capped is the gateway's to say (CapPartitions), since only it knows that units are on. A send
-carries what it counts for: the bytes of its deliveries as they came, and its events. A read is answered when what it
+carries what it counts for: the bytes of its deliveries as they came, and its events; pending_store.py gives back what a
+send was charged that is not stored. A read is answered when what it
 found is due (opened_reader.py). After a crash the caps are full again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hubweir.env import Clock
 from hubweir.event_hub.partition import Partition
 from hubweir.throughput_unit.partition_cap import PartitionCap, partition_busy_error
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """The charge of one send on its partition's cap, if there was one."""
-
-    cap: PartitionCap | None
-    size_bytes: int
-    events: int
-
-    def give_back(self, now_ms: int) -> None:
-        """It is certainly not stored."""
-        if self.cap is not None:
-            self.cap.give_back(self.size_bytes, self.events, now_ms)
-
-
-FREE = Charge(None, 0, 0)  # of every send to a partition that has no cap
 
 
 class CappedNamespaces:
@@ -63,11 +45,11 @@ class Capping:
         self._partition = partition
         self.cap: PartitionCap | None = None
 
-    def charge(self, size_bytes: int, events: int) -> Charge:
-        """Take a send from the cap; ServiceError SERVER_BUSY, and nothing is taken, when it is over it."""
-        if self.cap is None:
-            return FREE
-        busy = self.cap.admit(size_bytes, events, self._clock.monotonic_ms())
-        if busy is not None:
-            raise partition_busy_error(self._partition.hub, self._partition.partition_id, busy)
-        return Charge(self.cap, size_bytes, events)
+    def charge(self, size_bytes: int, events: int) -> PartitionCap | None:
+        """Take a send from the cap, and return it; ServiceError SERVER_BUSY, and nothing is taken, when it is over."""
+        cap = self.cap
+        if cap is not None:
+            busy = cap.admit(size_bytes, events, self._clock.monotonic_ms())
+            if busy is not None:
+                raise partition_busy_error(self._partition.hub, self._partition.partition_id, busy)
+        return cap

@@ -7,10 +7,9 @@ After a crash a partition is its log, and its readers and the openings of its pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import ClassVar
 
-from hubweir.broker.capping import Capping, Charge
+from hubweir.broker.capping import Capping
 from hubweir.broker.capture.switch import CaptureSwitch
 from hubweir.broker.commands.capture import AskCaptureState
 from hubweir.broker.commands.command import Answer, LogCommand, Owner
@@ -19,20 +18,20 @@ from hubweir.broker.commands.partition import (
     AskPartitionInfo,
     ChangePartition,
     CreatePartition,
-    EventsAppended,
     PartitionInfo,
 )
 from hubweir.broker.commands.process import Done
 from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer
 from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReaderClosed, OpenReader, ReadEvents
 from hubweir.broker.partition_tools import PartitionTools
+from hubweir.broker.pending_store import PendingStore
 from hubweir.broker.producers import Producers
 from hubweir.broker.readers import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
 from hubweir.errors import NOT_FOUND, HubweirError, ServiceError
 from hubweir.event_hub.partition import Partition
-from hubweir.messaging_store.log import Appended, Log, Refused
+from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.retention import expire
 
 OnAnswer = Callable[[Answer], None]
@@ -125,25 +124,13 @@ class HostedPartition:
     # One method a command; a HubweirError that is raised is the refusal
 
     def _append(self, command: AppendEvents, on_answer: OnAnswer) -> None:
-        charged = self.capping.charge(command.size_bytes, command.events)
-        stored = partial(self._stored, charged, len(command.run), on_answer)
+        tools = self._tools
+        pending = PendingStore(tools, command, self.capping.charge(command.size_bytes, command.events), on_answer)
         try:
-            self.partition.log.append(command.run, now_ms=self._tools.clock.stamp_ms(), on_done=stored)
+            self.partition.log.append(command.run, now_ms=tools.clock.stamp_ms(), on_done=pending.ended)
         except HubweirError:
-            charged.give_back(self._tools.env.monotonic_ms())
+            pending.give_back()
             raise
-
-    def _stored(self, charged: Charge, size: int, on_answer: OnAnswer, outcome: Appended | Refused) -> None:
-        counters = self._tools.counters
-        if isinstance(outcome, Refused):
-            if outcome.known:
-                charged.give_back(self._tools.env.monotonic_ms())
-            counters["broker.appends_refused"] += 1
-            on_answer(refusal_of(outcome.error, known=outcome.known))
-            return
-        counters["broker.events_appended"] += outcome.next_index - outcome.first_index
-        counters["broker.bytes_appended"] += size
-        on_answer(EventsAppended(outcome.first_index, outcome.next_index))
 
     def _read(self, command: ReadEvents, on_answer: OnAnswer) -> None:
         self.readers.get(command.reader_id).read(command, on_answer)

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from hubweir.broker.capping import Capping
 from hubweir.broker.commands.command import Answer, Owner
-from hubweir.broker.commands.partition import EventsAppended
-from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered, OpenProducer, ProducerOpened
+from hubweir.broker.commands.producer import AppendNumbered, OpenProducer, ProducerOpened
 from hubweir.broker.partition_tools import PartitionTools
+from hubweir.broker.pending_store import PendingStore
 from hubweir.broker.producer_snapshots import ProducerSnapshots, whatever
 from hubweir.broker.refusals import refusal_of
 from hubweir.errors import DETACH_FORCED, ENTITY_MOVED, INTERNAL_ERROR, HubweirError, ServiceError, StoreError
@@ -37,6 +37,7 @@ class Producers:
     """Those of one partition. Ids of openings are never used twice in the broker's life."""
 
     def __init__(self, tools: PartitionTools, log: Log, capping: Capping) -> None:
+        self._tools = tools
         self._env = tools.env
         self._clock = tools.clock
         self._counters = tools.counters
@@ -145,31 +146,16 @@ class Producers:
         if command.opening_id not in self._owners:
             raise ServiceError(ENTITY_MOVED, "the producer is not open here any more: attach again")
         sent = _transfer_of(command.run)
-        size = len(command.run)
         charged = self._capping.charge(command.size_bytes, command.events)
+        pending = PendingStore(self._tools, command, charged, on_answer)
 
         def append(on_stored: Callable[[Appended | Refused], None]) -> Appended:
             return self._log.append(command.run, now_ms=self._clock.stamp_ms(), on_done=on_stored)
 
-        def done(outcome: Appended | Refused | None) -> None:
-            if outcome is None or (isinstance(outcome, Refused) and outcome.known):
-                charged.give_back(self._env.monotonic_ms())
-            match outcome:
-                case None:
-                    self._counters["broker.duplicates_accepted"] += 1
-                    on_answer(AlreadyAppended())
-                case Refused():
-                    self._counters["broker.appends_refused"] += 1
-                    on_answer(refusal_of(outcome.error, known=outcome.known))
-                case Appended():
-                    self._counters["broker.events_appended"] += outcome.next_index - outcome.first_index
-                    self._counters["broker.bytes_appended"] += size
-                    on_answer(EventsAppended(outcome.first_index, outcome.next_index))
-
         try:
-            self.sequences.send(command.opening_id, sent, append, done)
+            self.sequences.send(command.opening_id, sent, append, pending.ended)
         except HubweirError:
-            charged.give_back(self._env.monotonic_ms())
+            pending.give_back()
             raise
 
     def sweep(self, now_ms: int) -> None:
