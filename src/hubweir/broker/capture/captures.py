@@ -48,9 +48,8 @@ class Captures:
         return self.tools
 
     def count(self) -> None:
-        """Set the gauges: how far all of them are behind."""
-        if self.running:
-            self._counters["capture.partitions"] = len(self.running)
-            self._counters["capture.behind_events"] = sum(each.behind_events for each in self.running)
-            self._counters["capture.behind_bytes"] = sum(each.behind_bytes for each in self.running)
-            self._counters["capture.failing"] = sum(each.failure is not None for each in self.running)
+        """Set the gauges: how far all of them are behind; zero when none runs any more."""
+        self._counters["capture.partitions"] = len(self.running)
+        self._counters["capture.behind_events"] = sum(each.behind_events for each in self.running)
+        self._counters["capture.behind_bytes"] = sum(each.behind_bytes for each in self.running)
+        self._counters["capture.failing"] = sum(each.failure is not None for each in self.running)

@@ -1,4 +1,4 @@
-"""Capture begun, changed and ended, over crashes in between; counted; refused where there is no place for it."""
+"""Capture begun, changed and ended, over crashes in between."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from dataclasses import replace
 import pytest
 
 from hubweir.alarms import CAPTURE_FAILING
-from hubweir.broker.broker import Broker
 from hubweir.broker.capture.tests.capture_world import CAPTURED, HOUR_MS, LOG_ID, CaptureWorld
 from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition
+from hubweir.broker.commands.partition import ChangePartition, DeletePartition
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.capture.destination import LocalFolder
-from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_faults import Fault
 
@@ -230,30 +227,6 @@ def test_a_stop_while_capture_is_being_disabled_waits_until_the_mark_is_gone(see
         world.broker.stop(lambda: stopped.append(len(answers)))
         world.run_s(20)
         assert answers == [Done()] and stopped == [1] and world.mark() is None
-
-
-def test_a_broker_without_places_refuses_capture() -> None:
-    with CaptureWorld() as world:
-        broker = Broker(world.env, MessagingStore.open(world.env, "store-0"), Counters())
-        answers: list[Answer] = []
-        broker.submit(CreatePartition(LOG_ID, "hub", "0", Durability.DURABLE, HOUR_MS, "", CAPTURED), answers.append)
-        world.run_s(1)
-        [answer] = answers
-        assert isinstance(answer, Refusal) and "no place" in answer.text
-
-
-def test_gauges_tell_how_far_all_of_them_are_behind() -> None:
-    with CaptureWorld() as world:
-        world.open()
-        world.send(5)
-        world.run_s(1)
-        [taken] = world.ask(AskCounters())
-        assert isinstance(taken, CountersTaken)
-        assert (taken.values["capture.partitions"], taken.values["capture.behind_events"]) == (1, 5)
-        world.run_s(70)
-        [taken] = world.ask(AskCounters())
-        assert isinstance(taken, CountersTaken)
-        assert (taken.values["capture.behind_events"], taken.values["capture.events"]) == (0, 5)
 
 
 class Account(LocalFolder):
