@@ -127,7 +127,7 @@ class Readers:
     def _tell(self, reader: OpenedReader, error: ServiceError) -> None:
         """Tell a reader's gateway that it was ended."""
         log_id = self._partition.log.log_id
-        self._push(ReaderClosed(log_id, reader.reader_id, reader.owner, error.condition, error.text))
+        self._push(ReaderClosed(reader.owner, log_id, reader.reader_id, error.condition, error.text))
 
     def _end_entered(self, reader_id: int, error: ServiceError) -> None:
         """Refuse a reader that still waits; does nothing when there is none."""

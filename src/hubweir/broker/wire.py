@@ -140,12 +140,12 @@ def _entries(value: Any, count: int) -> list[Any]:
 def _form_of(made: type[Message]) -> _Form:
     hints = typing.get_type_hints(made)
     fields, run = [], None
-    for field in dataclasses.fields(made):  # type: ignore[arg-type]  # `command` and its like make dataclasses
-        annotation = hints[field.name]
+    for name in made.__struct_fields__:
+        annotation = hints[name]
         if annotation in RUN_FORMS:
-            run = field.name, RUN_FORMS[annotation]
+            run = name, RUN_FORMS[annotation]
         else:
-            fields.append((field.name, _field_form(annotation)))
+            fields.append((name, _field_form(annotation)))
     return _Form(made, tuple(fields), run)
 
 

@@ -10,7 +10,7 @@ all. Nothing here is durable; the run is given to the partition's log.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 from msgspec import Struct
@@ -48,8 +48,7 @@ class AddStatus(IntEnum):
 _REFUSED = {INGEST_MALFORMED: AddStatus.MALFORMED, INGEST_PROPERTIES: AddStatus.PROPERTIES}
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(Struct, frozen=True):
     """row: the first row that is not in the run. events: how many events the rows before it gave."""
 
     row: int

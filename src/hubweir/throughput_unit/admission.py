@@ -13,7 +13,7 @@ Times are monotonic milliseconds. After a crash: buckets start full, usage as it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.throughput_unit.auto_inflate import Cause, UnitsRaised, inflated
@@ -27,30 +27,27 @@ WAIT_HINT_S = 4
 ERROR_CODE = 50002
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """May be stored. Kept until it is, since `give_back` wants it: it says what was taken, where, in which hour."""
 
     size_bytes: int
     events: int
     hour_ms: int
-    limit: RateLimit | None = field(default=None, repr=False, compare=False)
+    limit: RateLimit | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
+class Busy(Struct, frozen=True):
     """Nothing of it may be stored. retry_after_ms: when it would fit if nobody else sent."""
 
     retry_after_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Paced:
+class Paced(Struct, frozen=True):
     """May be sent to a consumer when delay_ms have passed; 0: now. The rest is for `give_back_unsent`."""
 
     delay_ms: int
     hour_ms: int
-    limit: RateLimit | None = field(default=None, repr=False, compare=False)
+    limit: RateLimit | None = None
 
 
 class NamespaceAdmission:

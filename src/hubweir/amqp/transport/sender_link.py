@@ -6,7 +6,6 @@ any link of it before them. The host looks at `sendable` before it reads more to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -34,8 +33,7 @@ class RunCursor(Struct, frozen=True):
     ordinal: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SendProgress:
+class SendProgress(Struct, frozen=True):
     """What one send_run wrote: events, bytes of frames, and where to go on; cursor.batch_at is the run's length at
     its end. first_id: delivery id of the first event, for the settlement of what was sent unsettled."""
 

@@ -6,7 +6,7 @@ from hubweir.broker.commands.command import Answer, LogCommand, answer, command
 
 
 @answer(80)
-class CaptureState(Answer):
+class CaptureState(Answer, frozen=True):
     """How far capture of a partition is. next_sequence_number: the first event in no finished file; -1: not captured.
 
     behind: what the log holds from there on. last_file, failure: empty when there is none.
@@ -24,5 +24,5 @@ class CaptureState(Answer):
 
 
 @command(20, CaptureState)
-class AskCaptureState(LogCommand):
+class AskCaptureState(LogCommand, frozen=True):
     """Answered CaptureState, of a partition that is not captured, too."""

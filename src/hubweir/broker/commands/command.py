@@ -1,7 +1,7 @@
 """Declares commands, answers and pushes: frozen values with a number each, and what is known of a command beforehand.
 
-A class is written once, as `@command(NUMBER, ANSWER, cost=…) class Name(Command)`, and its fields say how it travels
-(wire.py). A number is never used again for another class.
+A class is written once, as `@command(NUMBER, ANSWER, cost=…) class Name(Command, frozen=True)`, and its fields say how
+it travels (wire.py). A number is never used again for another class.
 
 | numbers | kind |
 |--------:|------|
@@ -12,11 +12,12 @@ A class is written once, as `@command(NUMBER, ANSWER, cost=…) class Name(Comma
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeVar
+
+from msgspec import Struct
 
 
 class Cost(Enum):
@@ -27,24 +28,21 @@ class Cost(Enum):
     END = "a place at the broker, none where it is asked: refused, it would leave something open for ever"
 
 
-class Answer:
+class Answer(Struct, frozen=True):
     """What a command is answered with. A frozen value."""
 
-    __slots__ = ()
     number: ClassVar[int]
 
 
-class Command:
+class Command(Struct, frozen=True):
     """What a broker may be asked. A frozen value. answers: the classes of its answer, other than a refusal."""
 
-    __slots__ = ()
     number: ClassVar[int]
     answers: ClassVar[tuple[type[Answer], ...]]
     cost: ClassVar[Cost]
 
 
-@dataclass(frozen=True, slots=True)
-class LogCommand(Command):
+class LogCommand(Command, frozen=True):
     """A command about one log, which is its first field. The log's resident handles it (broker/residents.py)."""
 
     log_id: str
@@ -65,17 +63,15 @@ class Owner:
         return other == self or (self.connection == -1 and other.process == self.process)
 
 
-class OwnedCommand(LogCommand):
+class OwnedCommand(LogCommand, frozen=True):
     """A command that opens something of a log for an owner; the end of the owner closes it, answered or not."""
 
-    __slots__ = ()
     owner: Owner
 
 
-class Push:
+class Push(Struct, frozen=True):
     """What a broker says unasked. A frozen value. owner: whom it concerns."""
 
-    __slots__ = ()
     number: ClassVar[int]
     owner: Owner
 
@@ -89,7 +85,6 @@ DECLARED: dict[int, type[Message]] = {}
 _NUMBERS: dict[type, range] = {Command: range(1, 64), Answer: range(64, 128), Push: range(128, 192)}
 
 
-@typing.dataclass_transform(frozen_default=True)
 def command(
     number: int, *answers: type[Answer], cost: Cost = Cost.PLACE
 ) -> Callable[[type[MadeCommand]], type[MadeCommand]]:
@@ -103,13 +98,11 @@ def command(
     return declare
 
 
-@typing.dataclass_transform(frozen_default=True)
 def answer(number: int) -> Callable[[type[Made]], type[Made]]:
     """Declare an answer."""
     return lambda made: _declared(made, number)
 
 
-@typing.dataclass_transform(frozen_default=True)
 def push(number: int) -> Callable[[type[Made]], type[Made]]:
     """Declare a push."""
     return lambda made: _declared(made, number)
@@ -118,7 +111,6 @@ def push(number: int) -> Callable[[type[Made]], type[Made]]:
 def _declared(made: type[Made], number: int) -> type[Made]:
     [numbers] = [numbers for kind, numbers in _NUMBERS.items() if issubclass(made, kind)]
     assert number in numbers and number not in DECLARED, f"{made.__name__} cannot have the number {number}"
-    made = dataclass(frozen=True, slots=True)(made)
     made.number = number
     DECLARED[number] = made  # type: ignore[assignment]  # Made is a subclass of one of the three
     return made

@@ -9,7 +9,7 @@ from hubweir.namespace.capture_description import CaptureDescription
 
 
 @command(1, Done)
-class CreatePartition(LogCommand):
+class CreatePartition(LogCommand, frozen=True):
     """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash).
 
     namespace: whose hub it is, for what is set for a whole namespace (CapPartitions).
@@ -30,12 +30,12 @@ class CreatePartition(LogCommand):
 
 
 @command(21, Done)
-class OpenPartition(CreatePartition):
+class OpenPartition(CreatePartition, frozen=True):
     """Open the log of a partition that was made before; it is never made anew, whatever became of its files."""
 
 
 @command(2, Done)
-class DeletePartition(LogCommand):
+class DeletePartition(LogCommand, frozen=True):
     """Remove a partition's log and end its readers; does nothing when it is gone.
 
     While it is being removed the same command joins: both are answered when it is done.
@@ -43,7 +43,7 @@ class DeletePartition(LogCommand):
 
 
 @command(3, Done)
-class ChangePartition(LogCommand):
+class ChangePartition(LogCommand, frozen=True):
     """Set retention, durability and capture of a partition. Answered when the mark of capture is durable."""
 
     durability: Durability
@@ -52,7 +52,7 @@ class ChangePartition(LogCommand):
 
 
 @answer(65)
-class EventsAppended(Answer):
+class EventsAppended(Answer, frozen=True):
     """The run is as durable as the hub's mode says, and visible. Ends are exclusive."""
 
     first_sequence_number: int
@@ -60,7 +60,7 @@ class EventsAppended(Answer):
 
 
 @command(4, EventsAppended)
-class AppendEvents(LogCommand):
+class AppendEvents(LogCommand, frozen=True):
     """Store a run of sealed batches (headers not completed) whole. The broker owns run from now on.
 
     events, size_bytes: what it counts for where partitions are capped; the bytes are those of the deliveries.
@@ -72,7 +72,7 @@ class AppendEvents(LogCommand):
 
 
 @answer(68)
-class PartitionInfo(Answer):
+class PartitionInfo(Answer, frozen=True):
     """Bounds of a partition. begin, last_offset and last sequence number are -1 while nothing was ever stored."""
 
     log_id: str
@@ -85,5 +85,5 @@ class PartitionInfo(Answer):
 
 
 @command(10, PartitionInfo)
-class AskPartitionInfo(LogCommand):
+class AskPartitionInfo(LogCommand, frozen=True):
     """Answered PartitionInfo, as it is at that moment."""

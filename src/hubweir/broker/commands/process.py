@@ -7,7 +7,7 @@ from hubweir.errors import Condition, ServiceError
 
 
 @answer(70)
-class Refusal(Answer):
+class Refusal(Answer, frozen=True):
     """The request was refused. text: for the person who reads it.
 
     known: nothing was stored. Not known: stored or not; a gateway then detaches with a timeout, and never settles.
@@ -24,19 +24,19 @@ class Refusal(Answer):
 
 
 @answer(64)
-class Done(Answer):
+class Done(Answer, frozen=True):
     """The answer of a command that returns nothing."""
 
 
 @command(7, Done, cost=Cost.END)
-class CloseOwner(Command):
+class CloseOwner(Command, frozen=True):
     """Close all readers and producers of an owner; connection -1: of the whole process."""
 
     owner: Owner
 
 
 @command(16, Done)
-class CapPartitions(Command):
+class CapPartitions(Command, frozen=True):
     """From now on every partition of this namespace carries at most one throughput unit, or as much as comes."""
 
     is_on: bool
@@ -44,12 +44,12 @@ class CapPartitions(Command):
 
 
 @answer(69)
-class CountersTaken(Answer):
+class CountersTaken(Answer, frozen=True):
     """values: by the counter's name."""
 
     values: dict[str, int]
 
 
 @command(11, CountersTaken)
-class AskCounters(Command):
+class AskCounters(Command, frozen=True):
     """Everything this broker counts."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Owner, Push, answer, command, push
+from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Push, answer, command, push
 from hubweir.broker.commands.process import Done
 from hubweir.errors import Condition
 from hubweir.event_hub.event_position import EventPosition
 
 
 @answer(66)
-class ReaderOpened(Answer):
+class ReaderOpened(Answer, frozen=True):
     """reader_id is the broker's; sequence_number: of the first event that it will give."""
 
     reader_id: int
@@ -17,7 +17,7 @@ class ReaderOpened(Answer):
 
 
 @command(5, ReaderOpened)
-class OpenReader(OwnedCommand):
+class OpenReader(OwnedCommand, frozen=True):
     """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people.
 
     Answered when every reader that it displaces has been confirmed closed, or had its time for that.
@@ -27,25 +27,24 @@ class OpenReader(OwnedCommand):
     position: EventPosition
     epoch: int | None
     name: str | None
-    owner: Owner
 
 
 @command(6, Done, cost=Cost.END)
-class CloseReader(LogCommand):
+class CloseReader(LogCommand, frozen=True):
     """The link is gone."""
 
     reader_id: int
 
 
 @command(12, Done, cost=Cost.END)
-class ConfirmReaderClosed(LogCommand):
+class ConfirmReaderClosed(LogCommand, frozen=True):
     """The link of a reader that ReaderClosed named is detached. Does nothing for any other reader."""
 
     reader_id: int
 
 
 @answer(67)
-class EventsRead(Answer):
+class EventsRead(Answer, frozen=True):
     """Whole stored batches; the events from sequence_number on are the reader's next (maybe inside the first batch).
 
     next_sequence_number: where its next read goes on. Both are equal and run is empty when nothing came in time.
@@ -58,7 +57,7 @@ class EventsRead(Answer):
 
 
 @command(8, EventsRead, cost=Cost.WAIT)
-class ReadEvents(LogCommand):
+class ReadEvents(LogCommand, frozen=True):
     """The next events of a reader; one outstanding a reader. Answers when there are some, or after wait_ms empty.
 
     again_from: go back to this sequence number first, to one that was read already and not used.
@@ -71,14 +70,14 @@ class ReadEvents(LogCommand):
 
 
 @command(9, Done, cost=Cost.END)
-class CancelRead(LogCommand):
+class CancelRead(LogCommand, frozen=True):
     """Give up the outstanding read of a reader: it is answered with an empty EventsRead."""
 
     reader_id: int
 
 
 @push(128)
-class ReaderClosed(Push):
+class ReaderClosed(Push, frozen=True):
     """The broker ended a reader (its entity was deleted, another took over, its log is damaged).
 
     The gateway detaches its link, then sends ConfirmReaderClosed, even when the link is gone already.
@@ -86,6 +85,5 @@ class ReaderClosed(Push):
 
     log_id: str
     reader_id: int
-    owner: Owner
     condition: Condition
     text: str

@@ -104,7 +104,7 @@ class Sender:
             if life == self.world.life:
                 self.attached(answer.opening_id if isinstance(answer, ProducerOpened) else None)
 
-        command = OpenProducer(LOG_ID, self.producer_id, self.epoch, self.accepted, Owner(1, self.producer_id))
+        command = OpenProducer(LOG_ID, Owner(1, self.producer_id), self.producer_id, self.epoch, self.accepted)
         self.world.broker.submit(command, answered)
 
     def intrude(self) -> None:
@@ -115,7 +115,7 @@ class Sender:
             if isinstance(answer, ProducerOpened):
                 self.world.violate(f"{self.producer_id}: epoch {epoch} was let in behind {epoch + 1}")
 
-        command = OpenProducer(LOG_ID, self.producer_id, epoch, self.accepted, Owner(9, self.producer_id))
+        command = OpenProducer(LOG_ID, Owner(9, self.producer_id), self.producer_id, epoch, self.accepted)
         self.world.broker.submit(command, answered)
 
     def send(self, first: int, count: int, *, repeated: bool) -> None:

@@ -11,7 +11,7 @@ ME = Owner(1, 7)
 
 
 def open_reader(bench: Any, position: EventPosition = EARLIEST) -> int:
-    (answer,) = bench.ask(OpenReader("a", "$Default", position, None, None, ME))
+    (answer,) = bench.ask(OpenReader("a", ME, "$Default", position, None, None))
     assert isinstance(answer, ReaderOpened)
     return answer.reader_id
 

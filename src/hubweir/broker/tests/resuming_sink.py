@@ -73,7 +73,7 @@ class ResumingSink:
             if isinstance(answer, ProducerOpened):
                 self.learn(answer)
 
-        command = OpenProducer(world.log_id, self.producer_id, None, None, Owner(1, self.producer_id), round_number)
+        command = OpenProducer(world.log_id, Owner(1, self.producer_id), self.producer_id, None, None, round_number)
         world.broker.submit(command, answered)
 
     def learn(self, answer: ProducerOpened) -> None:
@@ -113,7 +113,7 @@ class ResumingSink:
 
         if self.round and self.accepted[self.round]:
             other, round_number = Owner(9, self.producer_id), self.round - 1
-            old = OpenProducer(world.log_id, self.producer_id, None, None, other, round_number)
+            old = OpenProducer(world.log_id, other, self.producer_id, None, None, round_number)
             world.broker.submit(old, opened)
         if self.zombie is not None and self.zombie[2] == world.life and self.link is not None:
             opening, epoch, _, round_number = self.zombie

@@ -53,7 +53,7 @@ def append(run: bytes, log_id: str = "a") -> AppendEvents:
 
 
 def reader(position: EventPosition = EARLIEST, owner: Owner = ME) -> OpenReader:
-    return OpenReader("a", "$Default", position, None, None, owner)
+    return OpenReader("a", owner, "$Default", position, None, None)
 
 
 def test_an_append_is_answered_when_its_log_says_durable_and_not_before(bench: Any) -> None:
@@ -90,7 +90,7 @@ def test_an_append_whose_end_is_unknown_is_not_known(bench: Any) -> None:
         append(b"x", "other"),
         AskPartitionInfo("other"),
         ChangePartition("other", Durability.DURABLE, 1),
-        OpenReader("other", "g", EARLIEST, None, None, ME),
+        OpenReader("other", ME, "g", EARLIEST, None, None),
     ],
     ids=lambda command: type(command).__name__,
 )

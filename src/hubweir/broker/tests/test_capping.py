@@ -90,7 +90,7 @@ def test_a_send_that_fails_without_a_cap_is_refused_as_any_other(bench: Any) -> 
 
 
 def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
-    (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
+    (opened,) = bench.ask(OpenReader("a", ME, "$Default", EARLIEST, None, None))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 5_120)
     (first,) = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
@@ -103,7 +103,7 @@ def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
 
 
 def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_nothing(bench: Any) -> None:
-    (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
+    (opened,) = bench.ask(OpenReader("a", ME, "$Default", EARLIEST, None, None))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 8_192)
     bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
@@ -118,7 +118,7 @@ def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_no
 
 
 def test_events_that_the_cap_held_back_for_a_read_that_was_given_up_are_read_by_the_next(bench: Any) -> None:
-    (opened,) = bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, ME))
+    (opened,) = bench.ask(OpenReader("a", ME, "$Default", EARLIEST, None, None))
     bench.ask(CapPartitions(True))
     send(bench, 1, run=b"e" * 8_192)
     bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))

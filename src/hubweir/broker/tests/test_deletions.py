@@ -62,14 +62,14 @@ def test_deleting_a_partition_ends_its_readers_with_a_push_and_a_refusal(bench: 
 
 def test_a_partition_that_is_deleted_while_a_displaced_reader_leaves_has_no_deadline_any_more(bench: Any) -> None:
     for epoch in (1, 2):
-        bench.ask(OpenReader("a", "g", EARLIEST, epoch, None, ME))
+        bench.ask(OpenReader("a", ME, "g", EARLIEST, epoch, None))
     assert bench.armed == 2
     bench.ask(DeletePartition("a"))
     assert bench.armed == 1
 
 
 def test_the_producers_of_a_partition_that_was_deleted_are_open_no_longer(bench: Any) -> None:
-    [opened] = bench.ask(OpenProducer("a", 7, 0, 0, ME))
+    [opened] = bench.ask(OpenProducer("a", ME, 7, 0, 0))
     bench.ask(DeletePartition("a"))
     bench.ask(CreatePartition("a", "orders", "0", Durability.DURABLE, 3_600_000))
     [refused] = bench.ask(AppendNumbered("a", opened.opening_id, transfer(Producer(7, 0, 1), 1)))
@@ -178,7 +178,7 @@ def test_a_stop_waits_for_what_lives_on_a_log_that_is_being_deleted(bench: Any) 
 def test_what_waits_for_a_producer_of_a_partition_that_is_deleted_is_refused(bench: Any) -> None:
     saving: list[Any] = []
     bench.log.save_snapshot = lambda state, on_done: saving.append(on_done)
-    answers = bench.ask(OpenProducer("a", 7, 0, 0, ME))
+    answers = bench.ask(OpenProducer("a", ME, 7, 0, 0))
     assert answers == []
     bench.ask(DeletePartition("a"))
     [refused] = answers
@@ -203,8 +203,8 @@ def test_ids_are_given_once_over_all_partitions_and_over_their_deletion(bench: A
     bench.ask(CreatePartition("b", "orders", "1", Durability.DURABLE, 3_600_000))
     given: list[Answer] = []
     for log_id in ("a", "b", "a"):
-        given += bench.ask(OpenReader(log_id, "g", EARLIEST, None, None, ME))
-        given += bench.ask(OpenProducer(log_id, 7, None, None, ME))
+        given += bench.ask(OpenReader(log_id, ME, "g", EARLIEST, None, None))
+        given += bench.ask(OpenProducer(log_id, ME, 7, None, None))
         bench.ask(DeletePartition(log_id))
         bench.ask(CreatePartition(log_id, "orders", "0", Durability.DURABLE, 3_600_000))
     assert [answer.reader_id for answer in given if isinstance(answer, ReaderOpened)] == [1, 2, 3]

@@ -27,7 +27,7 @@ def opening(
     owner: Owner, epoch: int | None, *, group: str = "g", name: str | None = None, cold: bool = False
 ) -> OpenReader:
     position = EventPosition(PositionKind.OFFSET, 1) if cold else EARLIEST
-    return OpenReader("a", group, position, epoch, name, owner)
+    return OpenReader("a", owner, group, position, epoch, name)
 
 
 def test_the_winner_is_opened_when_the_losers_link_is_confirmed_detached(
@@ -117,7 +117,7 @@ def test_other_groups_and_the_same_group_in_another_case(bench: Any) -> None:
 def test_a_reader_with_an_impossible_position_displaces_nobody(bench: Any, pushes: list[ReaderClosed]) -> None:
     bench.ask(opening(OLD, 1))
     beyond = EventPosition(PositionKind.SEQUENCE_NUMBER, 99)
-    (answer,) = bench.ask(OpenReader("a", "g", beyond, 9, None, NEW))
+    (answer,) = bench.ask(OpenReader("a", NEW, "g", beyond, 9, None))
     assert answer.condition.symbol == "com.microsoft:argument-error"
     assert pushes == []
 

@@ -106,7 +106,7 @@ def test_a_fault_in_the_sweep_of_a_partition_stops_that_one_and_the_sweep_goes_o
 
 @pytest.mark.parametrize(("gone", "is_open"), [(Owner(5, 5), False), (Owner(5, -1), False), (Owner(5, 6), True)])
 def test_the_end_of_an_owner_closes_its_producers_and_nobody_elses(bench: Any, gone: Owner, is_open: bool) -> None:
-    (opened,) = bench.ask(OpenProducer("a", 7, None, None, Owner(5, 5)))
+    (opened,) = bench.ask(OpenProducer("a", Owner(5, 5), 7, None, None))
     bench.ask(CloseOwner(gone))
     answers = bench.ask(AppendNumbered("a", opened.opening_id, transfer(Producer(7, 0, 1), 1)))
     bench.log.complete()

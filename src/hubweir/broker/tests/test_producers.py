@@ -122,7 +122,7 @@ def epoch_before_is_let_in_after_two_starts(*, is_behind_a_record: bool = True) 
         world.env.run_for(SNAPSHOT_EVERY_MS)
         assert hosted.producers.snapshots.saved_at == hosted.log.bounds.next_index > 0
     answers: list[Answer] = []
-    world.broker.submit(OpenProducer(LOG_ID, 1, 9, 0, Owner(5, 5)), answers.append)
+    world.broker.submit(OpenProducer(LOG_ID, Owner(5, 5), 1, 9, 0), answers.append)
     world.env.run_for(400)
     assert isinstance(answers[-1], ProducerOpened)
     world.env.crash()
@@ -136,7 +136,7 @@ def epoch_before_is_let_in_after_two_starts(*, is_behind_a_record: bool = True) 
     world.env.crash()
     world.env = world.env.restart()
     world.broker = world._start()
-    world.broker.submit(OpenProducer(LOG_ID, 1, 8, 0, Owner(5, 5)), answers.append)
+    world.broker.submit(OpenProducer(LOG_ID, Owner(5, 5), 1, 8, 0), answers.append)
     world.env.run_for(100)
     return isinstance(answers[-1], ProducerOpened)
 
@@ -222,7 +222,7 @@ def test_the_ids_it_gives_are_integers_that_a_double_holds() -> None:
     world = NumberedWorld(3)
     given: list[int] = []
     for connection in range(100, 140):
-        command = OpenProducer(LOG_ID, None, None, None, Owner(1, connection))
+        command = OpenProducer(LOG_ID, Owner(1, connection), None, None, None)
         world.broker.submit(
             command, lambda answer: given.append(answer.producer_id) if isinstance(answer, ProducerOpened) else None
         )
@@ -234,7 +234,7 @@ def test_the_ids_it_gives_are_integers_that_a_double_holds() -> None:
 def opened_behind(world: NumberedWorld, epoch: int) -> Answer:
     """The answer to somebody who takes the first producer over."""
     answers: list[Answer] = []
-    world.broker.submit(OpenProducer(LOG_ID, 1, epoch, 0, Owner(5, 5)), answers.append)
+    world.broker.submit(OpenProducer(LOG_ID, Owner(5, 5), 1, epoch, 0), answers.append)
     world.env.run_for(500)
     (answer,) = answers
     return answer

@@ -34,7 +34,7 @@ def test_a_reader_that_is_closed_while_its_position_is_looked_up_never_opens(ben
     append(bench, b"abcdef")
     bench.log.complete()
     bench.log.first = 1
-    answers = bench.ask(OpenReader("a", "g", EventPosition(PositionKind.OFFSET, 3, True), None, None, ME))
+    answers = bench.ask(OpenReader("a", ME, "g", EventPosition(PositionKind.OFFSET, 3, True), None, None))
     assert answers == []
     bench.ask(CloseOwner(ME))
     bench.log.answer_reads()
@@ -44,7 +44,7 @@ def test_a_reader_that_is_closed_while_its_position_is_looked_up_never_opens(ben
 def test_a_position_that_is_looked_up_later_opens_there(bench: Any) -> None:
     append(bench, b"abcdef")
     bench.log.complete()
-    answers = bench.ask(OpenReader("a", "g", EventPosition(PositionKind.OFFSET, 3, True), None, None, ME))
+    answers = bench.ask(OpenReader("a", ME, "g", EventPosition(PositionKind.OFFSET, 3, True), None, None))
     bench.log.answer_reads()
     assert answers == [ReaderOpened(1, 3)]
     assert bench.ask(ReadEvents("a", 1, 100, 0)) == [EventsRead(1, 3, 6, b"def")]
@@ -56,7 +56,7 @@ def test_a_fault_where_a_position_was_looked_up_ends_the_reader_that_was_to_open
     append(bench, b"abc")
     bench.log.complete()
     position = EventPosition(PositionKind.OFFSET, 1, True)
-    bench.broker.submit(OpenReader("a", "$Default", position, None, None, ME), planted)
+    bench.broker.submit(OpenReader("a", ME, "$Default", position, None, None), planted)
     bench.log.answer_reads()
     assert [push.condition.symbol for push in pushes] == ["amqp:internal-error"]
     (counted,) = bench.ask(AskCounters())
@@ -75,8 +75,8 @@ def test_a_reader_whose_position_cannot_be_looked_up_is_refused_and_leaves_nothi
     append(bench, b"abc")
     bench.log.complete()
     bench.log.find_offset = offline
-    answers = bench.ask(OpenReader("a", "g", EventPosition(PositionKind.OFFSET, 1, True), 7, None, ME))
+    answers = bench.ask(OpenReader("a", ME, "g", EventPosition(PositionKind.OFFSET, 1, True), 7, None))
     bench.log.answer_reads()
     assert answers == [Refusal(SERVER_BUSY, "a sync failed", True)]
     del bench.log.find_offset
-    assert bench.ask(OpenReader("a", "g", EARLIEST, 0, None, ME)) == [ReaderOpened(2, 0)]
+    assert bench.ask(OpenReader("a", ME, "g", EARLIEST, 0, None)) == [ReaderOpened(2, 0)]

@@ -67,7 +67,7 @@ def hosted(bench: Any, log_id: str) -> Parrot:
 
 
 def reader(log_id: str, owner: Owner = ME) -> OpenReader:
-    return OpenReader(log_id, "g", EARLIEST, None, None, owner)
+    return OpenReader(log_id, owner, "g", EARLIEST, None, None)
 
 
 def test_a_command_goes_to_the_resident_of_its_log_and_a_refusal_that_it_raises_is_the_answer(bench: Any) -> None:
@@ -111,7 +111,7 @@ def test_the_end_of_a_process_is_told_for_all_of_its_connections_and_once_to_eac
 def test_an_owner_whose_opening_is_refused_is_told_to_its_log_all_the_same(bench: Any) -> None:
     """Refused now does not mean that nothing is left: what waits is not answered yet either."""
     x = hosted(bench, "x")
-    bench.ask(OpenProducer("x", None, None, None, ME))  # which it does not take
+    bench.ask(OpenProducer("x", ME, None, None, None))  # which it does not take
     bench.ask(CloseOwner(ME))
     assert x.told == ["begin", ME]
 

@@ -117,11 +117,11 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         bench.log.complete()
         assert await appended == EventsAppended(0, len(events))
         assert bytes(bench.log.records) == bytes(events)
-        opened = await ask(OpenReader("a", "$Default", EARLIEST, None, "me", owner))
+        opened = await ask(OpenReader("a", owner, "$Default", EARLIEST, None, "me"))
         assert opened == ReaderOpened(1, 0)
         read = await ask(ReadEvents("a", 1, 1_000_000, 0))
         assert isinstance(read, EventsRead) and bytes(read.run) == bytes(events)
-        producer = await ask(OpenProducer("a", 7, 0, 0, owner))
+        producer = await ask(OpenProducer("a", owner, 7, 0, 0))
         assert producer == ProducerOpened(1, 7, 0, 0)
         seen.append(AppendNumbered)
         numbered = sealed(5, Producer(7, 0, 1))
@@ -158,8 +158,8 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
 def test_the_end_of_a_peer_frees_its_readers_within_a_second(run: Run, bench: Any) -> None:
     async def scenario() -> None:
         pair = await Pair(bench).start()
-        await pair.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(5, 1)))
-        bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(6, 1)))
+        await pair.ask(OpenReader("a", Owner(5, 1), "$Default", EARLIEST, None, None))
+        bench.ask(OpenReader("a", Owner(6, 1), "$Default", EARLIEST, None, None))
         pair.later(ReadEvents("a", 1, 1_000, 60_000))
         pair.driver.abort()
         start = time.monotonic()
@@ -194,8 +194,8 @@ def test_a_push_reaches_the_process_that_it_concerns(run: Run, bench: Any) -> No
         pair = await Pair(bench).start()
         pushed: list[ReaderClosed] = []
         pair.broker.listen(pushed.append)
-        await pair.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(5, 1)))
-        bench.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(6, 1)))
+        await pair.ask(OpenReader("a", Owner(5, 1), "$Default", EARLIEST, None, None))
+        bench.ask(OpenReader("a", Owner(6, 1), "$Default", EARLIEST, None, None))
         await pair.ask(DeletePartition("a"))
         assert [push.owner for push in pushed] == [Owner(5, 1)]
         await pair.close()
@@ -246,7 +246,7 @@ def test_a_large_run_crosses_whole(run: Run, bench: Any) -> None:
         await appended
         assert bytes(bench.log.records) == bytes(events)
         assert isinstance(await small, CountersTaken)
-        await pair.ask(OpenReader("a", "$Default", EARLIEST, None, None, Owner(1, 1)))
+        await pair.ask(OpenReader("a", Owner(1, 1), "$Default", EARLIEST, None, None))
         read = await pair.ask(ReadEvents("a", 1, len(events), 0))
         assert isinstance(read, EventsRead) and bytes(read.run) == bytes(events)
         await pair.close()
@@ -276,7 +276,7 @@ def test_waiting_reads_do_not_fill_the_inbox(run: Run, bench: Any) -> None:
     async def scenario() -> None:
         pair = await Pair(bench).start(inbox_commands=4)
         for number in range(20):
-            await pair.ask(OpenReader("a", f"group-{number}", EARLIEST, None, None, Owner(1, 1)))
+            await pair.ask(OpenReader("a", Owner(1, 1), f"group-{number}", EARLIEST, None, None))
         reads = [pair.later(ReadEvents("a", number, 10, 60_000)) for number in range(1, 21)]
         assert isinstance(await pair.ask(AskCounters()), CountersTaken)
         await pair.ask(CloseOwner(Owner(1, 1)))

@@ -47,9 +47,9 @@ def test_a_push_behind_the_end_of_the_stream_goes_nowhere(bench: Any) -> None:
     server = BrokerServer(bench.broker)
     Spy(server)
     owner = Owner(5, 1)
-    server.on_frame(memoryview(b"".join(encode_frame(1, OpenReader("a", "g", EARLIEST, None, None, owner)))))
+    server.on_frame(memoryview(b"".join(encode_frame(1, OpenReader("a", owner, "g", EARLIEST, None, None)))))
     server.on_closed()
-    server.push(ReaderClosed("a", 1, owner, NOT_FOUND, "gone"))
+    server.push(ReaderClosed(owner, "a", 1, NOT_FOUND, "gone"))
 
 
 def test_a_peer_that_takes_no_answers_is_asked_for_no_more_until_it_does(bench: Any) -> None:

@@ -175,7 +175,7 @@ def test_a_command_over_the_limit_of_a_frame_is_refused_and_uses_no_number_up() 
 def test_pushes_go_to_who_listens_and_are_nobodys_answer() -> None:
     asked, pushed = Asked(), []
     answers = asked.submit()
-    push = ReaderClosed("a", 5, Owner(1, 2), LINK_STOLEN, "another reader came")
+    push = ReaderClosed(Owner(1, 2), "a", 5, LINK_STOLEN, "another reader came")
     asked.frame(0, push)  # nobody listens yet
     asked.broker.listen(pushed.append)
     asked.frame(0, push)

@@ -1,6 +1,5 @@
 """Everything that crosses the seam has a form in bytes and comes back the same."""
 
-import dataclasses
 import typing
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubweir.broker.commands.command import DECLARED, Command, Owner, Push
+from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
@@ -46,9 +45,9 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
-def any_of(made: type) -> st.SearchStrategy[Any]:
+def any_of(made: type[Message]) -> st.SearchStrategy[Any]:
     hints = typing.get_type_hints(made)
-    return st.builds(made, **{field.name: VALUES[hints[field.name]] for field in dataclasses.fields(made)})
+    return st.builds(made, **{name: VALUES[hints[name]] for name in made.__struct_fields__})
 
 
 def joined(request_id: int, message: Any) -> memoryview:
@@ -98,7 +97,7 @@ def test_a_run_is_sent_from_where_it_lies_and_read_from_where_it_arrived() -> No
 @pytest.mark.parametrize(
     "message",
     [
-        OpenReader("log", "$Default", EventPosition(PositionKind.OFFSET, 5, True), None, "me", Owner(1, 2)),
+        OpenReader("log", Owner(1, 2), "$Default", EventPosition(PositionKind.OFFSET, 5, True), None, "me"),
         AppendEvents("log", bytearray(b"run")),
         CountersTaken({"a": 1}),
         PartitionInfo("log", -1, -1, -1, None, True, 0),
@@ -117,7 +116,7 @@ def test_every_truncation_and_every_byte_more_is_refused(message: Any) -> None:
 
 @given(data=st.data())
 def test_a_flipped_byte_gives_another_message_or_a_decode_error(data: st.DataObject) -> None:
-    whole = bytearray(joined(5, OpenReader("log", "g", EventPosition(PositionKind.LATEST), 4, None, Owner(1, 2))))
+    whole = bytearray(joined(5, OpenReader("log", Owner(1, 2), "g", EventPosition(PositionKind.LATEST), 4, None)))
     whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
     try:
         _, message = decode_command(memoryview(whole))
@@ -166,9 +165,9 @@ def test_the_control_frames_of_the_refusals_are_taken() -> None:
 
 
 def test_pushes_and_answers_are_told_apart_by_the_request_id() -> None:
-    assert there_and_back(0, ReaderClosed("a", 1, Owner(1, 2), NOT_FOUND, "gone"))[0] == 0
+    assert there_and_back(0, ReaderClosed(Owner(1, 2), "a", 1, NOT_FOUND, "gone"))[0] == 0
     with pytest.raises(DecodeError):
-        there_and_back(1, ReaderClosed("a", 1, Owner(1, 2), NOT_FOUND, "gone"))
+        there_and_back(1, ReaderClosed(Owner(1, 2), "a", 1, NOT_FOUND, "gone"))
     with pytest.raises(DecodeError):
         there_and_back(0, Refusal(NOT_FOUND, "gone"))
 

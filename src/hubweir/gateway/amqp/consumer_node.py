@@ -82,7 +82,7 @@ class ConsumerNode(Node):
         self.host.uses_readers()
         wish = self._wish
         command = OpenReader(
-            self._place.log_id, self._group, wish.position, wish.owner_level, wish.name, self.host.owner
+            self._place.log_id, self.host.owner, self._group, wish.position, wish.owner_level, wish.name
         )
         self._place.broker.submit(command, self._opened)
 

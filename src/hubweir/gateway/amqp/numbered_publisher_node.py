@@ -82,7 +82,7 @@ class NumberedPublisherNode(PublisherNode):
         place = self._place
         producer_id, epoch, number = self._asked
         command = OpenProducer(
-            place.log_id, producer_id, epoch, number, self.host.owner, self._round
+            place.log_id, self.host.owner, producer_id, epoch, number, self._round
         )  # fmt: skip
         place.broker.submit(command, self._opened)
 

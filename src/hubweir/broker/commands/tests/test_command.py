@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 
 import pytest
+from msgspec import Struct
 
 from hubweir.broker import wire  # which imports every page
 from hubweir.broker.commands.command import (
@@ -30,9 +30,9 @@ COMMANDS = [made for made in CLASSES if issubclass(made, Command)]
 
 @pytest.mark.parametrize("made", CLASSES, ids=lambda made: made.__name__)
 def test_every_class_is_a_frozen_value_without_room_for_more(made: type) -> None:
-    assert dataclasses.is_dataclass(made)
-    assert made.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert not hasattr(made.__new__(made), "__dict__")
+    assert issubclass(made, Struct)
+    assert made.__struct_config__.frozen
+    assert not made.__dictoffset__
 
 
 def test_every_class_is_a_command_an_answer_or_a_push_and_only_one_of_them() -> None:
@@ -56,14 +56,14 @@ def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_cos
 
 def test_a_command_about_a_log_begins_with_its_id_and_no_other_command_names_one() -> None:
     for made in COMMANDS:
-        names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+        names = made.__struct_fields__
         assert ("log_id" in names) == issubclass(made, LogCommand)
         assert not issubclass(made, LogCommand) or names[0] == "log_id"
 
 
 def test_what_is_opened_for_an_owner_names_him_and_says_so_by_its_class() -> None:
     """The broker remembers the owner of an OwnedCommand, and closes what he has open when he is gone."""
-    with_owner = {made for made in COMMANDS if "owner" in {field.name for field in dataclasses.fields(made)}}  # type: ignore[arg-type]
+    with_owner = {made for made in COMMANDS if "owner" in made.__struct_fields__}
     assert with_owner == {made for made in COMMANDS if issubclass(made, OwnedCommand)} | {CloseOwner}
 
 
