@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from hubweir.kernels import crc32c, ingest, which
 from hubweir.kernels.stored_batch import CRC_SEED
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.disk.recovery import recover
@@ -55,12 +55,16 @@ def write_segment(files: SystemFiles, events: int, body_bytes: int, size: int) -
     while at < size:
         run = bytearray(one * max(1, PIECE_BYTES // len(one)))
         end = complete_run(
-            run, nonce=NONCE, first_index=index, first_offset=offset, enqueued_time_ms=1, first_number=number,
-            durable_upto=number, writer_epoch=1,
-        )  # fmt: skip
+            run,
+            LogEnd(index, offset, number=number),
+            nonce=NONCE,
+            enqueued_time_ms=1,
+            durable_upto=number,
+            writer_epoch=1,
+        )
         file.write(at, [run])
         at += len(run)
-        index, offset, number = end.next_index, end.next_offset, end.next_number
+        index, offset, number = end.index, end.offset, end.number
     file.close()
     return number
 

@@ -27,7 +27,7 @@ from hubweir.kernels.contract import (
     W_OFFSET,
 )
 from hubweir.kernels.stored_batch import BatchHeader, read_header
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.disk import batch_scan, segment
 from hubweir.messaging_store.disk.layout import parse_segment_name
 from hubweir.messaging_store.log import Refused, Run
@@ -243,9 +243,13 @@ def _store_with_a_forged_batch(nonce: int) -> tuple[MemoryFiles, int]:
     env.run_for(50)
     forged = events_run([[b"forged"]])
     complete_run(
-        forged, nonce=nonce, first_index=1, first_offset=36, enqueued_time_ms=env.now_ms() + 1,
-        first_number=10_000, durable_upto=10_000, writer_epoch=1,
-    )  # fmt: skip
+        forged,
+        LogEnd(1, 36, number=10_000),
+        nonce=nonce,
+        enqueued_time_ms=env.now_ms() + 1,
+        durable_upto=10_000,
+        writer_epoch=1,
+    )
     active = log._state.active
     assert active is not None
     torn_at, path = active.end, active.path

@@ -203,8 +203,8 @@ def believe_the_notes_of_an_older_epoch(patch: pytest.MonkeyPatch) -> None:
 def believe_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
     complete = segment_log.complete_run
 
-    def with_the_time_as_given(run, **fields):  # type: ignore[no-untyped-def]
-        return complete(run, **fields | {"enqueued_time_ms": now[0]})
+    def with_the_time_as_given(run, before, **fields):  # type: ignore[no-untyped-def]
+        return complete(run, before, **fields | {"enqueued_time_ms": now[0]})
 
     append, now = SegmentLog.append, [0]
 

@@ -25,40 +25,38 @@ from hubweir.kernels.stored_batch import (
     VERSION,
     BatchHeader,
 )
-from hubweir.messaging_store.control_batch import IDLE, numbers_behind, pack_mark
+from hubweir.messaging_store.control_batch import numbers_behind
 
 _MADE = struct.Struct(MADE_STRUCT)
 _COMPLETED = struct.Struct(COMPLETED_STRUCT)
 _U32 = struct.Struct(">I")
 
 
-class RunEnd(Struct, frozen=True):
-    """The end of the log behind a completed run. last_record_offset is None when the run has no record."""
+class LogEnd(Struct, frozen=True):
+    """An end of a log: the next index and offset, and the newest record's offset, time and index (-1: none yet).
 
-    next_index: int
-    next_offset: int
-    next_number: int
-    last_record_offset: int | None
+    last_index: numbers may be skipped behind the newest record, so it is not always index - 1.
+    number: of the next batch, control batches counted too.
+    """
+
+    index: int = 0
+    offset: int = 0
+    last_offset: int = -1
+    last_time_ms: int = -1
+    last_index: int = -1
+    number: int = 0
 
 
 def complete_run(
-    run: bytearray,
-    *,
-    nonce: int,
-    first_index: int,
-    first_offset: int,
-    enqueued_time_ms: int,
-    first_number: int,
-    durable_upto: int,
-    writer_epoch: int,
-) -> RunEnd:
-    """Fill in the owner's half of every header in run, in place; return the next index, offset and batch number.
+    run: bytearray, before: LogEnd, *, nonce: int, enqueued_time_ms: int, durable_upto: int, writer_epoch: int
+) -> LogEnd:
+    """Fill in the owner's half of every header in run, in place, behind an end of the log; return the end behind it.
 
-    first_number: of the run's first batch. durable_upto: a batch number; what has a smaller one is durable.
+    durable_upto: a batch number; what has a smaller one is durable.
     Raises KernelRefusal when run is not sealed batches back to back, or ends inside a chain.
     """
     at, end, flags = 0, len(run), 0
-    next_index, next_offset, number = first_index, first_offset, first_number
+    next_index, next_offset, number, last_index = before.index, before.offset, before.number, before.last_index
     last = None  # the last batch that has records: position, count, its first offset, where its records start
     with memoryview(run) as view:
         while at < end:
@@ -75,31 +73,14 @@ def complete_run(
             else:
                 last = at, count, next_offset, records_at
                 next_index += count
+                last_index = next_index - 1
                 next_offset += at + length - records_at
             at += length
     if flags & FLAG_CONTINUES:
         raise KernelRefusal("the run ends inside a chain: its last batch says that another one continues it")
-    return RunEnd(next_index, next_offset, number, None if last is None else last_record_offset(run, *last))
-
-
-def completed_mark(
-    body: bytes = IDLE,
-    *,
-    nonce: int,
-    index: int,
-    offset: int,
-    time_ms: int,
-    number: int,
-    durable_upto: int,
-    writer_epoch: int,
-) -> bytearray:
-    """A mark that is ready to be written at a log's end: its next index and offset there, and the mark's own number."""
-    mark = pack_mark(body)
-    complete_run(
-        mark, nonce=nonce, first_index=index, first_offset=offset, enqueued_time_ms=time_ms, first_number=number,
-        durable_upto=durable_upto, writer_epoch=writer_epoch,
-    )  # fmt: skip
-    return mark
+    if last is None:
+        return LogEnd(next_index, next_offset, before.last_offset, before.last_time_ms, last_index, number)
+    return LogEnd(next_index, next_offset, last_record_offset(run, *last), enqueued_time_ms, last_index, number)
 
 
 def last_record_offset(run: bytes | bytearray | memoryview, at: int, count: int, offset: int, records_at: int) -> int:

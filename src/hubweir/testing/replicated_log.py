@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from hubweir.env import Env
 from hubweir.errors import KernelRefusal, LogFenced, LogOffline, StoreError
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.log import (
     Appended,
     Bounds,
@@ -77,7 +78,8 @@ class ReplicatedLog:
         self._batches = VisibleBatches()
         self._notes: dict[bytes, Note] = {}
         self._note_positions: dict[bytes, int] = {}
-        self._visible = self._appended = ReplicatedEnd()
+        self._visible = ReplicatedEnd()
+        self._appended: LogEnd = self._visible
         self._newest_epoch = 0
         self._tickets: deque[OnRead] = deque()
         self._visible_callback: Callable[[], None] = lambda: None
@@ -134,14 +136,10 @@ class ReplicatedLog:
         self._check_writable()
         before = self._appended
         time_ms = max(now_ms, before.last_time_ms)
-        ended = complete_run(
-            run, nonce=1, first_index=before.index, first_offset=before.offset, enqueued_time_ms=time_ms,
-            first_number=before.number, durable_upto=self._visible.number, writer_epoch=self._epoch,
-        )  # fmt: skip
-        self._appended = replace(
-            before, index=ended.next_index, offset=ended.next_offset, number=ended.next_number, last_time_ms=time_ms
+        end = self._appended = complete_run(
+            run, before, nonce=1, enqueued_time_ms=time_ms, durable_upto=self._visible.number, writer_epoch=self._epoch
         )
-        appended = Appended(before.index, ended.next_index, before.offset, ended.next_offset, time_ms)
+        appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
         entry = SharedEntry(self._epoch, self, run=bytes(run))
         self._put(entry, lambda refused: on_done(refused or appended))
         return appended

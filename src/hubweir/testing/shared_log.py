@@ -11,19 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hubweir.messaging_store.completion import LogEnd
 from hubweir.messaging_store.log import Note, Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicatedEnd:
-    """Where the log ends: as LogEnd, and its first index and offset."""
+class ReplicatedEnd(LogEnd, frozen=True):
+    """Where the log ends, and its first index and offset."""
 
-    index: int = 0
-    offset: int = 0
-    last_offset: int = -1
-    last_time_ms: int = -1
-    last_index: int = -1
-    number: int = 0
     first_index: int = 0
     first_offset: int = 0
 

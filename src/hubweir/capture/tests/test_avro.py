@@ -18,7 +18,7 @@ from hubweir.capture import avro
 from hubweir.capture.avro import SCHEMA, BlockWriter, header, long
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels.contract import BATCH_FORMAT
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import headers_of
 
 MARKER = bytes(range(16))
@@ -31,9 +31,13 @@ def run_of(bodies: list[bytes], first_index: int = 0, first_offset: int = 0) -> 
     run.add(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
     taken = run.take()
     complete_run(
-        taken, nonce=1, first_index=first_index, first_offset=first_offset, enqueued_time_ms=1_583_121_906_789,
-        first_number=0, durable_upto=0, writer_epoch=1,
-    )  # fmt: skip
+        taken,
+        LogEnd(first_index, first_offset),
+        nonce=1,
+        enqueued_time_ms=1_583_121_906_789,
+        durable_upto=0,
+        writer_epoch=1,
+    )
     return taken
 
 

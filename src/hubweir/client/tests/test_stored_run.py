@@ -14,7 +14,7 @@ from hubweir.kernels import collect_deliveries, deliver, deliver_batches, ingest
 from hubweir.kernels.columns_contract import ALL_COLUMNS, COLUMN_BUFFERS, COLUMNS_OK
 from hubweir.kernels.contract import D_FORMAT, D_LENGTH, D_START, DELIVERY_WIDTH, FRAME_WIDTH
 from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_KIND, AT_PAYLOAD_CRC, AT_VERSION, HEADER_SIZE
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 
 _FRAME_BYTES = 1_000
@@ -34,9 +34,8 @@ def a_run(events: int = 40) -> bytes:
             ingest(message, array("q", (0, 0, len(message), 0, 0)), 0, 1, 0, None, batch, 1 << 20)
         seal_batch(batch, start, count=4)
         complete_run(
-            batch, nonce=7, first_index=100 + first, first_offset=offset, enqueued_time_ms=1_000 + first,
-            first_number=0, durable_upto=0, writer_epoch=1,
-        )  # fmt: skip
+            batch, LogEnd(100 + first, offset), nonce=7, enqueued_time_ms=1_000 + first, durable_upto=0, writer_epoch=1
+        )
         offset += len(batch) - HEADER_SIZE
         run += batch
     return run

@@ -21,7 +21,7 @@ from hubweir.kernels.stored_batch import (
     RECORD_HEADER_SIZE,
     BatchHeader,
 )
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import Producer, headers_of, name_of, producer_of
 
 DONE, MALFORMED, KEY_TOO_LONG = AddStatus.DONE, AddStatus.MALFORMED, AddStatus.KEY_TOO_LONG
@@ -82,8 +82,7 @@ def batches(run: bytearray) -> list[BatchHeader]:
     headers = list(headers_of(run))
     assert len(headers) == rows
     if run:
-        numbers = {"first_index": 0, "first_offset": 0, "first_number": 0, "durable_upto": 0}
-        complete_run(bytearray(run), nonce=1, enqueued_time_ms=1, writer_epoch=1, **numbers)
+        complete_run(bytearray(run), LogEnd(), nonce=1, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
     return headers
 
 

@@ -21,7 +21,7 @@ from hubweir.event_hub.producer_log import (
 )
 from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import AttachedProducer, Kept, NumberedSend
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
 from hubweir.messaging_store.log import Appended, Note, Refused, Run
 from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
@@ -35,10 +35,7 @@ State = list[Kept]
 
 
 def complete(run: bytearray, index: int, at_ms: int = AT_MS) -> bytes:
-    complete_run(
-        run, nonce=1, first_index=index, first_offset=0, enqueued_time_ms=at_ms, first_number=0,
-        durable_upto=0, writer_epoch=1,
-    )  # fmt: skip
+    complete_run(run, LogEnd(index), nonce=1, enqueued_time_ms=at_ms, durable_upto=0, writer_epoch=1)
     return bytes(run)
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from hubweir.messaging_store.completion import completed_mark
-from hubweir.messaging_store.control_batch import IDLE
+from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.control_batch import IDLE, pack_mark
 from hubweir.messaging_store.log import Appended
 from hubweir.messaging_store.segment_engine.log_state import Entry, LogState
 
@@ -80,11 +78,11 @@ def _nobody(entry: Entry) -> None:
 
 def mark_entry(state: LogState, body: bytes) -> Entry:
     """A mark for the log's end, completed: everything below it is durable, and it says so."""
-    end = state.appended
-    time_ms = max(state.clock.stamp_ms(), end.last_time_ms)
-    run = completed_mark(
-        body, nonce=state.nonce, index=end.index, offset=end.offset, time_ms=time_ms, number=end.number,
-        durable_upto=state.synced.number, writer_epoch=state.writer_epoch,
+    before, run = state.appended, pack_mark(body)
+    time_ms = max(state.clock.stamp_ms(), before.last_time_ms)
+    end = complete_run(
+        run, before, nonce=state.nonce, enqueued_time_ms=time_ms, durable_upto=state.synced.number,
+        writer_epoch=state.writer_epoch,
     )  # fmt: skip
-    appended = Appended(end.index, end.index, end.offset, end.offset, time_ms)
-    return Entry(run, end, replace(end, number=end.number + 1), appended, None, is_mark=True)
+    appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
+    return Entry(run, before, end, appended, None, is_mark=True)

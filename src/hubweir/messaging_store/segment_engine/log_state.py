@@ -16,6 +16,7 @@ from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
 from hubweir.errors import LogFenced
 from hubweir.limits import MIB, StoreLimits
+from hubweir.messaging_store.completion import LogEnd
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, UNFINISHED_SUFFIX, SegmentName
 from hubweir.messaging_store.disk.newest_segment import newest_behind, save_newest
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader, create
@@ -44,21 +45,6 @@ class LogSettings:
     relaxed_sync_bytes: int = 1 * MIB
     relaxed_unsynced_bytes: int = 16 * MIB
     uses_reserve: bool = False  # appends may use what is kept for a full disk: for the catalog, where deletes are
-
-
-class LogEnd(Struct, frozen=True):
-    """An end of the log: the next index and offset, and the newest record's offset and time (-1: none yet).
-
-    last_index: of the newest record. Numbers may be skipped behind it, so it is not always index - 1; -1: none yet.
-    number: of the next batch, control batches counted too.
-    """
-
-    index: int
-    offset: int
-    last_offset: int
-    last_time_ms: int
-    last_index: int
-    number: int = 0
 
 
 class Entry(Struct):

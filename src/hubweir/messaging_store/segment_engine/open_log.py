@@ -20,8 +20,8 @@ from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
 from hubweir.errors import DiskFull, LogLost, LogOffline
 from hubweir.kernels.stored_batch import HEADER_SIZE, read_header
-from hubweir.messaging_store.completion import complete_run, completed_mark
-from hubweir.messaging_store.control_batch import pack_skipped
+from hubweir.messaging_store.completion import LogEnd, complete_run
+from hubweir.messaging_store.control_batch import pack_mark, pack_skipped
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, load_newest
 from hubweir.messaging_store.disk.notes import FoundNotes, load_notes
@@ -40,7 +40,7 @@ from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_store import about_log
 from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
-from hubweir.messaging_store.segment_engine.log_state import LogEnd, LogSettings, LogState
+from hubweir.messaging_store.segment_engine.log_state import LogSettings, LogState
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
@@ -199,23 +199,19 @@ def _start_behind(state: LogState, found: Recovered, now: Now, *, skip: bool) ->
         at = replace(end, number=found.vouched.number)  # control batches only: they take no index
     marks = bytearray()
     if skip:
-        skipped = LogEnd(
-            end.index + SKIPPED_NUMBERS, end.offset + SKIPPED_NUMBERS, end.last_offset, end.last_time_ms,
-            end.last_index, end.number + 1,
-        )  # fmt: skip
-        run = pack_skipped(skipped.index, skipped.offset)
-        complete_run(
-            run, nonce=state.nonce, first_index=end.index, first_offset=end.offset, first_number=end.number,
-            enqueued_time_ms=time_ms, durable_upto=at.number, writer_epoch=state.writer_epoch,
+        run = pack_skipped(end.index + SKIPPED_NUMBERS, end.offset + SKIPPED_NUMBERS)
+        end = complete_run(
+            run, end, nonce=state.nonce, enqueued_time_ms=time_ms, durable_upto=at.number,
+            writer_epoch=state.writer_epoch,
         )  # fmt: skip
         marks += run
-        end = skipped
         found.lost.append(f"{_why_skipped(found)}: numbers {state.visible.index} to {end.index - 1} are skipped")
-    marks += completed_mark(
-        nonce=state.nonce, index=end.index, offset=end.offset, time_ms=time_ms, number=end.number,
-        durable_upto=end.number, writer_epoch=state.writer_epoch,
+    mark = pack_mark()
+    end = complete_run(
+        mark, end, nonce=state.nonce, enqueued_time_ms=time_ms, durable_upto=end.number,
+        writer_epoch=state.writer_epoch,
     )  # fmt: skip
-    end = replace(end, number=end.number + 1)
+    marks += mark
     header = state.new_header(at, superseded_whole(found.segments, at.index), created_ms=now.created_ms)
     begin = begins_with(header, number=found.vouched.number, last_time_ms=at.last_time_ms)
     content: Iterable[list[Buffer]] = chain([begin], content_to_rewrite(files, found), [[marks]])

@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hubweir.env import Buffer, Lane, Result
-from hubweir.messaging_store.completion import completed_mark
+from hubweir.messaging_store.completion import LogEnd, complete_run
+from hubweir.messaging_store.control_batch import pack_mark
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.segment_engine.log_state import LogState
@@ -60,9 +61,10 @@ def begins_with(header: SegmentHeader, *, number: int, last_time_ms: int) -> lis
     if number == header.first_number:
         return []
     # Never a mark of a clean close, which would vouch for the end of what follows.
-    mark = completed_mark(
-        nonce=header.nonce, index=header.first_index, offset=header.first_offset, time_ms=max(last_time_ms, 0),
-        number=number - 1, durable_upto=number - 1, writer_epoch=header.writer_epoch,
+    mark = pack_mark()
+    complete_run(
+        mark, LogEnd(header.first_index, header.first_offset, number=number - 1), nonce=header.nonce,
+        enqueued_time_ms=max(last_time_ms, 0), durable_upto=number - 1, writer_epoch=header.writer_epoch,
     )  # fmt: skip
     return [mark]
 

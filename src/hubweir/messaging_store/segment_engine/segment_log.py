@@ -31,7 +31,7 @@ from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.log_notes import LogNotes
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
-from hubweir.messaging_store.segment_engine.log_state import Entry, LogEnd, LogState
+from hubweir.messaging_store.segment_engine.log_state import Entry, LogState
 from hubweir.messaging_store.segment_engine.reads import Reads
 from hubweir.messaging_store.segment_engine.trimming import Trimming
 from hubweir.messaging_store.tail import Tail
@@ -93,28 +93,10 @@ class SegmentLog:
             self._check_writable(len(run))
         before = state.appended
         time_ms = max(now_ms, before.last_time_ms)
-        ended = complete_run(
-            run, nonce=state.nonce, first_index=before.index, first_offset=before.offset, enqueued_time_ms=time_ms,
-            first_number=before.number, durable_upto=state.synced.number, writer_epoch=state.writer_epoch,
+        end = complete_run(
+            run, before, nonce=state.nonce, enqueued_time_ms=time_ms, durable_upto=state.synced.number,
+            writer_epoch=state.writer_epoch,
         )  # fmt: skip
-        if ended.last_record_offset is None:
-            end = LogEnd(
-                ended.next_index,
-                ended.next_offset,
-                before.last_offset,
-                before.last_time_ms,
-                before.last_index,
-                ended.next_number,
-            )
-        else:
-            end = LogEnd(
-                ended.next_index,
-                ended.next_offset,
-                ended.last_record_offset,
-                time_ms,
-                ended.next_index - 1,
-                ended.next_number,
-            )
         appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
         self._commit.submit(Entry(run, before, end, appended, on_done))
         return appended

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
-from hubweir.messaging_store.completion import RunEnd, complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import Producer, begin_batch, seal_batch
 
 
@@ -24,9 +24,8 @@ def sealed(*messages: bytes, name: bytes = b"", continues: bool = False, produce
     return run
 
 
-def complete(run: bytearray, first_index: int = 10, first_offset: int = 1000) -> RunEnd:
+def complete(run: bytearray, first_index: int = 10, first_offset: int = 1000) -> LogEnd:
     """Complete run in place, as the owner of a log with nonce 7 and writer epoch 3 at time 5; from number 12 on."""
     return complete_run(
-        run, nonce=7, first_index=first_index, first_offset=first_offset, enqueued_time_ms=5, first_number=12,
-        durable_upto=9, writer_epoch=3,
-    )  # fmt: skip
+        run, LogEnd(first_index, first_offset, number=12), nonce=7, enqueued_time_ms=5, durable_upto=9, writer_epoch=3
+    )

@@ -19,8 +19,8 @@ from hubweir.kernels.stored_batch import (
     KIND_EVENTS,
     read_header,
 )
-from hubweir.messaging_store.completion import end_of_batch
-from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_skipped
+from hubweir.messaging_store.completion import LogEnd, complete_run, end_of_batch
+from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_mark, pack_skipped
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.tests.batches import complete, event, sealed
 
@@ -31,7 +31,7 @@ def test_a_completed_batch_says_where_and_when_and_by_which_writer() -> None:
     header = read_header(run, 0)
     assert (header.first_index, header.first_offset, header.enqueued_time_ms) == (10, 1000, 5)
     assert (header.nonce, header.durable_upto, header.writer_epoch) == (7, 9, 3)
-    assert (end.next_index, end.next_offset, end.last_record_offset) == (12, 1072, 1035)
+    assert end == LogEnd(12, 1072, last_offset=1035, last_time_ms=5, last_index=11, number=13)
     assert end_of_batch(run, header) == (12, 1072)
 
 
@@ -56,12 +56,12 @@ def test_batches_of_a_run_follow_each_other_without_a_gap() -> None:
     run = sealed(b"a", b"b") + pack_control(CONTROL_IDLE_MARK, b"\x00") + sealed(b"c")
     end = complete(run)
     first, mark, second = headers_of(run)
-    assert [header.number for header in (first, mark, second)] == [12, 13, 14] and end.next_number == 15
+    assert [header.number for header in (first, mark, second)] == [12, 13, 14] and end.number == 15
     assert {header.durable_upto for header in (first, mark, second)} == {9}
     assert (mark.kind, mark.first_index, mark.first_offset) == (KIND_CONTROL, 12, 1066)
     assert (second.first_index, second.first_offset) == (12, 1066)
     assert end_of_batch(run, mark) == (12, 1066) and end_of_batch(run, first) == (12, 1066)
-    assert (end.next_index, end.last_record_offset) == (13, 1066)
+    assert (end.index, end.last_index, end.last_offset) == (13, 12, 1066)
 
 
 def test_the_batch_behind_skipped_numbers_goes_on_from_them() -> None:
@@ -69,11 +69,18 @@ def test_the_batch_behind_skipped_numbers_goes_on_from_them() -> None:
     end = complete(run)
     skip, batch = headers_of(run)
     assert (skip.first_index, end_of_batch(run, skip)) == (10, (500, 9000))
-    assert (batch.first_index, batch.first_offset, end.next_index) == (500, 9000, 501)
+    assert (batch.first_index, batch.first_offset, end.index) == (500, 9000, 501)
 
 
-def test_a_run_of_control_batches_has_no_last_record() -> None:
-    assert complete(pack_control(CONTROL_IDLE_MARK, b"\x00")).last_record_offset is None
+def test_numbers_that_are_skipped_behind_the_newest_record_do_not_count_as_its_own() -> None:
+    end = complete(sealed(b"x") + pack_skipped(500, 9000))
+    assert (end.index, end.offset, end.last_index, end.last_offset) == (500, 9000, 10, 1000)
+
+
+def test_behind_control_batches_the_newest_record_is_the_one_before() -> None:
+    before = LogEnd(10, 1000, last_offset=970, last_time_ms=4, last_index=8, number=12)
+    end = complete_run(pack_mark(), before, nonce=7, enqueued_time_ms=5, durable_upto=9, writer_epoch=3)
+    assert end == LogEnd(10, 1000, last_offset=970, last_time_ms=4, last_index=8, number=13)
 
 
 @pytest.mark.parametrize("cut", range(1, len(sealed(b"abc", name=b"k"))))

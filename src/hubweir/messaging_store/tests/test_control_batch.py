@@ -44,7 +44,7 @@ def test_skipped_numbers_move_the_next_index_and_offset() -> None:
     end = complete(run)
     skip = read_header(run)
     assert control_of(run, skip) == (CONTROL_SKIPPED, struct.pack(">QQ", 500, 9000))
-    assert end_of_batch(run, skip) == (end.next_index, end.next_offset) == (500, 9000)
+    assert end_of_batch(run, skip) == (end.index, end.offset) == (500, 9000)
 
 
 def test_a_control_batch_that_says_nothing_moves_no_number() -> None:

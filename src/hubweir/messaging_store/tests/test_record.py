@@ -16,7 +16,7 @@ from hubweir.kernels.stored_batch import (
     RECORD_STRUCT,
     read_header,
 )
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import Producer, begin_batch, headers_of, name_of, producer_of, seal_batch
 from hubweir.messaging_store.tests.batches import event, sealed
 
@@ -74,9 +74,13 @@ def test_the_format_has_not_changed() -> None:
         run += struct.pack(RECORD_STRUCT, RECORD_HEADER_SIZE + len(message), 0, *positions) + message
     seal_batch(run, start, count=2)
     complete_run(
-        run, nonce=0x1112131415161718, first_index=42, first_offset=4000, enqueued_time_ms=1_700_000_000_000,
-        first_number=44, durable_upto=40, writer_epoch=5,
-    )  # fmt: skip
+        run,
+        LogEnd(42, 4000, number=44),
+        nonce=0x1112131415161718,
+        enqueued_time_ms=1_700_000_000_000,
+        durable_upto=40,
+        writer_epoch=5,
+    )
     assert run.hex() == GOLDEN
     golden = bytes.fromhex(GOLDEN)
     header = read_header(golden)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
 from hubweir.messaging_store.tail import Tail, TailRun
 
@@ -17,11 +17,15 @@ def add(make_events):
         run = make_events(*batches)
         first = ends["index"] + skip
         end = complete_run(
-            run, nonce=1, first_index=first, first_offset=ends["offset"], enqueued_time_ms=ends["time"],
-            first_number=first, durable_upto=0, writer_epoch=1,
-        )  # fmt: skip
-        ends.update(index=end.next_index, offset=end.next_offset)
-        tail.add(TailRun(memoryview(run), first, end.next_index, end.next_offset, ends["time"]), keep_from)
+            run,
+            LogEnd(first, ends["offset"], number=first),
+            nonce=1,
+            enqueued_time_ms=ends["time"],
+            durable_upto=0,
+            writer_epoch=1,
+        )
+        ends.update(index=end.index, offset=end.offset)
+        tail.add(TailRun(memoryview(run), first, end.index, end.offset, ends["time"]), keep_from)
         ends["time"] += 100
         return len(run)
 
@@ -69,10 +73,7 @@ def test_what_is_not_synced_is_never_dropped(add) -> None:
 def control(number: int, index: int) -> TailRun:
     """A control batch: it has a number, and takes no index."""
     run = pack_control(CONTROL_IDLE_MARK, bytes(16))
-    complete_run(
-        run, nonce=1, first_index=index, first_offset=0, enqueued_time_ms=1, first_number=number, durable_upto=0,
-        writer_epoch=1,
-    )  # fmt: skip
+    complete_run(run, LogEnd(index, number=number), nonce=1, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
     return TailRun(memoryview(run), index, index, 0, 1)
 
 

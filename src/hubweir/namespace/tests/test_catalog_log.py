@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from hubweir.errors import STORE_OFFLINE, CorruptStore, LogOffline, ServiceError
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.log import Log, Refused, Replayed, Run, Snapshot
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
@@ -247,10 +247,7 @@ class SavedLog:
     def __init__(self, catalog: Catalog, index: int, first_index: int, *operations: Operation) -> None:
         self._snapshot = Snapshot(index, 0, catalog.snapshot())
         run = pack_operations([encode(operation) for operation in operations])
-        complete_run(
-            run, nonce=1, first_index=first_index, first_offset=0, enqueued_time_ms=0, first_number=0, durable_upto=0,
-            writer_epoch=1,
-        )  # fmt: skip
+        complete_run(run, LogEnd(first_index), nonce=1, enqueued_time_ms=0, durable_upto=0, writer_epoch=1)
         self._run = Run(bytes(run), first_index, first_index + len(operations))
 
     def load_snapshot(self, read: Callable[[Snapshot], Any], on_done: Callable[[Any], None]) -> None:

@@ -19,7 +19,7 @@ from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Tran
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
 from hubweir.kernels import ingest
 from hubweir.kernels.contract import STORED_FORMAT
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
 from hubweir.testing.frames import BEGIN, RECEIVE_LINK, frame, written
@@ -61,16 +61,7 @@ def a_run(*payloads: bytes) -> bytearray:
         row = array("q", (0, 0, len(message), 0, 0))
         assert ingest(message, row, 0, 1, 0, b"", run, 1 << 24)[2:] == (1, 0)
     seal_batch(run, start, count=len(payloads))
-    complete_run(
-        run,
-        nonce=7,
-        first_index=0,
-        first_offset=0,
-        enqueued_time_ms=1_000,
-        first_number=0,
-        durable_upto=0,
-        writer_epoch=1,
-    )
+    complete_run(run, LogEnd(), nonce=7, enqueued_time_ms=1_000, durable_upto=0, writer_epoch=1)
     return run
 
 

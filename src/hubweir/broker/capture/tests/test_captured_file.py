@@ -15,7 +15,7 @@ from hubweir.broker.capture.tests.capture_world import CAPTURED, LOG_ID, Capture
 from hubweir.capture.capture_mark import CaptureMark, Intent, note_mark
 from hubweir.capture.destination import LocalArchive
 from hubweir.errors import LogOffline
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.log import Log, Refused, Run
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.testing.memory_files import MemoryFiles
@@ -42,9 +42,7 @@ def finished(files: MemoryFiles, places: CapturePlaces, file: CapturedFile) -> l
 def test_events_below_the_end_are_in_it_and_counted() -> None:
     files, places, file = made(end=2)
     run = envelope([b"one", b"two", b"three"])
-    complete_run(
-        run, nonce=1, first_index=0, first_offset=0, enqueued_time_ms=1, first_number=0, durable_upto=0, writer_epoch=1
-    )
+    complete_run(run, LogEnd(), nonce=1, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
     file.add(places, Run(bytes(run), 0, 3))
     assert file.archive is None, "nothing is begun before a block is full"
     assert finished(files, places, file) == [b"one", b"two"]

@@ -11,7 +11,7 @@ from hubweir.broker.capture.window_end import find_window_end
 from hubweir.capture.capture import Capture
 from hubweir.capture.capture_mark import CaptureMark
 from hubweir.errors import CorruptStore, LogOffline
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.log import Bounds, Durability, Pending, Refused, Run
 from hubweir.namespace.capture_description import CaptureDescription
 
@@ -140,9 +140,7 @@ def test_a_window_has_one_event_at_least_wherever_the_log_says_that_it_ends() ->
 
 def test_a_window_that_begins_inside_a_batch_has_one_event_at_least() -> None:
     run = envelope([b"event"] * 10)
-    complete_run(
-        run, nonce=1, first_index=0, first_offset=0, enqueued_time_ms=1, first_number=0, durable_upto=0, writer_epoch=1
-    )
+    complete_run(run, LogEnd(), nonce=1, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
     assert end_of(Answering(Run(bytes(run), 4, 10), 4))[0] == [5]
 
 

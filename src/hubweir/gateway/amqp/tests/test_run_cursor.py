@@ -12,7 +12,7 @@ from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.kernels import scan_records
 from hubweir.kernels.contract import R_MESSAGE, RECORD_WIDTH
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
 from hubweir.messaging_store.record import begin_batch, seal_batch
 
@@ -32,16 +32,7 @@ def batch(numbers: range) -> bytearray:
 
 def completed(*parts: bytearray) -> bytes:
     run = bytearray().join(parts)
-    complete_run(
-        run,
-        nonce=1,
-        first_index=FIRST,
-        first_offset=0,
-        enqueued_time_ms=0,
-        first_number=0,
-        durable_upto=0,
-        writer_epoch=1,
-    )
+    complete_run(run, LogEnd(FIRST), nonce=1, enqueued_time_ms=0, durable_upto=0, writer_epoch=1)
     return bytes(run)
 
 
@@ -85,16 +76,7 @@ def test_an_event_behind_the_run_gives_its_end_where_no_event_is(run: bytes) -> 
 def test_an_event_that_falls_between_two_batches_gives_the_later_ones_first() -> None:
     first = completed(batch(range(40, 42)))
     later = bytearray(batch(range(60, 62)))
-    complete_run(
-        later,
-        nonce=1,
-        first_index=60,
-        first_offset=0,
-        enqueued_time_ms=0,
-        first_number=0,
-        durable_upto=0,
-        writer_epoch=1,
-    )
+    complete_run(later, LogEnd(60), nonce=1, enqueued_time_ms=0, durable_upto=0, writer_epoch=1)
     run = first + bytes(later)
     assert sequence_number_at(run, cursor_at(run, 50)) == 60
 

@@ -8,7 +8,7 @@ from hubweir.errors import NewerFormat
 from hubweir.kernels import crc32c
 from hubweir.kernels.contract import B_FIRST_INDEX, BATCH_WIDTH, W_CHAIN_POSITION, W_LIMIT
 from hubweir.kernels.stored_batch import AT_HEADER_CRC, AT_VERSION, CRC_SEED
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_skipped
 from hubweir.messaging_store.disk import batch_scan
 from hubweir.messaging_store.disk.batch_scan import Damage, Piece, Place, Stretch, follow, new_walk, place_of, scan
@@ -20,9 +20,13 @@ Events = Callable[..., bytearray]
 
 def completed(run: bytearray, index: int, offset: int, number: int | None = None) -> bytes:
     complete_run(
-        run, nonce=NONCE, first_index=index, first_offset=offset, enqueued_time_ms=5,
-        first_number=index if number is None else number, durable_upto=0, writer_epoch=1,
-    )  # fmt: skip
+        run,
+        LogEnd(index, offset, number=index if number is None else number),
+        nonce=NONCE,
+        enqueued_time_ms=5,
+        durable_upto=0,
+        writer_epoch=1,
+    )
     return bytes(run)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hubweir.errors import CorruptStore
-from hubweir.messaging_store.completion import complete_run
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.disk.layout import parse_segment_name
 from hubweir.messaging_store.disk.segment_headers import SegmentHeaders, read_headers
 from hubweir.messaging_store.log import Durability
@@ -151,9 +151,7 @@ def test_a_header_is_not_made_again_from_a_batch_that_no_log_completed(bench) ->
     """Whole by its checksums, as a client's run is before it has the log's secret."""
     bench.append(b"a")
     run = sealed(b"x" * 300)
-    complete_run(
-        run, nonce=0, first_index=0, first_offset=0, enqueued_time_ms=5, first_number=0, durable_upto=0, writer_epoch=1
-    )
+    complete_run(run, LogEnd(), nonce=0, enqueued_time_ms=5, durable_upto=0, writer_epoch=1)
     bench.env.files.set_bytes(f"{FOLDER}/{bench.segments()[0]}", bytes(128) + run)
     with pytest.raises(CorruptStore, match="nothing can be proved"):
         headers(bench)

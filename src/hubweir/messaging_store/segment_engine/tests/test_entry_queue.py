@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.messaging_store.completion import LogEnd
 from hubweir.messaging_store.log import Appended
 from hubweir.messaging_store.segment_engine.entry_queue import EntryQueue
-from hubweir.messaging_store.segment_engine.log_state import Entry, LogEnd
+from hubweir.messaging_store.segment_engine.log_state import Entry
 
-END = LogEnd(0, 0, -1, -1, -1)
+END = LogEnd()
 
 
 def entry(size: int) -> Entry:
