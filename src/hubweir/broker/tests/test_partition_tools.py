@@ -25,13 +25,13 @@ def create(bench: Any, log_id: str) -> None:
 
 
 def new_reader(bench: Any, log_id: str) -> int:
-    (answer,) = bench.ask(OpenReader(log_id, "$Default", EARLIEST, None, None, ME))
+    (answer,) = bench.ask(OpenReader(log_id, ME, "$Default", EARLIEST, None, None))
     assert isinstance(answer, ReaderOpened)
     return answer.reader_id
 
 
 def new_producer(bench: Any, log_id: str) -> int:
-    answers = bench.ask(OpenProducer(log_id, 7, 1, 0, ME))
+    answers = bench.ask(OpenProducer(log_id, ME, 7, 1, 0))
     bench.store.logs[log_id].complete()
     (answer,) = answers
     assert isinstance(answer, ProducerOpened)
