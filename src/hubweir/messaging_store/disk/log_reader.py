@@ -194,18 +194,18 @@ def replay_runs(
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where the part of a segment that counts ends. number: None when only the index is known. is_exact: the segment's
-    batches reach up to the number, so that some are missing when they do not."""
+    """Where the part of a segment that counts ends. number: its batches reach up to it, so that some are missing when
+    they do not; None when only the index is known."""
 
     index: int
     number: int | None
-    is_exact: bool
 
     @classmethod
     def of(cls, segment: Segment, limit: int, limit_number: int) -> _End:
         if segment.end_index is None:
-            return cls(limit, limit_number, False)
-        return cls(min(limit, segment.end_index), segment.end_number, segment.end_number is not None)
+            # Zero where numbers begin anew behind lost records: it says nothing about the batches that are there.
+            return cls(limit, limit_number or None)
+        return cls(min(limit, segment.end_index), segment.end_number)
 
     def is_behind(self, rows: array[int], at: int) -> bool:
         """Whether the batch of a row counts no more."""
@@ -218,7 +218,7 @@ class _End:
         return place.index < self.index if self.number is None else place.number < self.number
 
     def is_reached(self, place: Place) -> bool:
-        return place.index >= self.index and (not self.is_exact or place.number >= (self.number or 0))
+        return place.index >= self.index and place.number >= (self.number or 0)
 
 
 def _replay(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+
 import pytest
 
 from hubweir.errors import CorruptStore
-from hubweir.messaging_store.log import Run
+from hubweir.kernels.stored_batch import MAGIC
+from hubweir.messaging_store.log import Replayed, Run
 from hubweir.messaging_store.retention import expire
+from hubweir.testing.answers import answered
 
 
 def test_reads_take_one_batch_at_least_and_no_more_bytes_than_asked(bench) -> None:
@@ -67,6 +72,31 @@ def test_a_read_before_the_first_index_starts_there(bench) -> None:
     first = expire(bench.log, now_ms=bench.env.now_ms() + 100, retention_ms=1000)
     bench.env.run_for(100)
     assert 0 < first < 40 and bench.read(0, max_bytes=1).first_index == first
+
+
+@pytest.mark.parametrize("whole", [1, 4])
+def test_a_replay_behind_a_lost_end_gives_what_is_there_and_tells_what_is_lost(
+    bench, read_messages, whole: int
+) -> None:
+    """A start asks for it before anything is appended: until then no segment says where numbers begin anew."""
+    for number in range(5):
+        bench.append(b"%d" % number)
+    bench.note(b"key", b"noted behind five events")
+    bench.env.crash()
+    [name] = bench.segments()
+    data = bench.env.files.bytes_of(f"{bench.folder}/{name}")
+    del data[[found.start() for found in re.finditer(re.escape(MAGIC), data)][whole] :]
+    bench.env = bench.env.restart()
+    bench.open()
+    behind = bench.log.bounds.next_index
+    for _ in range(2):
+        runs = list[Run]()
+        outcome = answered(bench.env, partial(bench.log.replay, 0, runs.append))
+        assert isinstance(outcome, Replayed)
+        assert [(lost.first_index, lost.resume_index) for lost in outcome.damage] == [(whole, behind)]
+        events = {index: message for run in runs for index, message in read_messages(run.data).items()}
+        assert [index for index in events if index < behind] == list(range(whole))
+        bench.append(b"goes on")
 
 
 def test_a_read_whose_file_is_missing_for_good_is_refused_once(bench) -> None:
