@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fastavro
+import pytest
 
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.broker.broker import Broker
@@ -23,6 +24,7 @@ from hubweir.broker.commands.partition import AppendEvents, ChangePartition, Cre
 from hubweir.broker.commands.process import Refusal
 from hubweir.capture import avro
 from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, unpack_mark
+from hubweir.capture.destination import LocalFolder
 from hubweir.counters import Counters
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.kernels.contract import BATCH_FORMAT
@@ -202,3 +204,22 @@ class CaptureWorld:
             body = self.stored.get(record["SequenceNumber"])
             if body is None and record["Body"] not in self.unknown or body not in (None, record["Body"]):
                 raise Violation(f"event {record['SequenceNumber']} is {record['Body']!r}, sent was {body!r}")
+
+
+class Away:
+    """The local folder, with a switch that takes it away."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_away = False
+        exists, begin = LocalFolder.exists, LocalFolder.begin
+
+        def asked(step: object) -> object:
+            def call(folder: LocalFolder, name: str) -> object:
+                if self.is_away:
+                    raise OSError("the destination is away")
+                return step(folder, name)  # type: ignore[operator]
+
+            return call
+
+        monkeypatch.setattr(LocalFolder, "exists", asked(exists))
+        monkeypatch.setattr(LocalFolder, "begin", asked(begin))
