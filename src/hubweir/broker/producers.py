@@ -56,8 +56,6 @@ class Producers:
             self._open(command, on_answer)
             return
         self._waiting.append((command, on_answer))
-        if len(self._waiting) > 1:
-            return
 
         def saved(outcome: Refused | None) -> None:
             waiting, self._waiting = self._waiting, []
@@ -67,6 +65,7 @@ class Producers:
                 else:
                     self._open(held, answer)
 
+        # While one is on its way, this does nothing: its end answers all that wait.
         self.snapshots.save(saved)
 
     def _open(self, command: OpenProducer, on_answer: OnAnswer) -> None:

@@ -120,3 +120,19 @@ def test_a_silent_partition_is_saved_until_both_snapshots_cover_all_of_it() -> N
             bench.saving.pop()(None)
             indexes.append(bench.snapshots.saved_at)
     assert indexes == [1, 1]
+    bench.append()
+    bench.pass_time(2 * SNAPSHOT_EVERY_MS)
+    assert len(bench.saving) == 1, "one event is enough"
+
+
+def test_a_silent_partition_is_saved_once_more_behind_a_start_which_knows_the_newest_one_only() -> None:
+    bench, indexes = Bench(), list[int | None]()
+    bench.append(3)
+    bench.log.saved = Snapshot(3, 30, encode_snapshot(ProducerSequences()))
+    bench.snapshots.load(lambda outcome: None)
+    for _ in range(5):
+        bench.pass_time(2 * SNAPSHOT_EVERY_MS)
+        if bench.saving:
+            bench.saving.pop()(None)
+            indexes.append(bench.snapshots.saved_at)
+    assert indexes == [3]

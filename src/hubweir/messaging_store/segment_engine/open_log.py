@@ -167,7 +167,7 @@ def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
         tools.clock, tools.marks,
         superseded=superseded,
     )  # fmt: skip
-    skip = unsure or found.durability is Durability.RELAXED and not found.clean and bool(found.segments)
+    skip = unsure or found.durability is Durability.RELAXED and not found.clean
     if found.needs_rewrite or skip:
         try:
             reserve.use_for(lambda: _start_behind(state, found, opening.now, skip=skip))

@@ -99,6 +99,25 @@ def test_damage_in_the_log_is_stepped_over_and_counted() -> None:
         assert numbers == sorted(set(numbers))
 
 
+def test_one_damaged_event_is_lost_and_the_next_one_is_not() -> None:
+    with CaptureWorld(description=replace(CAPTURED, interval_s=900, size_limit_bytes=10**6)) as world:
+        world.open()
+        for _ in range(30):
+            world.send(1, size=60)
+            world.run_s(0.2)
+        world.send(40, size=60)  # so that the others are in the tail no more, which is in memory
+        world.run_s(0.2)
+        folder = f"store-0/logs/{LOG_ID}"
+        for name in world.files.list(folder):
+            data = world.files.bytes_of(f"{folder}/{name}")
+            if name.endswith(".log") and b"000012...." in data:
+                data[data.index(b"000012....")] ^= 1
+        world.run_s(901)
+        numbers = [record["SequenceNumber"] for file in world.records() for record in file]
+        assert numbers == [number for number in range(70) if number != 12]
+        assert world.state().uncaptured_events == 1
+
+
 @pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
 def test_numbers_that_a_relaxed_log_skips_make_no_files_and_no_alarm(power_cut: bool) -> None:
     with CaptureWorld(durability=Durability.RELAXED, description=replace(CAPTURED, interval_s=900)) as world:

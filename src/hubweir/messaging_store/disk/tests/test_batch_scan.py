@@ -146,6 +146,21 @@ def test_a_batch_whose_number_does_not_rise_is_damage(make_events: Events, numbe
     assert [type(item) for item in items] == [Piece, Damage] and items[1].resume is None
 
 
+def test_behind_damage_no_batch_is_taken_that_is_older_than_the_one_before_it(make_events: Events) -> None:
+    """Such a one is of an append that was refused: its index is not seen yet, and is another batch's by now."""
+    first = completed(make_events([b"a"]), 0, 0, 7)
+    stale = completed(make_events([b"b"]), 2, 66, 3)
+    next_one = completed(make_events([b"c"]), 2, 66, 8)
+    junk = bytes(50)
+    [_, damage] = scanned(first + junk + stale)
+    assert isinstance(damage, Damage) and damage.resume is None
+    for behind in (junk, b""):
+        [_, damage, piece] = scanned(first + junk + stale + behind + next_one)
+        assert isinstance(damage, Damage) and damage.resume is not None
+        assert damage.resume.position == len(first + junk + stale + behind)
+        assert isinstance(piece, Piece) and (piece.count, piece.end.number) == (1, 9)
+
+
 def test_numbers_may_be_left_out(make_events: Events) -> None:
     items = scanned(completed(make_events([b"a"]), 0, 0, 2) + completed(make_events([b"b"]), 1, 33, 7))
     assert [type(item) for item in items] == [Piece] and items[0].end.number == 8

@@ -8,7 +8,7 @@ from hubweir.alarms import DISK_FULL, Alarms
 from hubweir.counters import Counters
 from hubweir.env import Lane
 from hubweir.errors import DiskFull
-from hubweir.messaging_store.log import Appended, Durability, Refused
+from hubweir.messaging_store.log import Appended, Durability, Note, Refused
 from hubweir.messaging_store.segment_engine.full_disk import FIRST_LOOK_MS, LAST_LOOK_MS, RESUME_BYTES, FullDisk
 from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -32,6 +32,16 @@ def refused(bench) -> bool:
     except DiskFull:
         return True
     return isinstance(bench.outcomes[-1], Refused)
+
+
+def test_a_log_that_refused_nothing_yet_notes_and_appends_what_fits(bench) -> None:
+    """Only behind a refusal RESUME_BYTES more must be free, or each write would be tried in vain."""
+    bench.append(b"a")
+    fill(bench, left=RESUME_BYTES // 2)
+    assert isinstance(bench.note(b"key", b"body")[-1], Note)
+    bench.append(b"b")
+    assert isinstance(bench.outcomes[-1], Appended) and not stands(bench.store.alarms)
+    assert bench.noted() == {b"key": b"body"}
 
 
 @pytest.mark.parametrize("durability", Durability)
