@@ -167,9 +167,9 @@ class Log(Protocol):
     def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
         """Complete the headers of run in place and store it behind everything appended before; the log keeps run.
 
-        Whole runs only; a chain stays in one call. Enqueued time is max(now_ms, last time). Raises LogFenced,
-        LogOffline or DiskFull when it is refused at once (nothing stored, on_done not called). on_done comes in
-        append order, with Appended when the run is visible or with Refused.
+        Whole runs only; a chain stays in one call. now_ms: a stamp of the store's clock, just taken; enqueued time is
+        max(now_ms, last time). Raises LogFenced, LogOffline or DiskFull when it is refused at once (nothing stored,
+        on_done not called). on_done comes in append order, with Appended when the run is visible or with Refused.
         After a crash: the run is there whole, or not at all; whole for certain once on_done said Appended in DURABLE.
         """
 

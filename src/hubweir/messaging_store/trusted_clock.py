@@ -82,6 +82,11 @@ class TrustedClock:
     def created_ms(self) -> int:
         """The time of a segment that is made now, in `now_ms` as it will be."""
         self._look()
+        return self.latest_created_ms
+
+    @property
+    def latest_created_ms(self) -> int:
+        """`created_ms` as of the last time that anything here was asked: by the stamp of an append, in its own turn."""
         is_gap = JUMP_MS < self._deviation_ms <= YEAR_MS
         return self._boottime_ms + self._passed_from_ms + (self._deviation_ms if is_gap else 0)
 

@@ -37,7 +37,8 @@ class Owner:
     def append(self, count: int = 1, *, partition: Partition | None = None) -> None:
         """Append a batch of equal events and wait until it is visible."""
         answers: list[object] = []
-        (partition or self.partition).log.append(run_of(count), now_ms=self.env.now_ms(), on_done=answers.append)
+        now_ms = self.store.clock.stamp_ms()
+        (partition or self.partition).log.append(run_of(count), now_ms=now_ms, on_done=answers.append)
         self.env.run_for(1_000)
         assert len(answers) == 1 and not isinstance(answers[0], Refused)
 

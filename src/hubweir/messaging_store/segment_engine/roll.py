@@ -43,8 +43,9 @@ def needs_new_segment(state: LogState, *, size: int | None, roll_age_ms: int | N
         return False
     if active.end + size > state.settings.segment_bytes:
         return True
-    # Made while the clock was wrong, ahead: what was appended to it cannot grow old before that time.
-    passed_ms = state.clock.created_ms() - active.header.created_ms
+    # Below 0: made while the clock was wrong, ahead; what was appended to it cannot grow old before that time. What is
+    # to be written was stamped just now, and else the clock is looked at once a minute or so: near enough for hours.
+    passed_ms = state.clock.latest_created_ms - active.header.created_ms
     return passed_ms < 0 or (roll_age_ms is not None and passed_ms >= roll_age_ms)
 
 

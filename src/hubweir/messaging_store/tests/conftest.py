@@ -72,7 +72,8 @@ class Bench:
 
     def append(self, *messages: bytes, wait_ms: int = 50) -> Appended:
         """One batch; wait_ms=0 leaves the loop turn open."""
-        appended = self.log.append(events(list(messages)), now_ms=self.env.now_ms(), on_done=self.outcomes.append)
+        now_ms = self.store.clock.stamp_ms()
+        appended = self.log.append(events(list(messages)), now_ms=now_ms, on_done=self.outcomes.append)
         if wait_ms:
             self.env.run_for(wait_ms)
         return appended
