@@ -1,13 +1,7 @@
-"""service.py: what starts, what refuses to, what a stop leaves.
-
-Long because each case begins and ends a whole service, by the same few helpers.
-"""
+"""service.py: what a start serves, what a stop leaves, what the next start finds."""
 
 import asyncio
-import errno
-import os
 import socket
-import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -17,56 +11,24 @@ from typing import Any
 import pytest
 
 from hubweir.broker import openings
-from hubweir.broker.capture.blob_upload import BadStorage
-from hubweir.cli.data_folder import DataFolder
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.config.namespace_settings import said_namespaces
-from hubweir.config.settings import Settings
-from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.tls import client_context
-from hubweir.errors import CONNECTION_FORCED, NewerFormat, OldFormat, ServiceError, StoreLocked
+from hubweir.errors import CONNECTION_FORCED, ServiceError
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.service import gateway_start
-from hubweir.service.service import DataFolderUnusable, Service
+from hubweir.service.service import Service
+from hubweir.service.tests.started_service import create_hub, publish_and_read, settings, target
 from hubweir.testing.event_loops import LOOPS, run_on
 
 
 @pytest.fixture(params=sorted(LOOPS))
 def loop_name(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-def settings(tmp_path: Path, **changes: Any) -> Settings:
-    return Settings(**{"data": str(tmp_path / "data"), "port": (0,), "stop_grace_ms": 1_000, **changes})
-
-
-def target(service: Service, *, plain: bool = True) -> ConnectionString:
-    return ConnectionString.parse(service.connection_string(plain=plain))
-
-
-async def publish_and_read(service: Service, hub: str, bodies: list[bytes], tls: ssl.SSLContext | None = None) -> None:
-    connection = await Connection.open(target(service, plain=tls is None), tls=tls)
-    await (await Sender.open(connection, f"{hub}/Partitions/0")).send(bodies)
-    receiver = await Receiver.open(connection, address_of(hub, "$Default", "0"))
-    seen: list[bytes] = []
-    while len(seen) < len(bodies):
-        run = await receiver.receive(max_wait_s=10)
-        assert run is not None
-        seen += [bytes(body) for body in run.bodies()]
-    assert seen == bodies
-    await connection.close()
-
-
-async def create_hub(service: Service, hub: str, partition_count: int = 2) -> None:
-    connection = await Connection.open(target(service))
-    await Management(connection).create_hub(
-        hub, partition_count=partition_count, retention_ms=3_600_000, durability="durable"
-    )
-    await connection.close()
 
 
 def test_a_hub_of_more_partitions_is_made_where_it_is_allowed_and_served_without_the_flag_too(
@@ -210,31 +172,6 @@ def test_a_client_that_never_answers_does_not_hold_up_a_stop(loop_name: str, tmp
     run_on(loop_name, scenario())
 
 
-def test_a_data_folder_has_one_owner(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        service = await Service.start(settings(tmp_path))
-        with pytest.raises(StoreLocked):
-            await Service.start(settings(tmp_path))
-        await create_hub(service, "orders")
-        await service.stop()
-        await (await Service.start(settings(tmp_path))).stop()
-
-    run_on("asyncio", scenario())
-
-
-def test_a_taken_port_is_named_and_nothing_stays_open(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            with pytest.raises(AddressTaken, match=f"port {port}"):
-                await Service.start(settings(tmp_path, port=(0, port)))
-        await (await Service.start(settings(tmp_path, port=(port,)))).stop()
-
-    run_on("asyncio", scenario())
-
-
 def test_a_part_that_fails_to_end_does_not_keep_the_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,50 +187,6 @@ def test_a_part_that_fails_to_end_does_not_keep_the_data_folder(
         await (await Service.start(settings(tmp_path))).stop()
 
     run_on("asyncio", scenario())
-
-
-def test_a_newer_data_folder_is_left_untouched(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "FORMAT").write_text("hubweir data 99\n")
-
-    async def scenario() -> None:
-        with pytest.raises(NewerFormat, match="nothing was changed"):
-            await Service.start(settings(tmp_path))
-
-    run_on("asyncio", scenario())
-    assert sorted(os.listdir(folder)) == ["FORMAT"]
-    assert (folder / "FORMAT").read_text() == "hubweir data 99\n"
-
-
-def test_a_data_folder_of_an_earlier_format_is_refused_and_left_as_it_is_byte_for_byte(tmp_path: Path) -> None:
-    wanted = settings(tmp_path)
-    folder = Path(wanted.data)
-
-    def contents() -> dict[str, tuple[bytes, int]]:
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
-
-    async def serve_once() -> None:
-        service = await Service.start(wanted)
-        await create_hub(service, "orders")
-        await service.stop()
-
-    async def start() -> None:
-        with pytest.raises(
-            OldFormat, match="nothing was changed; use the version that wrote it, or another"
-        ) as refused:
-            await Service.start(wanted)
-        assert wanted.data in str(refused.value)
-        assert "'hubweir data 1'" in str(refused.value) and "reads 'hubweir data 2'" in str(refused.value)
-
-    asyncio.run(serve_once())
-    (folder / "FORMAT").write_bytes(b"hubweir data 1\n")
-    before = contents()
-    asyncio.run(start())
-    with pytest.raises(OldFormat):
-        DataFolder(folder)
-    assert contents() == before and "LOCK" in before
 
 
 def test_a_key_of_ones_own_replaces_the_old_one(tmp_path: Path) -> None:
@@ -315,53 +208,6 @@ def test_a_key_of_ones_own_replaces_the_old_one(tmp_path: Path) -> None:
 
     run_on("asyncio", first())
     run_on("asyncio", second())
-
-
-def test_a_data_folder_that_cannot_be_is_named_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file where the folder should be")
-
-    async def scenario() -> None:
-        with pytest.raises(DataFolderUnusable, match="data folder .*data.*File exists"):
-            await Service.start(settings(tmp_path))
-
-    run_on("asyncio", scenario())
-
-
-def test_a_disk_that_refuses_the_first_write_ends_the_start_with_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    async def scenario() -> None:
-        with pytest.raises(DataFolderUnusable, match="No space left on device"):
-            await Service.start(settings(tmp_path))
-        monkeypatch.undo()
-        await (await Service.start(settings(tmp_path))).stop()  # nothing stayed locked
-
-    monkeypatch.setattr(os, "pwritev", full)
-    run_on("asyncio", scenario())
-
-
-def test_a_storage_account_that_cannot_be_ends_the_start_without_its_key(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        with pytest.raises(BadStorage) as refused:
-            await Service.start(settings(tmp_path, capture_storage="AccountKey=geheim"))
-        assert "geheim" not in str(refused.value)
-        # Nothing stays open: the folder can be taken over.
-        await (await Service.start(settings(tmp_path))).stop()
-
-    run_on("asyncio", scenario())
-
-
-def test_a_capture_folder_that_cannot_be_is_named_at_the_start(tmp_path: Path) -> None:
-    (tmp_path / "films").write_text("a file stands where the folder should be")
-
-    async def scenario() -> None:
-        with pytest.raises(DataFolderUnusable, match="films"):
-            await Service.start(settings(tmp_path, capture_folder=str(tmp_path / "films")))
-
-    run_on("asyncio", scenario())
 
 
 def test_the_others_are_served_while_a_partition_is_being_opened(

@@ -20,7 +20,7 @@ from hubweir.amqp.types.values import Int, Long, Short, ULong
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
 from hubweir.errors import SERVER_BUSY
-from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION
+from hubweir.gateway.amqp.tests.filled_partition import PARTITION
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.kernels.contract import BATCH_FORMAT
 from hubweir.testing.simulated_env import SimulatedEnv

@@ -17,7 +17,7 @@ from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Described, Symbol
 from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
 from hubweir.gateway.amqp.runtime_metrics import encode_metrics
-from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION, fill
+from hubweir.gateway.amqp.tests.filled_partition import PARTITION, fill
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 
 WANTED = (ENABLE_RECEIVER_RUNTIME_METRIC,)

@@ -10,7 +10,7 @@ from hubweir.amqp.messaging.annotations import EPOCH, RECEIVER_NAME
 from hubweir.amqp.transport.events import LinkAttached, LinkDetached
 from hubweir.amqp.types.values import Int, Long
 from hubweir.broker.commands.reader import CloseReader, ConfirmReaderClosed, OpenReader
-from hubweir.gateway.amqp.tests.test_consumer_node import PARTITION, fill
+from hubweir.gateway.amqp.tests.filled_partition import PARTITION, fill
 from hubweir.gateway.amqp.tests.world import Peer, World
 
 STOLEN = "amqp:link:stolen"
