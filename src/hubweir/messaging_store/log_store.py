@@ -52,7 +52,8 @@ class LogStore(Protocol):
         was decided, and may have been interrupted: it is made when it never was, durably. What is damaged or missing
         has its alarm when the log comes. NotOpened: LogLost when it is not there or nothing of it is left, which makes
         no log anew; LogFenced when the store is another's; CorruptStore, NewerFormat; LogOffline, DiskFull or OSError
-        when it may be tried again.
+        when it may be tried again,
+        as behind the end of a close that is under way.
         After a crash: the log is there as before, or as it was made, or not at all.
         """
 

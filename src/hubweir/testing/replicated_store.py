@@ -42,6 +42,7 @@ class ReplicatedStore:
         self._shared = shared
         self._logs: dict[str, ReplicatedLog] = {}
         self._opening: set[str] = set()
+        self._closing: set[str] = set()  # logs that are in _logs, and not for long
         self._is_closing = False
         self._on_closed: list[Callable[[], None]] = []
         self.clock = TrustedClock(env)
@@ -59,7 +60,9 @@ class ReplicatedStore:
     ) -> None:  # fmt: skip
         """See LogStore.open_log. What is lost is lost for all: the service replicates, and nothing here repairs."""
         shared, known = self._shared.logs.get(log_id), self._logs.get(log_id)
-        if known is not None:
+        if log_id in self._closing:
+            self._refuse(LogOffline(f"log {log_id} is being closed; open it again behind that"), on_done)
+        elif known is not None:
             self._env.call_soon(lambda: on_done(known))
         elif log_id in self._opening:
             self._refuse(StoreError(f"log {log_id} is being opened; wait for the end of it"), on_done)
@@ -102,8 +105,10 @@ class ReplicatedStore:
         def closed() -> None:
             if self._logs.get(log_id) is log:
                 del self._logs[log_id]
+                self._closing.discard(log_id)
             on_done()
 
+        self._closing.add(log_id)
         log.close(closed)
 
     def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:

@@ -13,6 +13,7 @@ deleted may be there still, with fewer segments: delete it again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hubweir.alarms import DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
 from hubweir.counters import Counters
@@ -66,6 +67,7 @@ class MessagingStore:
         self._cleaned: set[str] = set()  # logs whose unfinished files were removed: once in a process
         self._abouts: dict[str, str] = {}  # what alarms call the logs that were opened
         self._opening: set[str] = set()  # logs that a thread recovers now
+        self._closing: set[str] = set()  # logs that are in _logs, and not for long
         self._deleting: set[str] = set()
         self._is_closing = False
         self._on_closed: list[Callable[[], None]] = []
@@ -151,14 +153,14 @@ class MessagingStore:
         makes: bool = False,
     ) -> None:
         """See LogStore.open_log. The log is recovered in a thread: see open_log.py."""
-        if log_id in self._logs:
-            self._env.call_soon(lambda: on_done(self._logs[log_id]))
+        log = self._logs.get(log_id)
+        if log is not None and log_id not in self._closing:
+            self._env.call_soon(lambda: on_done(log))
             return
         try:
             opening = self._begin_opening(log_id, durability, name, makes=makes)
         except StoreError as error:
-            refused = NotOpened(error)
-            self._env.call_soon(lambda: on_done(refused))
+            self._env.call_soon(partial(self._not_opened, error, on_done))
             return
 
         def recovered(result: Result[OpenedLog]) -> None:
@@ -196,6 +198,8 @@ class MessagingStore:
             raise StoreError(f"log {log_id} is being deleted; use another id, or wait for the end of it")
         if log_id in self._opening:
             raise StoreError(f"log {log_id} is being opened; wait for the end of it")
+        if log_id in self._closing:
+            raise LogOffline(f"log {log_id} is being closed; open it again behind that")
         if self._is_closing:
             raise LogOffline(f"log {log_id} is not opened: its store is closed")
         return LogOpening(log_id, durability, name, Now.of(self.clock), self.epochs.current, makes)
@@ -254,8 +258,10 @@ class MessagingStore:
         def closed() -> None:
             if self._logs.get(log_id) is log:
                 del self._logs[log_id]
+                self._closing.discard(log_id)
             on_done()
 
+        self._closing.add(log_id)
         log.close(closed)
 
     def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:

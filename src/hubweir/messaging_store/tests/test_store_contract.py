@@ -113,6 +113,30 @@ def owner(request: pytest.FixtureRequest) -> Owner:
     return Owner(request.param())
 
 
+def test_a_log_that_is_being_closed_is_not_given_out_and_can_be_opened_behind_that(owner: Owner) -> None:
+    log = owner.open(IDS[0], makes=True)
+    owner.append(log, b"a")
+    answers: list[list[Log | NotOpened]] = []
+    closed: list[bool] = []
+
+    def has_closed() -> None:
+        closed.append(True)
+        answers.append(owner.opening(IDS[0]))
+
+    owner.store.close_log(IDS[0], has_closed)
+    for _ in range(200):
+        if not closed:
+            answers.append(owner.opening(IDS[0]))
+        owner.engine.env.run_for(1)
+    assert len(answers) > 1 and all(len(each) == 1 for each in answers)
+    *refused, opened = [each[0] for each in answers]
+    for each in refused:
+        assert isinstance(each, NotOpened) and isinstance(each.error, LogOffline) and "closed" in str(each.error)
+    assert not isinstance(opened, NotOpened) and opened is not log
+    owner.append(opened, b"b")
+    assert owner.everything(opened) == [b"a", b"b"]
+
+
 def test_a_log_is_made_once_and_found_again_by_every_process(owner: Owner) -> None:
     for number in range(3):
         log = owner.open(IDS[0], makes=number < 2)

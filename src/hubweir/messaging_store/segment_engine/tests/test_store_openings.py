@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from hubweir.env import Lane
+from hubweir.env import Lane, Result
+from hubweir.errors import LogOffline
 from hubweir.messaging_store.log_store import NotOpened
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
@@ -75,3 +78,24 @@ def test_a_store_that_is_closed_while_a_log_is_opened_keeps_its_folder_until_tha
     bench.store.open_log(LOG_ID, answers.append)
     bench.env.run_for(100)
     assert isinstance(answers[1], NotOpened) and "closed" in str(answers[1].error)
+
+
+def test_a_store_that_closes_while_a_log_waits_for_an_epoch_above_it_gives_up_its_folder(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is asked for once more behind the epoch, and refused then: that is the last thing the close waits for."""
+    newer_log(bench, 7)
+    answers: list[SegmentLog | NotOpened] = []
+    closed: list[bool] = []
+    take_epoch_above = bench.store.epochs.take_epoch_above
+
+    def closes_meanwhile(newest: int, on_done: Callable[[Result[int]], None]) -> str | None:
+        bench.store.close(lambda: closed.append(True))
+        return take_epoch_above(newest, on_done)
+
+    monkeypatch.setattr(bench.store.epochs, "take_epoch_above", closes_meanwhile)
+    bench.store.open_log(LOG_ID, answers.append)
+    bench.env.run_for(2_000)
+    (refused,) = answers
+    assert isinstance(refused, NotOpened) and isinstance(refused.error, LogOffline)
+    assert closed == [True] and not bench.env.files.locks
