@@ -26,7 +26,8 @@ from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.steps import Steps
-from hubweir.messaging_store.segment_engine.sync_waiters import SyncWaiters
+from hubweir.messaging_store.segment_engine.waiting import SyncWaiters
+from hubweir.messaging_store.segment_engine.write_round import WriteRound
 from hubweir.messaging_store.tail import Tail
 from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -34,13 +35,13 @@ from hubweir.testing.simulated_env import SimulatedEnv
 LOG_ID, OTHER_ID = "ab" * 16, "cd" * 16
 USES_MAX = 60
 
-# Where faults are planted: (owner, name). All run on the loop but write_round, create_segment and those of failed_sync.
+# Where faults are planted: (owner, name). All run on the loop but write, create_segment and those of failed_sync.
 PARTS: list[tuple[Any, str]] = [
     (GroupCommit, "_flush"), (GroupCommit, "_take"), (GroupCommit, "_start_round"), (GroupCommit, "_round_done"),
     (GroupCommit, "_write_now"), (GroupCommit, "_answer"), (GroupCommit, "_sync_soon"), (GroupCommit, "_after_round"),
-    (GroupCommit, "_refuse"), (LogState, "show"), (LogState, "started"), (LogState, "new_header"), (Tail, "add"),
+    (GroupCommit, "_refuse"), (GroupCommit, "_show"), (LogState, "started"), (LogState, "new_header"), (Tail, "add"),
     (Tail, "shrink"), (IdleMark, "_append_if_idle"), (IdleMark, "arm"), (SyncWaiters, "release"),
-    (group_commit, "save_indexes"), (group_commit, "write_round"), (LogState, "create_segment"),
+    (group_commit, "save_indexes"), (WriteRound, "write"), (LogState, "create_segment"),
     (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (trimming, "remove_segments"),
     (log_snapshots, "save"), (LogSnapshots, "covered"),
 ]  # fmt: skip
@@ -187,7 +188,7 @@ def test_a_fault_in_a_step_stops_one_log_loudly_and_it_comes_back(
 def test_a_fault_that_stays_keeps_the_log_offline_with_an_alarm_until_a_restart(durability: Durability) -> None:
     script = Script(durability)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LogState, "show", lambda self, entries, segment: 1 // 0)
+        patch.setattr(GroupCommit, "_show", lambda self, entries, segment: 1 // 0)
         for turn in range(3):
             script.send(b"%d" % turn)
             script.env.run_for(100)

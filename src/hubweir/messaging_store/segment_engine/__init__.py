@@ -3,8 +3,8 @@
 messaging_store.py opens one folder, under an epoch of writer_epochs.py and by the time of clock_keeper.py; open_log.py
 makes a log of what is on disk. segment_log.py is the log, a front of those who share its state, log_state.py:
 
-- appends: entry_queue.py, group_commit.py, write_round.py, sync_waiters.py; a new segment: roll.py;
-  the mark of an idle log: idle_mark.py, due_marks.py
+- appends: group_commit.py says what the next round carries of what waits (waiting.py), write_round.py writes it; a new
+  segment: roll.py; the mark of an idle log: idle_mark.py
 - reads: reads.py, pending_read.py, and what is known to be damaged, known_damage.py
 - what owners keep beside records: log_notes.py, log_snapshots.py
 - what goes: trimming.py

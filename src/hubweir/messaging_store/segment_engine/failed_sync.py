@@ -31,8 +31,9 @@ from hubweir.messaging_store.disk.segment import ActiveSegment, SegmentHeader
 from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
-from hubweir.messaging_store.segment_engine.log_state import Entry, LogState, tell
+from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.roll import begins_with, close_failed, superseded_whole
+from hubweir.messaging_store.segment_engine.waiting import Entry, tell
 from hubweir.messaging_store.segment_engine.write_round import check_behind_write
 
 # Each try takes an epoch and reads the newest segment's end: seldom enough to cost nothing on a disk that stays broken.

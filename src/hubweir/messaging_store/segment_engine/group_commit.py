@@ -19,55 +19,40 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msgspec import Struct
-
 from hubweir.env import Result, Timer
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles, StoreError
 from hubweir.messaging_store.control_batch import CLOSED
 from hubweir.messaging_store.disk.segment import (
-    MARK_ROOM_BYTES,
     NO_FILES,
     NO_SPACE,
     SEGMENT_HEADER_SIZE,
     ActiveSegment,
-    SegmentHeader,
 )
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Durability, Refused, call_all
-from hubweir.messaging_store.segment_engine.entry_queue import EntryQueue
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
-from hubweir.messaging_store.segment_engine.idle_mark import IdleMark, mark_entry
-from hubweir.messaging_store.segment_engine.log_state import Entry, LogState, tell
+from hubweir.messaging_store.segment_engine.idle_mark import DueMarks, IdleMark, mark_entry
+from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.roll import (
     close_segment,
     needs_new_segment,
     save_indexes,
     superseded_whole,
 )
-from hubweir.messaging_store.segment_engine.sync_waiters import SyncWaiters
-from hubweir.messaging_store.segment_engine.write_round import FencedBehindWrite, check_behind_write, write_round
-
-
-class _Round(Struct, frozen=True, eq=False):
-    """A durable round that is under way. old: the segment before it; header: of a new one, or None."""
-
-    state: LogState
-    entries: list[Entry]
-    size: int
-    old: ActiveSegment | None
-    header: SegmentHeader | None
-
-    def write(self) -> ActiveSegment:
-        """In a thread: see write_round."""
-        mark_room = 0 if all(entry.is_mark for entry in self.entries) else MARK_ROOM_BYTES
-        buffers = [entry.run for entry in self.entries]
-        return write_round(self.state, self.old, self.header, buffers, self.size, mark_room)
+from hubweir.messaging_store.segment_engine.waiting import Entry, EntryQueue, SyncWaiters, tell
+from hubweir.messaging_store.segment_engine.write_round import FencedBehindWrite, WriteRound, check_behind_write
+from hubweir.messaging_store.tail import TailRun
 
 
 class GroupCommit:
     """The write side of one log. on_failure gets an error that is not about space, and the entries it hit."""
 
     def __init__(
-        self, state: LogState, on_visible: Callable[[], None], on_failure: Callable[[OSError, list[Entry]], None]
+        self,
+        state: LogState,
+        marks: DueMarks,
+        on_visible: Callable[[], None],
+        on_failure: Callable[[OSError, list[Entry]], None],
     ) -> None:
         self._state = state
         self._on_visible = on_visible
@@ -81,7 +66,7 @@ class GroupCommit:
         self._syncing = False  # relaxed: a sync is under way; writes on the loop go on beside it
         self.unsynced_bytes = 0  # relaxed: shown already, and covered by no sync yet
         self._sync_timer: Timer | None = None
-        self._mark = IdleMark(state, self._is_idle, self.submit)
+        self._mark = IdleMark(state, marks, self._is_idle, self.submit)
         self._roll_wanted = self._round_wanted = False
         self._sync_waiters = SyncWaiters(state)
         self._on_closed: Callable[[], None] | None = None
@@ -212,10 +197,10 @@ class GroupCommit:
         old = state.active
         before = entries[0].before if entries else state.visible
         header = state.new_header(before, superseded_whole(state.segments, before.index)) if new else None
-        round_ = _Round(state, entries, size, old, header)
+        round_ = WriteRound(state, entries, size, old, header)
         state.steps.write_away(round_.write, partial(self._round_ended, round_))
 
-    def _round_ended(self, round_: _Round, result: Result[ActiveSegment]) -> None:
+    def _round_ended(self, round_: WriteRound, result: Result[ActiveSegment]) -> None:
         state, entries, old, new = self._state, round_.entries, round_.old, round_.header is not None
         try:
             segment = result.value()
@@ -241,7 +226,7 @@ class GroupCommit:
             state.started(segment)
         state.counters["log.syncs"] += 1
         state.full = False
-        state.show(entries, segment)
+        self._show(entries, segment)
         state.synced = state.visible
         state.tail.shrink(state.synced.number)
         self.unsynced_bytes = 0
@@ -275,7 +260,7 @@ class GroupCommit:
             self._schedule_flush()
             return
         self.unsynced_bytes += size
-        state.show(entries, active)
+        self._show(entries, active)
         self._answering, self._round = (*self._answering, *entries), ()
         self._answer()
         if self.unsynced_bytes >= state.settings.relaxed_sync_bytes:
@@ -283,6 +268,26 @@ class GroupCommit:
         elif self._sync_timer is None:
             self._sync_timer = state.steps.later(state.settings.relaxed_sync_ms, lambda: self._sync_soon(is_due=True))
         self._mark.arm()
+
+    def _show(self, entries: list[Entry], segment: ActiveSegment) -> None:
+        """The entries are in the file and visible: indexes, tail, watermark."""
+        state = self._state
+        known = state.active_segment
+        assert known is not None
+        if known.indexes is None:
+            known.indexes = SegmentIndexes()
+        for entry in entries:
+            known.indexes.note_run(entry.run, segment.end)
+            segment.end += len(entry.run)
+            if not entry.is_mark:
+                run = TailRun(
+                    memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
+                    entry.appended.enqueued_time_ms,
+                )  # fmt: skip
+                state.tail.add(run, state.synced.number)
+        known.end_position = segment.end
+        if entries:
+            state.visible = entries[-1].end
 
     def _answer(self) -> None:
         entries, self._answering = self._answering, ()

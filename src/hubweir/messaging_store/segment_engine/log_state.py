@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-
-from msgspec import Struct
 
 from hubweir.alarms import Alarms
 from hubweir.counters import Counters
@@ -22,13 +19,12 @@ from hubweir.messaging_store.disk.newest_segment import newest_behind, save_newe
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader, create
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
-from hubweir.messaging_store.log import Appended, Durability, Refused, call_all
-from hubweir.messaging_store.segment_engine.due_marks import DueMarks
+from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.known_damage import KnownDamage
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.steps import Steps
-from hubweir.messaging_store.tail import Tail, TailRun
+from hubweir.messaging_store.tail import Tail
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
 
@@ -45,21 +41,6 @@ class LogSettings:
     relaxed_sync_bytes: int = 1 * MIB
     relaxed_unsynced_bytes: int = 16 * MIB
     uses_reserve: bool = False  # appends may use what is kept for a full disk: for the catalog, where deletes are
-
-
-class Entry(Struct):
-    """One run on its way to the file. before, end: the ends of the log without and with it.
-
-    is_tried: it waits again, behind a write that failed and may have left a part of it in the file.
-    """
-
-    run: bytearray
-    before: LogEnd
-    end: LogEnd
-    appended: Appended
-    on_done: Callable[[Appended | Refused], None] | None
-    is_mark: bool = False
-    is_tried: bool = False
 
 
 @dataclass(slots=True)
@@ -90,7 +71,6 @@ class LogState:
     alarms: Alarms
     about: str
     clock: TrustedClock
-    marks: DueMarks
     superseded: list[str] = field(default_factory=list)
     begun: list[SegmentName] = field(default_factory=list)  # may be there, made by who failed: started() supersedes
     active: ActiveSegment | None = None
@@ -167,36 +147,9 @@ class LogState:
             self.active_segment.indexes.note(self.active_segment.start, max(0, active.header.last_time_ms))
         self.segments.append(self.active_segment)
 
-    def show(self, entries: list[Entry], segment: ActiveSegment) -> None:
-        """The entries are in the file and visible: indexes, tail, watermark."""
-        known = self.active_segment
-        assert known is not None
-        if known.indexes is None:
-            known.indexes = SegmentIndexes()
-        for entry in entries:
-            known.indexes.note_run(entry.run, segment.end)
-            segment.end += len(entry.run)
-            if not entry.is_mark:
-                run = TailRun(
-                    memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
-                    entry.appended.enqueued_time_ms,
-                )  # fmt: skip
-                self.tail.add(run, self.synced.number)
-        known.end_position = segment.end
-        if entries:
-            self.visible = entries[-1].end
-
     def fence(self, error: LogFenced) -> None:
         """Another process owns the store: this one writes nothing any more, for good."""
         if self.fenced is None:
             self.fenced, self.offline = error, str(error)
             if self.on_fenced is not None:
                 self.on_fenced(error)
-
-
-def tell(entries: Iterable[Entry], refused: Refused | None = None) -> None:
-    """Call the ticket of every entry, in order: with its own numbers, or with refused.
-
-    Raises the first exception of one, when all were called.
-    """
-    call_all([partial(entry.on_done, refused or entry.appended) for entry in entries if entry.on_done is not None])

@@ -30,8 +30,8 @@ from hubweir.messaging_store.disk.recovery import remove_unfinished
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_store import NotOpened
 from hubweir.messaging_store.segment_engine.clock_keeper import ClockKeeper
-from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
+from hubweir.messaging_store.segment_engine.idle_mark import DueMarks
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.open_log import (
     EpochBehind,

@@ -38,8 +38,8 @@ from hubweir.messaging_store.disk.segment_files import load_indexes
 from hubweir.messaging_store.disk.snapshot import load
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_store import about_log
-from hubweir.messaging_store.segment_engine.due_marks import DueMarks
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
+from hubweir.messaging_store.segment_engine.idle_mark import DueMarks
 from hubweir.messaging_store.segment_engine.log_state import LogSettings, LogState
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
@@ -164,7 +164,7 @@ def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
         opening.durability or found.durability,
         end, end, end, oldest.first_index if oldest else 0, oldest.first_offset if oldest else 0, found.segments,
         Tail(tools.settings.tail_bytes, end.index), tools.epochs.check, reserve, tools.disk, tools.alarms, about,
-        tools.clock, tools.marks,
+        tools.clock,
         superseded=superseded,
     )  # fmt: skip
     skip = unsure or found.durability is Durability.RELAXED and not found.clean
@@ -178,7 +178,7 @@ def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
     if scanned is not None:
         with suppress(OSError):  # it is only space, and the next start tries again while the segment is the newest
             give_back_space(env.files, scanned.path, found.end.position)
-    return OpenedLog(SegmentLog(state, tools.epochs, snapshots, notes), about, state, found, notes)
+    return OpenedLog(SegmentLog(state, tools.epochs, tools.marks, snapshots, notes), about, state, found, notes)
 
 
 def _with_indexes(file_name: str) -> list[str]:

@@ -29,11 +29,13 @@ from hubweir.messaging_store.log import (
 from hubweir.messaging_store.segment_engine.failed_sync import EpochSource, Repair
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
+from hubweir.messaging_store.segment_engine.idle_mark import DueMarks
 from hubweir.messaging_store.segment_engine.log_notes import LogNotes
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
-from hubweir.messaging_store.segment_engine.log_state import Entry, LogState
+from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.reads import Reads
 from hubweir.messaging_store.segment_engine.trimming import Trimming
+from hubweir.messaging_store.segment_engine.waiting import Entry
 from hubweir.messaging_store.tail import Tail
 
 T = TypeVar("T")
@@ -42,12 +44,16 @@ T = TypeVar("T")
 class SegmentLog:
     """See Log. Made by open_log.py."""
 
-    def __init__(self, state: LogState, epochs: EpochSource, snapshots: list[Snapshot], notes: FoundNotes) -> None:
+    def __init__(
+        self, state: LogState, epochs: EpochSource, marks: DueMarks, snapshots: list[Snapshot], notes: FoundNotes
+    ) -> None:
         self._state = state
         self._visible_callback: Callable[[], None] | None = None
         self._closed = False
         self._on_closed: list[Callable[[], None]] = []  # who waits for the end of a close that is under way
-        self._commit = GroupCommit(state, self._moved, lambda error, entries: self._repair.failed(error, entries))
+        self._commit = GroupCommit(
+            state, marks, self._moved, lambda error, entries: self._repair.failed(error, entries)
+        )
         self._repair = Repair(state, self._commit, epochs)
         state.steps.on_fault = self._repair.faulted
         state.on_fenced = self._fenced

@@ -8,45 +8,105 @@ file); any other OSError means that the file cannot be trusted from here on (fai
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
 
-from hubweir.env import Buffer, SyncFailed
+from msgspec import Struct
+
+from hubweir.env import SyncFailed
 from hubweir.errors import DiskFull, LogFenced, OutOfFiles
-from hubweir.messaging_store.disk.segment import NO_FILES, NO_SPACE, ActiveSegment, SegmentHeader
+from hubweir.messaging_store.disk.segment import MARK_ROOM_BYTES, NO_FILES, NO_SPACE, ActiveSegment, SegmentHeader
 from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.roll import begins_with
+from hubweir.messaging_store.segment_engine.waiting import Entry
 
 
 class FencedBehindWrite(LogFenced):
     """Another process owns the store, and something was written when that was found: he may have taken it over."""
 
 
-def write_round(
-    state: LogState,
-    old: ActiveSegment | None,
-    header: SegmentHeader | None,
-    buffers: Sequence[Buffer],
-    size: int,
-    mark_room: int,
-) -> ActiveSegment:
-    """Write and sync the buffers behind the segment's end; with a header, into a new segment. Return the segment."""
+class WriteRound(Struct, frozen=True, eq=False):
+    """A durable round of one log that is under way. old: the segment before it; header: of a new one, or None."""
 
-    def work() -> ActiveSegment:
-        return _write_round(state, old, header, buffers, size, mark_room)
+    state: LogState
+    entries: list[Entry]
+    size: int
+    old: ActiveSegment | None
+    header: SegmentHeader | None
 
-    try:
-        # Marks vouch for what is accepted, an empty segment lets retention make space: neither waits for space.
-        return state.reserve.use_for(work) if not mark_room or state.settings.uses_reserve else work()
-    except SyncFailed:
-        raise
-    except DiskFull:
-        _cut_off(state, old)  # a write on the loop may have left something, though this round did not come to its own
-        raise
-    except OSError as error:
-        if error.errno not in NO_FILES:
+    def write(self) -> ActiveSegment:
+        """Write and sync the entries behind the segment's end; with a header, into a new segment. Return the segment.
+
+        Blocking, in a worker thread.
+        """
+        state, is_mark = self.state, all(entry.is_mark for entry in self.entries)
+        try:
+            # Marks vouch for what is accepted, an empty segment lets retention make space: neither waits for space.
+            return state.reserve.use_for(self._write) if is_mark or state.settings.uses_reserve else self._write()
+        except SyncFailed:
             raise
-        _cut_off(state, old)
-        raise out_of_files(state.log_id, error) from error
+        except DiskFull:
+            _cut_off(state, self.old)  # a write on the loop may have left something, though this round did not begin
+            raise
+        except OSError as error:
+            if error.errno not in NO_FILES:
+                raise
+            _cut_off(state, self.old)
+            raise out_of_files(state.log_id, error) from error
+
+    def _write(self) -> ActiveSegment:
+        state, old, header = self.state, self.old, self.header
+        state.env.fault("log.before_round")
+        if header is None:
+            assert old is not None
+            self._append_to(old)
+            return old
+        if old is not None:
+            old.finish()
+        state.check_epoch()
+        segment = self._create(header)
+        try:
+            self._append_to(segment)
+        except BaseException:
+            segment.file.close()
+            raise
+        return segment
+
+    def _create(self, header: SegmentHeader) -> ActiveSegment:
+        state = self.state
+        try:
+            state.env.fault("log.before_new_segment")
+            begin = begins_with(header, number=state.visible.number, last_time_ms=state.visible.last_time_ms)
+            return state.create_segment(
+                header, [begin] if begin else [], index=header.first_index, offset=header.first_offset, size=self.size
+            )
+        except SyncFailed:
+            raise
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            raise _full(state, error) from error
+
+    def _append_to(self, segment: ActiveSegment) -> None:
+        state = self.state
+        if not self.entries:
+            return
+        try:
+            segment.set_aside(self.size, 0 if all(entry.is_mark for entry in self.entries) else MARK_ROOM_BYTES)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            raise _full(state, error) from error
+        try:
+            state.env.fault("log.before_write")
+            segment.write([entry.run for entry in self.entries], is_synced=True)
+            state.env.fault("log.after_sync")
+        except SyncFailed:
+            raise
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            _cut_off(state, segment)
+            raise _full(state, error) from error
+        check_behind_write(state)
 
 
 def check_behind_write(state: LogState) -> None:
@@ -77,68 +137,6 @@ def out_of_files(log_id: str, error: OSError) -> OutOfFiles:
     else:
         limit = "the process has as many open files as it may (raise its limit: ulimit -n, LimitNOFILE)"
     return OutOfFiles(f"log {log_id}: {limit}; nothing was done, try again when there are fewer connections")
-
-
-def _write_round(
-    state: LogState,
-    old: ActiveSegment | None,
-    header: SegmentHeader | None,
-    buffers: Sequence[Buffer],
-    size: int,
-    mark_room: int,
-) -> ActiveSegment:
-    state.env.fault("log.before_round")
-    if header is None:
-        assert old is not None
-        _write(state, old, buffers, size, mark_room)
-        return old
-    if old is not None:
-        old.finish()
-    state.check_epoch()
-    segment = _create(state, header, size)
-    try:
-        _write(state, segment, buffers, size, mark_room)
-    except BaseException:
-        segment.file.close()
-        raise
-    return segment
-
-
-def _create(state: LogState, header: SegmentHeader, size: int) -> ActiveSegment:
-    try:
-        state.env.fault("log.before_new_segment")
-        begin = begins_with(header, number=state.visible.number, last_time_ms=state.visible.last_time_ms)
-        content = [begin] if begin else []  # a mark: no index, no offset
-        return state.create_segment(header, content, index=header.first_index, offset=header.first_offset, size=size)
-    except SyncFailed:
-        raise
-    except OSError as error:
-        if error.errno not in NO_SPACE:
-            raise
-        raise _full(state, error) from error
-
-
-def _write(state: LogState, segment: ActiveSegment, buffers: Sequence[Buffer], size: int, mark_room: int) -> None:
-    if not buffers:
-        return
-    try:
-        segment.set_aside(size, mark_room)
-    except OSError as error:
-        if error.errno not in NO_SPACE:
-            raise
-        raise _full(state, error) from error
-    try:
-        state.env.fault("log.before_write")
-        segment.write(buffers, is_synced=True)
-        state.env.fault("log.after_sync")
-    except SyncFailed:
-        raise
-    except OSError as error:
-        if error.errno not in NO_SPACE:
-            raise
-        _cut_off(state, segment)
-        raise _full(state, error) from error
-    check_behind_write(state)
 
 
 def _full(state: LogState, error: OSError) -> DiskFull:

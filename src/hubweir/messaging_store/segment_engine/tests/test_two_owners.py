@@ -17,6 +17,7 @@ from hubweir.messaging_store.disk.segment import ActiveSegment
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine import group_commit, write_round
+from hubweir.messaging_store.segment_engine.write_round import WriteRound
 from hubweir.testing.answers import made_log
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.memory_files import MemoryFile
@@ -281,12 +282,12 @@ def test_an_epoch_that_cannot_be_read_behind_a_sync_is_a_failed_sync(bench) -> N
 
 
 def test_control_a_check_before_the_sync_loses_what_was_accepted(bench, make_events, monkeypatch) -> None:
-    def early(state: Any, segment: Any, *rest: Any) -> None:
-        state.check_epoch()
-        written(state, segment, *rest)
+    def early(round_: WriteRound, segment: Any) -> None:
+        round_.state.check_epoch()
+        append_to(round_, segment)
 
-    written = write_round._write
-    monkeypatch.setattr(write_round, "_write", early)
+    append_to = WriteRound._append_to
+    monkeypatch.setattr(WriteRound, "_append_to", early)
     monkeypatch.setattr(write_round, "check_behind_write", lambda state: None)
     monkeypatch.setattr(group_commit, "check_behind_write", lambda state: None)
     bench.append(b"kept")

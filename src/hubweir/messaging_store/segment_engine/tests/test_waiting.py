@@ -1,13 +1,14 @@
-"""entry_queue.py: runs wait in order, within a bound, and are counted whatever is done with them."""
+"""waiting.py: runs wait in order and within a bound, callers until what they saw is synced."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from hubweir.messaging_store.completion import LogEnd
-from hubweir.messaging_store.log import Appended
-from hubweir.messaging_store.segment_engine.entry_queue import EntryQueue
-from hubweir.messaging_store.segment_engine.log_state import Entry
+from hubweir.messaging_store.log import Appended, Durability
+from hubweir.messaging_store.segment_engine.waiting import Entry, EntryQueue, SyncWaiters
 
 END = LogEnd()
 
@@ -69,3 +70,39 @@ def test_what_was_tried_is_taken_out_and_the_rest_waits_on() -> None:
     queue.put_back(entries)
     assert sizes(queue.take_tried()) == [2] and queue.bytes == 4
     assert sizes(queue.take_all()) == [1, 3]
+
+
+@pytest.fixture
+def relaxed(make_bench: Any) -> Any:
+    bench = make_bench(durability=Durability.RELAXED)
+    bench.append(b"a")
+    bench.env.run_for(2_000)
+    bench.append(b"b", wait_ms=0)
+    bench.env.turn()  # written, not synced
+    return bench
+
+
+def test_what_is_visible_and_not_synced_is_waited_for(relaxed: Any) -> None:
+    waiters, answers = SyncWaiters(relaxed.log._state), []
+    assert waiters.add(answers.append)
+    waiters.release()
+    relaxed.env.turn()
+    assert answers == []
+    relaxed.env.run_for(500)
+    waiters.release()
+    relaxed.env.turn()
+    assert answers == [True]
+    assert not waiters.add(answers.append)
+    assert answers == [True]
+    relaxed.env.turn()
+    assert answers == [True, True]
+
+
+def test_a_log_that_goes_offline_tells_those_who_wait(relaxed: Any) -> None:
+    waiters, answers = SyncWaiters(relaxed.log._state), []
+    waiters.add(answers.append)
+    relaxed.log._state.offline = "planted"
+    waiters.release()
+    assert not waiters.add(answers.append)
+    relaxed.env.turn()
+    assert answers == [False, False]
