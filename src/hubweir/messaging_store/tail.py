@@ -44,18 +44,17 @@ class Tail:
         self._bytes = 0
         self.start_index = start_index
 
-    def add(self, run: TailRun, keep_from: int) -> None:
-        """Put a run behind the others, then drop old ones over the bound, but none with a number from keep_from on.
-
-        Batch numbers tell what is synced, indexes do not: a control batch takes none.
-        """
+    def add(self, run: TailRun) -> None:
+        """Put a run behind the others; `shrink` follows."""
         self._runs.append(run)
         self._firsts.append(run.first_index)
         self._bytes += len(run.data)
-        self.shrink(keep_from)
 
     def shrink(self, keep_from: int) -> None:
-        """Drop runs over the bound from the front, but none with a batch number from keep_from on, nor the last."""
+        """Drop runs over the bound from the front, but none with a batch number from keep_from on, nor the last.
+
+        Batch numbers tell what is synced, indexes do not: a control batch takes none.
+        """
         head, runs = self._head, self._runs
         while self._bytes > self._limit_bytes and head < len(runs) - 1 and _number_of(runs[head + 1]) <= keep_from:
             self._bytes -= len(runs[head].data)

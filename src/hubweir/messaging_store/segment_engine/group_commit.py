@@ -226,9 +226,7 @@ class GroupCommit:
             state.started(segment)
         state.counters["log.syncs"] += 1
         state.full = False
-        self._show(entries, segment)
-        state.synced = state.visible
-        state.tail.shrink(state.synced.number)
+        self._show(entries, segment, is_synced=True)
         self.unsynced_bytes = 0
         self._busy = self._roll_wanted = self._round_wanted = False
         state.reserve.watch()
@@ -260,7 +258,7 @@ class GroupCommit:
             self._schedule_flush()
             return
         self.unsynced_bytes += size
-        self._show(entries, active)
+        self._show(entries, active, is_synced=False)
         self._answering, self._round = (*self._answering, *entries), ()
         self._answer()
         if self.unsynced_bytes >= state.settings.relaxed_sync_bytes:
@@ -269,8 +267,8 @@ class GroupCommit:
             self._sync_timer = state.steps.later(state.settings.relaxed_sync_ms, lambda: self._sync_soon(is_due=True))
         self._mark.arm()
 
-    def _show(self, entries: list[Entry], segment: ActiveSegment) -> None:
-        """The entries are in the file and visible: indexes, tail, watermark."""
+    def _show(self, entries: list[Entry], segment: ActiveSegment, *, is_synced: bool) -> None:
+        """The entries are in the file and visible: indexes, tail, watermark. is_synced: so all that is visible is."""
         state = self._state
         known = state.active_segment
         assert known is not None
@@ -284,10 +282,13 @@ class GroupCommit:
                     memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
                     entry.appended.enqueued_time_ms,
                 )  # fmt: skip
-                state.tail.add(run, state.synced.number)
+                state.tail.add(run)
         known.end_position = segment.end
         if entries:
             state.visible = entries[-1].end
+        if is_synced:
+            state.synced = state.visible
+        state.tail.shrink(state.synced.number)
 
     def _answer(self) -> None:
         entries, self._answering = self._answering, ()

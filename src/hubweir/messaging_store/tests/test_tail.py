@@ -25,7 +25,8 @@ def add(make_events):
             writer_epoch=1,
         )
         ends.update(index=end.index, offset=end.offset)
-        tail.add(TailRun(memoryview(run), first, end.index, end.offset, ends["time"]), keep_from)
+        tail.add(TailRun(memoryview(run), first, end.index, end.offset, ends["time"]))
+        tail.shrink(keep_from)
         ends["time"] += 100
         return len(run)
 
@@ -80,8 +81,9 @@ def control(number: int, index: int) -> TailRun:
 def test_a_control_batch_that_is_not_synced_is_kept_though_every_record_before_it_is(add) -> None:
     tail = Tail(100, 0)
     add(tail, [b"a"], keep_from=1)
-    tail.add(control(1, 1), 1)
-    tail.add(control(2, 1), 1)
+    for number in (1, 2):
+        tail.add(control(number, 1))
+        tail.shrink(1)
     assert len(tail.runs_from(1)) == 2
     tail.shrink(2)
     assert len(tail.runs_from(0)) == 1
@@ -90,7 +92,7 @@ def test_a_control_batch_that_is_not_synced_is_kept_though_every_record_before_i
 def test_a_control_batch_that_was_never_shown_is_forgotten(add) -> None:
     tail = Tail(10**6, 0)
     add(tail, [b"a"])
-    tail.add(control(1, 1), 1)
+    tail.add(control(1, 1))
     tail.forget_from(1)
     assert len(tail.runs_from(0)) == 1 and tail.read(0, 1).next_index == 1
 
@@ -115,7 +117,7 @@ def test_a_time_is_that_of_a_record_and_never_of_a_control_batch(add) -> None:
     tail = Tail(10**6, 0)
     add(tail, [b"a"])
     for number in (1, 2, 3):
-        tail.add(replace(control(number, 1), time_ms=150), 1)
+        tail.add(replace(control(number, 1), time_ms=150))
     assert tail.find_time(101) is None
     add(tail, [b"b"])
     assert [tail.find_time(time_ms) for time_ms in (100, 101, 150, 151, 201)] == [0, 1, 1, 1, None]
