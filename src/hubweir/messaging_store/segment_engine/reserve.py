@@ -48,6 +48,7 @@ class Reserve:
         self._timer: Timer | None = None  # of a look that is due or under way
         self._stopped = False
         self._delay_ms = FIRST_LOOK_MS
+        self._has_alarm = True  # maybe one of whoever had the store before
 
     def use_for(self, call: Callable[[], T]) -> T:
         """What call returns; run again with the reserve given up when there was no space. Blocking, in any thread.
@@ -101,10 +102,13 @@ class Reserve:
     def watch(self) -> None:
         """On the loop: see to it that a reserve that is gone comes back, and an alarm stands until it does."""
         if self.is_there:
-            self._alarms.end(RESERVE_USED, self._about)
-            self._delay_ms = FIRST_LOOK_MS
+            if self._has_alarm:
+                self._alarms.end(RESERVE_USED, self._about)
+                self._delay_ms = FIRST_LOOK_MS
+                self._has_alarm = False
         elif not self._stopped:
             self._alarms.begin(RESERVE_USED, self._about, USED_UP)
+            self._has_alarm = True
             if self._timer is None:
                 self._timer = self._env.call_later(self._delay_ms, self._look)
                 self._delay_ms = min(2 * self._delay_ms, LAST_LOOK_MS)
