@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Protocol
 
 from hubweir.env import Lane, Result
 from hubweir.errors import DiskFull, LogFenced, LogOffline, StoreError
@@ -23,7 +24,11 @@ from hubweir.messaging_store.log import Appended, Note, OnNoted, Refused, call_a
 from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.write_round import check_behind_write
 
-Append = Callable[[bytearray, int, Callable[[Appended | Refused], None]], object]
+
+class Append(Protocol):
+    """SegmentLog.append."""
+
+    def __call__(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> object: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +42,7 @@ class _Waiting:
 
 
 class LogNotes:
-    """append: as SegmentLog._append. when_synced: as of GroupCommit. found: what the start found."""
+    """append: of the log. when_synced: as of GroupCommit. found: what the start found."""
 
     def __init__(
         self,
@@ -95,7 +100,7 @@ class LogNotes:
                 waiting.is_settled = True
             self._begin()
 
-        self._append(pack_mark(), now_ms, ended)
+        self._append(pack_mark(), now_ms=now_ms, on_done=ended)
         self._behind_mark, self._mark_number = behind, self._state.appended.number
 
     def _begin(self) -> None:
@@ -167,7 +172,7 @@ class LogNotes:
         call_all(partial(waiting.on_done, refused or waiting.note) for waiting in notes)
 
 
-def _nobody(*given: object) -> None:
+def _nobody(*given: object, **named: object) -> None:
     """A closed log takes no note."""
 
 

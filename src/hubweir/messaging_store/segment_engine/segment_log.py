@@ -60,7 +60,7 @@ class SegmentLog:
         self.on_fenced: Callable[[LogFenced], None] | None = None  # whoever opened the log sets it
         self._reads = Reads(state)
         self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
-        self._notes = LogNotes(state, self._append, self._commit.when_synced, notes)
+        self._notes = LogNotes(state, self.append, self._commit.when_synced, notes)
         self._trimming = Trimming(state, self._commit.roll)
 
     # -- what it is
@@ -91,9 +91,6 @@ class SegmentLog:
         """See Log.append."""
         if not run:
             raise KernelRefusal("an empty run cannot be appended")
-        return self._append(run, now_ms, on_done)
-
-    def _append(self, run: bytearray, now_ms: int, on_done: Callable[[Appended | Refused], None] | None) -> Appended:
         state = self._state
         if state.offline is not None or state.closing or state.full:
             self._check_writable(len(run))

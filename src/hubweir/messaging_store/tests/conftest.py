@@ -81,7 +81,7 @@ class Bench:
     def control(self, body: bytes = b"", *, kind: int = SOME_CONTROL, wait_ms: int = 60) -> list[Appended | Refused]:
         """Append a control batch; its outcome, once there is one."""
         outcomes: list[Appended | Refused] = []
-        self.log._append(pack_control(kind, body), self.env.now_ms(), outcomes.append)
+        self.log.append(pack_control(kind, body), now_ms=self.env.now_ms(), on_done=outcomes.append)
         self.env.run_for(wait_ms)
         return outcomes
 
