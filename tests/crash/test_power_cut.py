@@ -12,7 +12,6 @@ import asyncio
 import os
 import runpy
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +30,7 @@ from hubweir.messaging_store.operations import operations_of
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.service.completions import answer
-from tests.crash.loop_disk import MIB, make_image, mounted, skip_without_disks
+from tests.crash.loop_disk import MIB, copy_of_one_moment, make_image, mounted, skip_without_disks
 
 WRITER = Path(__file__).with_name("power_cut_writer.py")
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -103,7 +102,7 @@ def write_until_cut(image: Path, copy: Path, *, run_s: float, lying_sync: bool) 
             told = read_for(writer.stdout.fileno(), run_s)
             os.kill(writer.pid, signal.SIGSTOP)
             wait_until_stopped(writer.pid)
-            shutil.copyfile(image, copy)
+            copy_of_one_moment(image, copy)
             os.set_blocking(writer.stdout.fileno(), False)
             told += writer.stdout.read() or b""
         finally:

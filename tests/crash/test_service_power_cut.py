@@ -30,7 +30,7 @@ from hubweir.client.management import Management
 from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
-from tests.crash.loop_disk import MIB, make_image, mounted, skip_without_disks
+from tests.crash.loop_disk import MIB, copy_of_one_moment, make_image, mounted, skip_without_disks
 from tests.crash.test_power_cut import wait_until_stopped
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -85,7 +85,8 @@ class ServiceOnImage:
                     asyncio.run(self._work(server))
             finally:
                 server.kill9()
-        self._cut_image.replace(self.image)
+        if not wrong:  # else nobody worked, and nothing was cut
+            self._cut_image.replace(self.image)
         return wrong
 
     @property
@@ -118,7 +119,7 @@ class ServiceOnImage:
             assert server.pid is not None
             os.kill(server.pid, signal.SIGSTOP)
             wait_until_stopped(server.pid)
-            shutil.copyfile(self.image, self._cut_image)
+            copy_of_one_moment(self.image, self._cut_image)
             server.kill9()
 
         others = [
@@ -153,6 +154,14 @@ def test_what_clients_were_told_survives_power_cuts_of_the_service(
             assert not wrong, f"seed {seed}, cut {first} and later: {wrong[:5]}"
         accepted += service.accepted
     assert accepted > 5 * cuts, "publishers hardly wrote: nothing was tested"
+
+
+def test_what_a_life_finds_wrong_is_told_though_it_ends_without_a_cut(
+    disk_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = ServiceOnImage(disk_folder, 0)
+    monkeypatch.setattr(service, "_begin", lambda server, mount: ["planted"])
+    assert service.life() == ["planted"]
 
 
 def test_control_arm_a_service_whose_syncs_lie_is_caught(disk_folder: Path) -> None:
