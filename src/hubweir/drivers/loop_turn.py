@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +42,20 @@ class LoopTurn:
     def end(self) -> None:
         """Call what waits. May be called in any turn, also with nothing that waits, and never from a callback."""
         self._is_planned = True
-        for _ in range(ROUNDS_A_TURN):
-            ends, self._ends = self._ends, []
-            for callback in ends:
-                try:
-                    callback()
-                except Exception:
-                    logger.exception("a fault of the service at the end of a turn of the loop")
-            if not self._ends:
-                break
-        self._is_planned = bool(self._ends)
-        if self._is_planned:
-            self._loop.call_soon(self.end)
+        left: Iterator[Callable[[], None]] = iter(())
+        try:
+            for _ in range(ROUNDS_A_TURN):
+                ends, self._ends = self._ends, []
+                left = iter(ends)
+                for callback in left:
+                    try:
+                        callback()
+                    except Exception:
+                        logger.exception("a fault of the service at the end of a turn of the loop")
+                if not self._ends:
+                    break
+        finally:  # also when one ended as a cancelled task does: a loop goes on behind that, and so do the others
+            self._ends[:0] = left
+            self._is_planned = bool(self._ends)
+            if self._is_planned:
+                self._loop.call_soon(self.end)

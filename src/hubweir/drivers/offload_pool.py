@@ -114,17 +114,19 @@ class Completions:
         with self._mutex:
             self._drain_is_due = False
         self._loop_turn.begin()
-        for _ in range(min(len(self._done), DONE_AT_ONCE)):
-            job, result = self._done.popleft()
-            try:
-                job.on_done(result)
-            except Exception:
-                # The last resort: who may leave something waiting contains its own faults, as steps.py of the store's
-                # segment engine does.
-                logger.exception("a completion failed; its owner is in an unknown state")
-        self._loop_turn.end()
-        if self._done:
-            self._drain_later(self._loop.call_soon)
+        try:
+            for _ in range(min(len(self._done), DONE_AT_ONCE)):
+                job, result = self._done.popleft()
+                try:
+                    job.on_done(result)
+                except Exception:
+                    # The last resort: who may leave something waiting contains its own faults, as steps.py of the
+                    # store's segment engine does.
+                    logger.exception("a completion failed; its owner is in an unknown state")
+        finally:  # also behind what a thread raised that is no Exception: a turn that never ends holds up everybody
+            self._loop_turn.end()
+            if self._done:
+                self._drain_later(self._loop.call_soon)
 
 
 class OffloadPool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any, cast
@@ -106,3 +107,22 @@ def test_a_fault_of_one_is_logged_and_the_others_are_called(
     turn.at_end(lambda: seen.append(2))
     loop.turn()
     assert seen == [1, 2]
+
+
+def test_one_that_ends_as_a_cancelled_task_does_holds_up_no_other(loop: HandLoop, turn: LoopTurn) -> None:
+    """A loop goes on behind anything that a callback raises but an end of the process, and so must the turn."""
+    seen: list[int] = []
+
+    def cancelled() -> None:
+        turn.at_end(lambda: seen.append(2))
+        raise asyncio.CancelledError
+
+    turn.at_end(cancelled)
+    turn.at_end(lambda: seen.append(1))
+    with pytest.raises(asyncio.CancelledError):
+        loop.turn()
+    loop.turn()
+    assert seen == [1, 2] and loop.soon == []
+    turn.at_end(lambda: seen.append(3))
+    loop.turn()
+    assert seen == [1, 2, 3]

@@ -267,3 +267,32 @@ def test_what_waits_for_the_end_of_a_turn_is_done_behind_all_calls_that_ended_to
         pool.close()
 
     run(scenario())
+
+
+def test_a_completion_that_raises_what_is_no_exception_holds_up_neither_the_turn_nor_the_others(run: Run) -> None:
+    """A call may end as a cancelled task does, and its result raises that on the loop."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        turn = LoopTurn(loop)
+        completions, pool_ended, told = Completions(loop, turn), list[int](), list[object]()
+        loop.set_exception_handler(lambda _, context: told.append(context.get("exception")))
+        pool = OffloadPool(completions, threads=1)
+
+        def cancelled() -> None:
+            raise asyncio.CancelledError
+
+        pool.submit(cancelled, lambda result: result.value())
+        for number in range(3):
+            pool.submit(lambda: None, lambda result, number=number: pool_ended.append(number))  # type: ignore[misc]
+        pool.close()  # all calls are over, and their ends wait for the loop
+        turn_ended: asyncio.Future[None] = loop.create_future()
+        turn.at_end(lambda: turn_ended.set_result(None))
+        await asyncio.wait_for(turn_ended, 10)
+        later: asyncio.Future[None] = loop.create_future()
+        turn.at_end(lambda: later.set_result(None))
+        await asyncio.wait_for(later, 10)
+        assert [type(error) for error in told] == [asyncio.CancelledError] and pool_ended == [0, 1, 2]
+        loop.set_exception_handler(None)
+
+    run(scenario())
