@@ -210,7 +210,7 @@ class SegmentLog:
         if not self._closed:
             self._closed = True
             self._repair.stop()
-            self._commit.close(lambda: self._notes.when_idle(self._has_closed))
+            self._commit.close(lambda: self._notes.when_idle(lambda: self._trimming.when_idle(self._has_closed)))
 
     def _has_closed(self) -> None:
         """Give the memory back, and forget who knows this log, so that all of it is freed when its owner forgets it."""

@@ -36,6 +36,7 @@ class Trimming:
         self._roll = roll
         self._removing = False
         self._leaving: list[Segment] = []  # oldest first: the log does not count on them any more, their files may be
+        self._on_idle: list[Callable[[], None]] = []
 
     def older_than(self, time_ms: int) -> int:
         """See Log.older_than."""
@@ -72,6 +73,13 @@ class Trimming:
             self._remove()
         return state.first_index
 
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Call back, maybe at once, when no file is being removed. The log is closed: what is left stays there."""
+        if self._removing:
+            self._on_idle.append(callback)
+        else:
+            callback()
+
     def _is_ageless(self, roll_age_ms: int | None) -> bool:
         """Whether the newest segment's stamps say nothing of its age, and it is to be followed by another."""
         state, created_ms = self._state, self._state.clock.created_ms()
@@ -98,8 +106,13 @@ class Trimming:
                 state.superseded = superseded + state.superseded
             else:
                 del self._leaving[: len(leaving)]
-                if self._leaving:
+                if self._leaving and not state.closing:
                     self._remove()
+            finally:
+                if not self._removing:
+                    on_idle, self._on_idle = self._on_idle, []
+                    for callback in on_idle:
+                        callback()
 
         def remove() -> None:
             state.check_epoch()  # the files of another owner are his to remove
