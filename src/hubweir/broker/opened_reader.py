@@ -24,6 +24,7 @@ from hubweir.errors import ILLEGAL_STATE, HubweirError, ServiceError
 from hubweir.event_hub.partition import Partition, Waiting
 from hubweir.event_hub.told_losses import LostEvents, ToldLosses
 from hubweir.messaging_store.log import Pending, Refused, Run
+from hubweir.throughput_unit.partition_cap import PartitionCap
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,9 @@ class OpenedReader:
         # Retention may have removed what the reader would have got next: then the run begins behind it.
         first = max(self._next, found.first_index)
         if found.next_index > first:
-            self._answer_when_due(EventsRead(self.reader_id, first, found.next_index, found.data))
+            events, cap = EventsRead(self.reader_id, first, found.next_index, found.data), self._where.capping.cap
+            if cap is None or not self._holds_back(cap, events):
+                self._answer_with(events)
             return
         self._wait()
 
@@ -151,16 +154,15 @@ class OpenedReader:
         self._next = max(self._next, lost.end)  # a read that goes back goes back to what was read behind it
         self._look()
 
-    def _answer_when_due(self, events: EventsRead) -> None:
-        """Answer with events when the partition's cap lets them out; meanwhile the read may still be given up."""
+    def _holds_back(self, cap: PartitionCap, events: EventsRead) -> bool:
+        """Whether the cap lets these events out only later, when it answers; the read may be given up meanwhile."""
         size, count = len(events.run), events.next_sequence_number - events.sequence_number
-        cap = self._where.capping.cap
-        delay_ms = 0 if cap is None else cap.take(size, count, self._clock.monotonic_ms())
-        if cap is None or not delay_ms:
-            self._answer_with(events)
-            return
+        delay_ms = cap.take(size, count, self._clock.monotonic_ms())
+        if not delay_ms:
+            return False
         self._take_back = lambda: cap.give_back_unsent(size, count, self._clock.monotonic_ms())
         self._held_until = self._deadlines.arm_in(delay_ms, self, events)
+        return True
 
     def _answer_with(self, events: EventsRead) -> None:
         self._take_back = None

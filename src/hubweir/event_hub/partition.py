@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
-from hubweir.messaging_store.log import Bounds, Log, Pending, Refused, call_all
+from hubweir.messaging_store.log import Bounds, Log, Pending, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +31,16 @@ class PartitionProperties:
     size_bytes: int
 
 
-class Waiting:
-    """A reader that waits for events; see Partition.wait."""
+class Waiting(Struct, frozen=True, eq=False):
+    """A reader that waits for events; see Partition.wait. waiters: those of the partition, this one among them."""
 
-    __slots__ = ("_waiters", "callback", "index")
-
-    def __init__(self, waiters: dict[Waiting, None], index: int, callback: Callable[[], None]) -> None:
-        self._waiters = waiters
-        self.index = index
-        self.callback = callback
-        waiters[self] = None
+    waiters: dict[Waiting, None]
+    index: int
+    callback: Callable[[], None]
 
     def cancel(self) -> None:
         """The callback will not be called. Twice, or too late, does nothing."""
-        self._waiters.pop(self, None)
+        self.waiters.pop(self, None)
 
 
 class Partition:
@@ -93,16 +91,25 @@ class Partition:
         The caller reads first and waits when there was nothing: both happen in one turn of the loop, so no event
         comes between.
         """
-        return Waiting(self._waiters, index, callback)
+        waiting = Waiting(self._waiters, index, callback)
+        self._waiters[waiting] = None
+        return waiting
 
     def _wake(self) -> None:
         """Wake every reader that has something; a fault of one is raised when all were woken."""
         if not self._waiters:
             return
         next_index = self.log.bounds.next_index
-        due = [waiting for waiting in self._waiters if waiting.index < next_index]
-        # Looked at one by one: an earlier callback may have cancelled a later one.
-        call_all(waiting.callback for waiting in due if self._waiters.pop(waiting, self) is None)
+        fault: Exception | None = None
+        for waiting in list(self._waiters):
+            # Taken out one by one: an earlier callback may have cancelled a later one.
+            if waiting.index < next_index and self._waiters.pop(waiting, self) is None:
+                try:
+                    waiting.callback()
+                except Exception as error:
+                    fault = fault or error
+        if fault is not None:
+            raise fault
 
     def _resolve_sequence_number(self, position: EventPosition, bounds: Bounds) -> int:
         first = position.value if position.inclusive else position.value + 1
