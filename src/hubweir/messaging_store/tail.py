@@ -12,7 +12,7 @@ from bisect import bisect_right
 
 from msgspec import Struct
 
-from hubweir.kernels.stored_batch import AT_BATCH_NUMBER, AT_COUNT, AT_FIRST_INDEX, AT_LENGTH
+from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_LENGTH
 from hubweir.messaging_store.log import Run
 
 _LENGTH_COUNT = struct.Struct(">II")
@@ -22,8 +22,9 @@ _COMPACT_AT = 256
 
 
 class TailRun(Struct, frozen=True):
-    """One appended run and what it spans; control runs span nothing."""
+    """One appended run and what it spans; control runs span no index. number: of its first batch."""
 
+    number: int
     data: memoryview
     first_index: int
     next_index: int
@@ -56,7 +57,7 @@ class Tail:
         Batch numbers tell what is synced, indexes do not: a control batch takes none.
         """
         head, runs = self._head, self._runs
-        while self._bytes > self._limit_bytes and head < len(runs) - 1 and _number_of(runs[head + 1]) <= keep_from:
+        while self._bytes > self._limit_bytes and head < len(runs) - 1 and runs[head + 1].number <= keep_from:
             self._bytes -= len(runs[head].data)
             self.start_index = runs[head].next_index
             head += 1
@@ -64,20 +65,19 @@ class Tail:
             del runs[:head], self._firsts[:head]
             head = 0
         elif head != self._head:
-            empty = TailRun(memoryview(b""), 0, 0, 0, 0)
+            empty = TailRun(0, memoryview(b""), 0, 0, 0, 0)
             runs[self._head : head] = [empty] * (head - self._head)
         self._head = head
 
     def forget_from(self, number: int) -> None:
         """Drop every run from this batch number on: it was put here, but never shown."""
-        while len(self._runs) > self._head and _number_of(self._runs[-1]) >= number:
+        while len(self._runs) > self._head and self._runs[-1].number >= number:
             self._bytes -= len(self._runs.pop().data)
             self._firsts.pop()
 
     def runs_from(self, number: int) -> list[memoryview]:
         """The data of every run whose first batch has this number or a higher one, in order."""
-        runs = self._runs[self._head :]
-        return [run.data for run in runs if _number_of(run) >= number]
+        return [run.data for run in self._runs[self._head :] if run.number >= number]
 
     def read(self, index: int, max_bytes: int) -> Run | None:
         """Batches from the one that holds index on: one at least, then up to max_bytes. None: nothing from there on.
@@ -91,9 +91,12 @@ class Tail:
         if number == len(runs):
             return None
         run = runs[number]
-        start = _batch_of(run.data, index)
+        start, stop, next_index = 0, len(run.data), run.next_index  # a run that is wanted whole is not walked
+        if index > run.first_index:
+            start = _batch_of(run.data, index)
+        if stop - start > max_bytes:
+            stop, next_index = _up_to(run.data, start, max_bytes)
         first_index = _INDEX.unpack_from(run.data, start + AT_FIRST_INDEX)[0]
-        stop, next_index = _up_to(run.data, start, max_bytes)
         if stop < len(run.data) or number + 1 == len(runs):
             return Run(run.data[start:stop], first_index, next_index)
         parts, size = [run.data[start:stop]], stop - start
@@ -145,9 +148,3 @@ def _up_to(data: memoryview, start: int, max_bytes: int) -> tuple[int, int]:
         next_index = _INDEX.unpack_from(data, stop + AT_FIRST_INDEX)[0] + count
         stop += length
     return stop, next_index
-
-
-def _number_of(run: TailRun) -> int:
-    """The number of a run's first batch."""
-    number: int = _INDEX.unpack_from(run.data, AT_BATCH_NUMBER)[0]
-    return number

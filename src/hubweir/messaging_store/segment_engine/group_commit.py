@@ -279,8 +279,8 @@ class GroupCommit:
             segment.end += len(entry.run)
             if not entry.is_mark:
                 run = TailRun(
-                    memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index, entry.end.offset,
-                    entry.appended.enqueued_time_ms,
+                    entry.before.number, memoryview(entry.run).toreadonly(), entry.before.index, entry.end.index,
+                    entry.end.offset, entry.appended.enqueued_time_ms,
                 )  # fmt: skip
                 state.tail.add(run)
         known.end_position = segment.end

@@ -25,7 +25,7 @@ def add(make_events):
             writer_epoch=1,
         )
         ends.update(index=end.index, offset=end.offset)
-        tail.add(TailRun(memoryview(run), first, end.index, end.offset, ends["time"]))
+        tail.add(TailRun(first, memoryview(run), first, end.index, end.offset, ends["time"]))
         tail.shrink(keep_from)
         ends["time"] += 100
         return len(run)
@@ -75,7 +75,7 @@ def control(number: int, index: int) -> TailRun:
     """A control batch: it has a number, and takes no index."""
     run = pack_control(CONTROL_IDLE_MARK, bytes(16))
     complete_run(run, LogEnd(index, number=number), nonce=1, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
-    return TailRun(memoryview(run), index, index, 0, 1)
+    return TailRun(number, memoryview(run), index, index, 0, 1)
 
 
 def test_a_control_batch_that_is_not_synced_is_kept_though_every_record_before_it_is(add) -> None:
