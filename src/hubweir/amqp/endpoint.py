@@ -130,7 +130,7 @@ class Endpoint:
         # A fresh one each turn: the transport may keep the old one until the socket has taken it. The allocator
         # hands the same memory back.
         self._connection.out = bytearray()
-        self._idle.wrote()
+        self._idle.has_written = True
         return [out]
 
     def next_deadline_ms(self) -> int | None:

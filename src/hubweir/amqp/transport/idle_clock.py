@@ -14,16 +14,16 @@ GRACE = 2
 
 
 class IdleClock:
-    """When to write an empty frame, and when to give the peer up."""
+    """When to write an empty frame, and when to give the peer up. has_written: set by whoever writes frames."""
 
-    __slots__ = ("_allowed_ms", "_drop_at_ms", "_next_tick_ms", "_tick_ms", "_wrote")
+    __slots__ = ("_allowed_ms", "_drop_at_ms", "_next_tick_ms", "_tick_ms", "has_written")
 
     def __init__(self, idle_timeout_ms: int, now_ms: int) -> None:
         self._allowed_ms = GRACE * idle_timeout_ms  # 0: never give up
         self._drop_at_ms = now_ms + self._allowed_ms
         self._tick_ms = 0
         self._next_tick_ms = 0
-        self._wrote = False
+        self.has_written = False
 
     def peer_wants(self, idle_timeout_ms: int | None, now_ms: int) -> None:
         """Take the peer's idle-time-out from its open; None or 0: it wants nothing."""
@@ -35,16 +35,12 @@ class IdleClock:
         """Bytes came: the peer lives."""
         self._drop_at_ms = now_ms + self._allowed_ms
 
-    def wrote(self) -> None:
-        """Frames went out."""
-        self._wrote = True
-
     def heartbeat_due(self, now_ms: int) -> bool:
         """Whether to write an empty frame now."""
         if not self._tick_ms or now_ms < self._next_tick_ms:
             return False
         self._next_tick_ms = now_ms + self._tick_ms
-        due, self._wrote = not self._wrote, False
+        due, self.has_written = not self.has_written, False
         return due
 
     def peer_is_lost(self, now_ms: int) -> bool:

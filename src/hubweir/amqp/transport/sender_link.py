@@ -115,7 +115,9 @@ class SenderLink(Link):
             settled=settled,
         )
         frames = split_transfer(transfer, memoryview(payload), session.channel, session.connection.outgoing_frame_limit)
-        self._count(delivery_id, 1, settled=settled)
+        self._credit.spend(1)
+        if not settled:
+            self._await_settlement(delivery_id, 1)
         for frame in frames:
             session.held.add(self, frame)
         session.held.send(session.connection.out)
@@ -204,8 +206,9 @@ class SenderLink(Link):
         """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
         session, window = self.session, self.session.window.remote_window
         session.next_delivery_id = (first_id + deliveries) % MODULUS
-        if deliveries:
-            self._count(first_id, deliveries, settled=settled)
+        self._credit.spend(deliveries)
+        if deliveries and not settled:
+            self._await_settlement(first_id, deliveries)
         if frames > window:
             out = session.connection.out
             cut = cut_frames(out, start, window)
@@ -213,11 +216,9 @@ class SenderLink(Link):
             del out[cut:]
         session.window.sent(min(frames, window))
 
-    def _count(self, first_id: int, deliveries: int, *, settled: bool) -> None:
-        self._credit.spend(deliveries)
-        if not settled:
-            self.unsettled_count += deliveries
-            self.session.settlement.sent.add(first_id, deliveries, self)
+    def _await_settlement(self, first_id: int, deliveries: int) -> None:
+        self.unsettled_count += deliveries
+        self.session.settlement.sent.add(first_id, deliveries, self)
 
     def _write_flow(self) -> None:
         self.session.write_flow(

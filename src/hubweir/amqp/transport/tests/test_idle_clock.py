@@ -31,7 +31,7 @@ def test_a_tick_is_skipped_when_something_was_written_since_the_last() -> None:
     clock = IdleClock(0, now_ms=0)
     clock.peer_wants(4_000, 0)
     assert not clock.heartbeat_due(999)
-    clock.wrote()
+    clock.has_written = True
     assert not clock.heartbeat_due(1_000)
     assert clock.next_deadline_ms() == 2_000
     assert clock.heartbeat_due(2_000), "two ticks make half of the peer's time"
