@@ -61,17 +61,12 @@ class NamespaceAdmission:
     ) -> None:
         self._namespace = namespace
         self._usage = usage
-        self._units: int | None = None
+        self.units: int | None = None  # held now; None: off. Changed by set_units
         self._ingress: RateLimit | None = None
         self._egress: RateLimit | None = None
         self._raised: list[UnitsRaised] = []
         self.maximum_units = maximum_units
         self.set_units(units, now_ms)
-
-    @property
-    def units(self) -> int | None:
-        """How many units are held now; None: off."""
-        return self._units
 
     @property
     def usage(self) -> Usage:
@@ -113,7 +108,7 @@ class NamespaceAdmission:
 
     def busy_error(self, busy: Busy) -> ServiceError:
         """The refusal as a sender sees it; on HTTPS the seconds are also its Retry-After."""
-        units = self._units or 0
+        units = self.units or 0
         rate = capacity_of(units).ingress
         text = (
             f"Namespace '{self._namespace}' is over its throughput units ({units}: {rate.bytes_per_second} bytes or "
@@ -157,7 +152,7 @@ class NamespaceAdmission:
 
         Added units come with their burst. A lower number still counts for this hour of the bill.
         """
-        self._units = units
+        self.units = units
         self._usage.hold(units or 0, now_ms)
         if units is None:
             self._ingress = self._egress = None
@@ -179,7 +174,7 @@ class NamespaceAdmission:
 
     def _inflate(self, cause: Cause, limit: RateLimit, size_bytes: int, events: int, now_ms: int) -> bool:
         """Add the units that this request needs, as far as there are any; True when some were added."""
-        before, maximum = self._units, self.maximum_units
+        before, maximum = self.units, self.maximum_units
         if before is None or maximum is None:
             return False
 

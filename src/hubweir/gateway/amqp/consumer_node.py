@@ -180,10 +180,13 @@ class ConsumerNode(Node):
 
     def _step(self) -> bool:
         """One send or one read; False when no other can follow now."""
-        if not self.host.share.has_room:
+        held = self._held
+        run = held.run
+        left_bytes = self.host.share.left_bytes(0 if run is None else len(run) - held.cursor.batch_at)
+        if not left_bytes:
             self.host.share.wait(self)
             return False
-        wanted, run = self._outgoing.wanted, self._held.run
+        wanted = self._outgoing.wanted
         if wanted <= 0:
             self._answer_drain()
             return False
@@ -192,16 +195,16 @@ class ConsumerNode(Node):
         elif self._outgoing.wants_metrics and not self._metrics:
             self._ask_metrics()
         else:
-            return self._send(run, wanted)
+            return self._send(run, wanted, left_bytes)
         return True
 
-    def _send(self, run: bytes | memoryview, wanted: int) -> bool:
+    def _send(self, run: bytes | memoryview, wanted: int, left_bytes: int) -> bool:
         held = self._held
         allowed = self._pacer.allowed(wanted, held.events, len(run) - held.cursor.batch_at)
         if not allowed:
             return False
         progress = self._outgoing.send(
-            run, held.cursor, max_events=allowed, max_bytes=self.host.share.left_bytes, metrics=self._metrics
+            run, held.cursor, max_events=allowed, max_bytes=left_bytes, delivery_annotations=self._metrics
         )
         self._metrics = b""
         self._pacer.sent(progress.events, progress.bytes)

@@ -27,29 +27,29 @@ class OutgoingEvents(Protocol):
         """How many events may go out as far as the peer is concerned; 0: nothing has to be read now."""
 
     def send(
-        self, run: bytes | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int, metrics: bytes
+        self,
+        run: bytes | memoryview,
+        cursor: RunCursor,
+        *,
+        max_events: int,
+        max_bytes: int,
+        delivery_annotations: bytes,
     ) -> SendProgress:
-        """Send events of the run from cursor on; see SenderLink.send_run."""
+        """Send events of the run from cursor on; see SenderLink.send_run. delivery_annotations: those of metrics."""
 
 
 class SingleEvents:
-    """A delivery an event, and so a credit. metrics: delivery annotations that all of them get."""
+    """A delivery an event, and so a credit."""
 
     def __init__(self, link: SenderLink) -> None:
         self._link = link
+        self.send = link.send_run
         self.wants_metrics = wants_metrics(link)
         self.offered: tuple[Symbol, ...] | None = (ENABLE_RECEIVER_RUNTIME_METRIC,) if self.wants_metrics else None
 
     @property
     def wanted(self) -> int:
         return self._link.credit
-
-    def send(
-        self, run: bytes | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int, metrics: bytes
-    ) -> SendProgress:
-        return self._link.send_run(
-            run, cursor, max_events=max_events, max_bytes=max_bytes, delivery_annotations=metrics
-        )
 
 
 class BatchedEvents:
@@ -69,7 +69,13 @@ class BatchedEvents:
         return self._left if self._link.credit > 0 else 0
 
     def send(
-        self, run: bytes | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int, metrics: bytes
+        self,
+        run: bytes | memoryview,
+        cursor: RunCursor,
+        *,
+        max_events: int,
+        max_bytes: int,
+        delivery_annotations: bytes,
     ) -> SendProgress:
         progress = self._link.send_batches(run, cursor, max_events=min(max_events, self._left), max_bytes=max_bytes)
         self._left -= progress.events

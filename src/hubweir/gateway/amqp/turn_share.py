@@ -64,26 +64,20 @@ class TurnShare:
         self._holders: dict[Sharer, None] = {}
         self._timer: Timer | None = None
 
-    @property
-    def has_room(self) -> bool:
-        """Whether left_bytes is more than 0."""
-        connection = self._connection
-        share = connection.link_settings.turn_bytes
-        if not connection.writing_paused and share - connection.endpoint.unsent_bytes > share // SMALL_REST:
-            return True
-        return self.left_bytes > 0
-
-    @property
-    def left_bytes(self) -> int:
+    def left_bytes(self, wanted_bytes: int = 0) -> int:
         """What may still be given to the engine in this turn; nothing while the transport is full.
 
-        The first event of a send goes out whole, however large it is: so a rest that is small is not begun with.
+        wanted_bytes: about what is there to send; bytes beyond the least are counted only where it needs them. The
+        first event of a send goes out whole, however large it is: so a rest that is small is not begun with.
         """
-        if self._connection.writing_paused:
+        connection = self._connection
+        if connection.writing_paused:
             return 0
-        share = self._connection.link_settings.turn_bytes
-        left = share + self._beyond_bytes - self._connection.endpoint.unsent_bytes
-        return left if left > share // SMALL_REST else 0
+        share = connection.link_settings.turn_bytes
+        left, small = share - connection.endpoint.unsent_bytes, share // SMALL_REST
+        if left <= max(small, wanted_bytes):
+            left += self._beyond_bytes
+        return left if left > small else 0
 
     @property
     def _beyond_bytes(self) -> int:
@@ -143,7 +137,7 @@ class TurnShare:
         """Let those in the line send, each once at most, until the share is used. The last turn is with the socket."""
         self._count(0)
         for _ in range(len(self._line)):
-            if self.left_bytes <= 0 or not self._line:
+            if self.left_bytes() <= 0 or not self._line:
                 break
             sharer = next(iter(self._line))
             del self._line[sharer]
