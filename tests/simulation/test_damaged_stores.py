@@ -250,7 +250,7 @@ def _store_with_a_forged_batch(nonce: int) -> tuple[MemoryFiles, int]:
         durable_upto=10_000,
         writer_epoch=1,
     )
-    active = log._state.active
+    active = log._state.segments.active
     assert active is not None
     torn_at, path = active.end, active.path
     log.append(events_run([[bytes(forged)]]), now_ms=env.now_ms(), on_done=lambda _: None)

@@ -21,6 +21,7 @@ from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine import failed_sync, group_commit, log_snapshots, roll, trimming
 from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.idle_mark import IdleMark
+from hubweir.messaging_store.segment_engine.log_segments import LogSegments
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
 from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
@@ -39,7 +40,7 @@ USES_MAX = 60
 PARTS: list[tuple[Any, str]] = [
     (GroupCommit, "_flush"), (GroupCommit, "_take"), (GroupCommit, "_start_round"), (GroupCommit, "_round_done"),
     (GroupCommit, "_write_now"), (GroupCommit, "_answer"), (GroupCommit, "_sync_soon"), (GroupCommit, "_after_round"),
-    (GroupCommit, "_refuse"), (GroupCommit, "_show"), (LogState, "started"), (LogState, "new_header"), (Tail, "add"),
+    (GroupCommit, "_refuse"), (GroupCommit, "_show"), (LogSegments, "started"), (LogState, "new_header"), (Tail, "add"),
     (Tail, "shrink"), (IdleMark, "_append_if_idle"), (IdleMark, "arm"), (SyncWaiters, "release"),
     (group_commit, "save_indexes"), (WriteRound, "write"), (LogState, "create_segment"),
     (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (trimming, "remove_segments"),

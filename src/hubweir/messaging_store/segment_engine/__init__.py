@@ -1,7 +1,8 @@
 """A store of logs in segment files, at work on its owner's loop. Floor: storage.
 
 messaging_store.py opens one folder, under an epoch of writer_epochs.py and by the time of clock_keeper.py; open_log.py
-makes a log of what is on disk. segment_log.py is the log, a front of those who share its state, log_state.py:
+makes a log of what is on disk. segment_log.py is the log, a front of those who share its state, log_state.py
+with log_segments.py and log_health.py:
 
 - appends: group_commit.py says what the next round carries of what waits (waiting.py), write_round.py writes it; a new
   segment: roll.py; the mark of an idle log: idle_mark.py

@@ -64,7 +64,7 @@ class Repair:
         """Run the four steps above; commit starts no round until they are over."""
         state = self._state
         waiting = entries + self._commit.drain_for_failure()
-        state.offline = f"log {state.log_id}: {error.strerror or error}; a new segment is being made"
+        state.health.go_offline(f"log {state.log_id}: {error.strerror or error}; a new segment is being made")
         state.counters["log.failed_syncs"] += 1
         self._start(waiting)
 
@@ -73,7 +73,8 @@ class Repair:
         state = self._state
         if self._is_running or self._timer is not None:
             return  # offline already, and about to be made anew
-        state.offline = state.offline or f"log {state.log_id}: {_reason(fault)}"
+        if state.health.offline is None:
+            state.health.go_offline(f"log {state.log_id}: {_reason(fault)}")
         state.steps.when_written(lambda: self._stop_all(fault))
 
     def _stop_all(self, fault: Exception) -> None:
@@ -94,7 +95,7 @@ class Repair:
     def _start(self, waiting: list[Entry]) -> None:
         state, epochs = self._state, self._epochs
         self._is_running = True
-        old, state.active = state.active, None
+        old = state.segments.give_up()
         if old is not None:
             close_failed(state, old)  # whatever becomes of the steps: it is not used again
         self._left = left = old or self._left
@@ -103,7 +104,7 @@ class Repair:
             try:
                 state.writer_epoch = result.value()
                 shown = state.tail.runs_from(state.synced.number)
-                header = state.new_header(state.synced, superseded_whole(state.segments, state.synced.index))
+                header = state.new_header(state.synced, superseded_whole(state.segments.kept, state.synced.index))
                 state.steps.away(
                     Lane.RECOVERY,
                     lambda: _make_segment(state, left, header, shown),
@@ -115,7 +116,7 @@ class Repair:
         def ended(made: Result[ActiveSegment], shown: list[memoryview]) -> None:
             try:
                 segment = made.value()
-                state.started(segment)
+                state.segments.started(segment)
                 _note_shown(state, segment, shown)
             except Exception as failure:  # as above
                 self._give_up(failure, waiting)
@@ -127,8 +128,8 @@ class Repair:
     def _succeeded(self, waiting: list[Entry]) -> None:
         state = self._state
         self._is_running, self._left = False, None
-        state.synced = state.appended = state.visible
-        state.offline = None if state.fenced is None else str(state.fenced)
+        self._commit.go_back(is_synced=True)
+        state.health.come_back()
         if self._is_told:
             state.alarms.end(LOG_OFFLINE, state.about)
             state.counters["log.offline_healed"] += 1
@@ -143,22 +144,22 @@ class Repair:
         self._is_running = False
         if not isinstance(failure, OSError | StoreError):
             state.steps.report(failure)
-        state.appended = state.visible
+        self._commit.go_back(is_synced=False)
         if not isinstance(failure, LogFenced):
             self._go_offline(failure)
         else:
-            state.offline = str(failure)
+            state.health.go_offline(str(failure))
         self._refuse(waiting, known=False)
         if isinstance(failure, LogFenced):
-            state.fence(failure)
+            state.health.fence(failure)
         self._commit.resume()
 
     def _go_offline(self, failure: Exception) -> None:
         """Tell it, and try again later."""
         state = self._state
         text = f"{_reason(failure)}; it is tried again within {LAST_RETRY_MS // 1000} s, and reads go on"
-        state.offline = f"log {state.log_id}: {text}"
-        if not state.closing:
+        state.health.go_offline(f"log {state.log_id}: {text}")
+        if not state.health.is_closing:
             self._is_told = True
             state.alarms.begin(LOG_OFFLINE, state.about, text)
             self._timer = state.steps.later(self._delay_ms, self._again)
@@ -207,7 +208,7 @@ def _cut(files: Files, left: ActiveSegment) -> None:
 
 def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]) -> None:
     """Index what was rewritten from memory."""
-    known = state.active_segment
+    known = state.segments.active_segment
     assert known is not None
     if known.indexes is None:
         known.indexes = SegmentIndexes()
@@ -219,7 +220,7 @@ def _note_shown(state: LogState, segment: ActiveSegment, shown: list[memoryview]
 
 
 def _refuse(state: LogState, waiting: list[Entry], *, known: bool) -> None:
-    text = state.offline or f"log {state.log_id}: a sync failed; nothing of this was stored, send it again"
+    text = state.health.offline or f"log {state.log_id}: a sync failed; nothing of this was stored, send it again"
     state.counters["log.refused"] += len(waiting)
     refused = Refused(LogOffline(text), known)
     tell(waiting, refused)

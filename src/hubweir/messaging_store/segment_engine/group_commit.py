@@ -96,7 +96,7 @@ class GroupCommit:
     def close(self, on_closed: Callable[[], None]) -> None:
         """Write and sync what is pending and the closing mark, then call back."""
         self._on_closed = on_closed
-        self._state.closing = True
+        self._state.health.close()
         self._mark.stop()
         self._state.steps.soon(self._after_round)
 
@@ -135,6 +135,16 @@ class GroupCommit:
             self._sync_waiters.release()
             self._after_round()
 
+    def go_back(self, *, is_synced: bool) -> None:
+        """What was drained is refused, and its numbers are free again: the log ends at what is visible.
+
+        is_synced: all of that is in a new segment, and durable.
+        """
+        state = self._state
+        state.appended = state.visible
+        if is_synced:
+            state.synced = state.visible
+
     def resume(self) -> None:
         """A failure was dealt with: everything visible is synced, or the log is offline."""
         self._busy = False
@@ -153,7 +163,7 @@ class GroupCommit:
     def _flush(self) -> None:
         self._flush_scheduled = False
         state = self._state
-        if self._busy or state.offline is not None or not (self._queue.entries or self._roll_wanted):
+        if self._busy or state.health.offline is not None or not (self._queue.entries or self._roll_wanted):
             return
         waiting = self._queue.entries
         new = needs_new_segment(
@@ -166,7 +176,7 @@ class GroupCommit:
             self._roll_wanted = False
             return self._after_round()
         entries, size = self._take(new)
-        active = state.active
+        active = state.segments.active
         room = active is not None and active.end + size <= active.reserved
         few = self.unsynced_bytes + size <= state.settings.relaxed_unsynced_bytes
         ordinary = room and few and not (new or self._close_marked or self._round_wanted)
@@ -181,7 +191,7 @@ class GroupCommit:
 
     def _take(self, new: bool) -> tuple[list[Entry], int]:
         """The entries of the next round: all that fit into the segment, one at least; and their bytes."""
-        active = self._state.active
+        active = self._state.segments.active
         end = SEGMENT_HEADER_SIZE if new or active is None else active.end
         entries, size = self._queue.take(self._state.settings.segment_bytes - end)
         self._round = entries
@@ -194,9 +204,9 @@ class GroupCommit:
     def _start_round(self, entries: list[Entry], size: int, new: bool) -> None:
         state = self._state
         self._busy = True
-        old = state.active
+        old = state.segments.active
         before = entries[0].before if entries else state.visible
-        header = state.new_header(before, superseded_whole(state.segments, before.index)) if new else None
+        header = state.new_header(before, superseded_whole(state.segments.kept, before.index)) if new else None
         round_ = WriteRound(state, entries, size, old, header)
         state.steps.write_away(round_.write, partial(self._round_ended, round_))
 
@@ -209,7 +219,8 @@ class GroupCommit:
                 # The new segment may be there, empty: it supersedes, so nothing goes into the old one any more.
                 if old is not None:
                     save_indexes(state, old)
-                state.synced, self.unsynced_bytes, state.active = state.visible, 0, None
+                state.synced, self.unsynced_bytes = state.visible, 0
+                state.segments.give_up()
             self._refuse(error, entries)
         except LogFenced as error:
             self._taken_over(error, entries)
@@ -222,10 +233,11 @@ class GroupCommit:
 
     def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int) -> None:
         state = self._state
-        if segment is not state.active:
-            state.started(segment)
+        if segment is not state.segments.active:
+            state.segments.started(segment)
         state.counters["log.syncs"] += 1
-        state.full = False
+        if state.health.is_full:
+            state.health.found_space()
         self._show(entries, segment, is_synced=True)
         self.unsynced_bytes = 0
         self._busy = self._roll_wanted = self._round_wanted = False
@@ -241,7 +253,7 @@ class GroupCommit:
 
     def _write_now(self, entries: list[Entry], size: int) -> None:
         """Relaxed: write on the loop; visible at once, a sync is due later."""
-        state, active = self._state, self._state.active
+        state, active = self._state, self._state.segments.active
         assert active is not None
         try:
             state.env.fault("log.before_relaxed_write")
@@ -270,7 +282,7 @@ class GroupCommit:
     def _show(self, entries: list[Entry], segment: ActiveSegment, *, is_synced: bool) -> None:
         """The entries are in the file and visible: indexes, tail, watermark. is_synced: so all that is visible is."""
         state = self._state
-        known = state.active_segment
+        known = state.segments.active_segment
         assert known is not None
         if known.indexes is None:
             known.indexes = SegmentIndexes()
@@ -308,9 +320,11 @@ class GroupCommit:
         state = self._state
         waiting = self._round = entries + self._queue.take_all()
         state.appended = state.visible
-        state.full = isinstance(error, DiskFull)
-        if state.full:
+        if isinstance(error, DiskFull):
+            state.health.ran_out_of_space()
             state.disk.refused(sum(len(entry.run) for entry in entries) + RESUME_BYTES)
+        else:
+            state.health.found_space()
         self._roll_wanted = False  # whoever wanted it asks again; nobody may ask a full disk in a loop
         state.counters["log.refused"] += len(waiting)
         self._mark.appended(is_mark=False)
@@ -336,7 +350,7 @@ class GroupCommit:
                 ]
             )
         finally:
-            self._state.fence(error)
+            self._state.health.fence(error)
             self._after_round()  # another log may have fenced this one during the round: a close waits for its end
 
     # -- relaxed: the sync that follows
@@ -344,20 +358,20 @@ class GroupCommit:
     def _sync_soon(self, *, is_due: bool = False) -> None:
         if is_due:
             self._sync_timer = None
-        state, active = self._state, self._state.active
-        if self._busy or self._syncing or active is None or state.offline is not None or not self.unsynced_bytes:
+        state, active = self._state, self._state.segments.active
+        if self._busy or self._syncing or active is None or state.health.offline is not None or not self.unsynced_bytes:
             return  # a round under way syncs everything, or there is nothing to do
         self._syncing = True
         target, size = state.visible, self.unsynced_bytes
 
         def done(result: Result[None]) -> None:
             self._syncing = False
-            if self._busy or active is not state.active:
+            if self._busy or active is not state.segments.active:
                 return self._after_round()  # a failure is, or was, dealt with: that decides what is synced
             try:
                 result.value()
             except LogFenced as error:
-                state.fence(error)
+                state.health.fence(error)
                 return self._after_round()  # as behind a round
             except OSError as error:
                 self._on_failure(error, [])
@@ -385,9 +399,9 @@ class GroupCommit:
     def _after_round(self) -> None:
         if self._busy:
             return
-        if self._state.offline is None and (self._queue.entries or self._roll_wanted):
+        if self._state.health.offline is None and (self._queue.entries or self._roll_wanted):
             self._flush()
-        elif self._state.closing:
+        elif self._state.health.is_closing:
             self._advance_close()
         else:
             self._mark.arm()
@@ -399,7 +413,7 @@ class GroupCommit:
         state = self._state
         if self._syncing:
             return
-        if state.offline is not None or state.active is None or self._close_marked:
+        if state.health.offline is not None or state.segments.active is None or self._close_marked:
             self._finish_close()
         elif self.unsynced_bytes:
             self._sync_soon()
@@ -413,5 +427,4 @@ class GroupCommit:
         self._on_closed = None
         if on_closed is None:
             return
-        active, state.active = state.active, None
-        close_segment(state, active, on_closed)
+        close_segment(state, state.segments.give_up(), on_closed)

@@ -111,14 +111,14 @@ class IdleMark:
 
     def _append_if_idle(self) -> None:
         state = self._state
-        if state.active is None or not self._is_idle():
+        if state.segments.active is None or not self._is_idle():
             self.arm()
         elif self._is_wanted():
             self._submit(mark_entry(state, IDLE))
 
     def _is_wanted(self) -> bool:
         state = self._state
-        return not (self._marked or state.offline is not None or state.closing)
+        return not (self._marked or state.health.offline is not None or state.health.is_closing)
 
 
 def _never() -> bool:

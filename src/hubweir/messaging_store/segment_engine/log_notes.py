@@ -123,7 +123,7 @@ class LogNotes:
             if durable:
                 self._write(notes)
             else:
-                error = state.fenced or LogOffline(state.offline or f"log {state.log_id} is offline")
+                error = state.health.fenced or LogOffline(state.health.offline or f"log {state.log_id} is offline")
                 self._ended(notes, Refused(error))
 
         self._when_synced(synced)
@@ -149,7 +149,7 @@ class LogNotes:
                 result.value()
             except Exception as error:
                 if isinstance(error, LogFenced):
-                    state.fence(error)
+                    state.health.fence(error)
                 self._ended(notes, Refused(_refusal(state.log_id, error), known=False))
                 if not isinstance(error, OSError | StoreError):
                     raise

@@ -42,7 +42,7 @@ class LogSnapshots:
         """See Log.save_snapshot."""
         log = self._state
         snapshot = Snapshot(log.visible.index, log.visible.offset, state)
-        if self._saving or log.closing:
+        if self._saving or log.health.is_closing:
             log.steps.soon(lambda: on_done(Refused(LogOffline(f"log {log.log_id}: a snapshot is being saved"))))
             return
         self._saving = True
@@ -52,7 +52,7 @@ class LogSnapshots:
             try:
                 result.value()
             except LogFenced as error:
-                log.fence(error)
+                log.health.fence(error)
                 on_done(Refused(error))
             except OSError as error:
                 on_done(Refused(LogOffline(f"log {log.log_id}: the snapshot was not saved: {error}"), known=False))
@@ -69,7 +69,7 @@ class LogSnapshots:
                 log.steps.away(Lane.MAINTENANCE, write, saved)
             else:
                 self._saving = False
-                on_done(Refused(LogOffline(f"the snapshot was not saved: {log.offline}")))
+                on_done(Refused(LogOffline(f"the snapshot was not saved: {log.health.offline}")))
 
         self._when_synced(synced)
 

@@ -1,6 +1,13 @@
-"""State of one log: settings, how far it is appended, visible and synced, and its segments.
+"""State of one log: settings, how far it is appended, visible and synced, its segments, and whether it takes appends.
 
-Plain data, used on the owner's loop only; group_commit.py and failed_sync.py change it, segment_log.py shows it.
+Used on the owner's loop only. What changes has one writer each, which a test of this file holds:
+
+| part | written by |
+|---|---|
+| appended, visible, synced: ends of the log | group_commit.py, behind open_log.py |
+| segments | log_segments.py, whose methods say what happened |
+| health | log_health.py, likewise |
+| writer_epoch | failed_sync.py, with the epoch that a repair takes |
 """
 
 from __future__ import annotations
@@ -11,17 +18,17 @@ from dataclasses import dataclass, field
 from hubweir.alarms import Alarms
 from hubweir.counters import Counters
 from hubweir.env import Buffer, Env, join_path
-from hubweir.errors import LogFenced
 from hubweir.limits import MIB, StoreLimits
 from hubweir.messaging_store.completion import LogEnd
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER, UNFINISHED_SUFFIX, SegmentName
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER
 from hubweir.messaging_store.disk.newest_segment import newest_behind, save_newest
-from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, ActiveSegment, SegmentHeader, create
+from hubweir.messaging_store.disk.segment import ActiveSegment, SegmentHeader, create
 from hubweir.messaging_store.disk.segment_files import Segment
-from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.known_damage import KnownDamage
+from hubweir.messaging_store.segment_engine.log_health import LogHealth
+from hubweir.messaging_store.segment_engine.log_segments import LogSegments
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.steps import Steps
 from hubweir.messaging_store.tail import Tail
@@ -45,10 +52,7 @@ class LogSettings:
 
 @dataclass(slots=True)
 class LogState:
-    """synced <= visible <= appended. active: the segment being written, None until the first append of this open.
-
-    about: what people call the log, in alarms.
-    """
+    """synced <= visible <= appended. about: what people call the log, in alarms."""
 
     env: Env
     counters: Counters
@@ -61,9 +65,7 @@ class LogState:
     appended: LogEnd
     visible: LogEnd
     synced: LogEnd
-    first_index: int
-    first_offset: int
-    segments: list[Segment]
+    segments: LogSegments
     tail: Tail
     check_epoch: Callable[[], None]  # blocking; raises LogFenced when somebody else owns the store
     reserve: Reserve
@@ -71,21 +73,14 @@ class LogState:
     alarms: Alarms
     about: str
     clock: TrustedClock
-    superseded: list[str] = field(default_factory=list)
-    begun: list[SegmentName] = field(default_factory=list)  # may be there, made by who failed: started() supersedes
-    active: ActiveSegment | None = None
-    active_segment: Segment | None = None
-    offline: str | None = None  # why appends are refused
-    full: bool = False
-    fenced: LogFenced | None = None  # once set, for good; offline with it
-    on_fenced: Callable[[LogFenced], None] | None = None
-    closing: bool = False
+    health: LogHealth = field(init=False)
     folder: str = field(init=False)
     steps: Steps = field(init=False)
     damage: KnownDamage = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder = join_path(self.store_folder, LOGS_FOLDER, self.log_id)
+        self.health = LogHealth()
         self.damage = KnownDamage(self.alarms, self.about, self.counters)
         self.steps = Steps(self.env, self.log_id, self.counters)
 
@@ -101,10 +96,10 @@ class LogState:
         header = SegmentHeader(
             self.log_id, self.nonce, self.writer_epoch, at.index, at.offset, at.last_offset, at.last_time_ms,
             created_ms, self.durability, at.index - 1 - at.last_index,
-            next((each.header.name for each in reversed(self.segments) if each.first_index < at.index), None),
+            self.segments.name_before(at.index),
             first_number,
         )  # fmt: skip
-        self.begun.append(header.name)
+        self.segments.begun(header.name)
         return header
 
     def create_segment(
@@ -125,31 +120,3 @@ class LogState:
             active.file.close()
             raise
         return active
-
-    def started(self, active: ActiveSegment) -> None:
-        """A new segment is durable: it supersedes what older files hold from its first index on."""
-        first, own = active.header.first_index, active.header.name
-        while self.segments and self.segments[-1].first_index >= first:
-            old = self.segments.pop()
-            if old.header.name != own:
-                self.superseded.extend(old.names())
-        for name in self.begun:
-            if name != own:
-                self.superseded += [name.file_name, name.file_name + UNFINISHED_SUFFIX]
-        self.begun.clear()
-        if self.segments:
-            self.segments[-1].end_index = first
-            self.segments[-1].end_number = active.header.first_number or None
-        self.active = active
-        self.active_segment = Segment(active.header, self.folder, None, active.end)
-        if active.end > SEGMENT_HEADER_SIZE:  # it begins with content: replay must find that
-            self.active_segment.indexes = SegmentIndexes()
-            self.active_segment.indexes.note(self.active_segment.start, max(0, active.header.last_time_ms))
-        self.segments.append(self.active_segment)
-
-    def fence(self, error: LogFenced) -> None:
-        """Another process owns the store: this one writes nothing any more, for good."""
-        if self.fenced is None:
-            self.fenced, self.offline = error, str(error)
-            if self.on_fenced is not None:
-                self.on_fenced(error)

@@ -40,6 +40,7 @@ from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_store import about_log
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.idle_mark import DueMarks
+from hubweir.messaging_store.segment_engine.log_segments import LogSegments
 from hubweir.messaging_store.segment_engine.log_state import LogSettings, LogState
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
@@ -107,8 +108,8 @@ class OpenedLog:
 
     def discard(self) -> None:
         """Nobody is to use it: what it holds open is closed."""
-        if self._state.active is not None:
-            self._state.active.file.close()
+        if self._state.segments.active is not None:
+            self._state.segments.active.file.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +157,13 @@ def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
     nonce = found.nonce or int.from_bytes(env.random_bytes(8), "big") | 1
     number = found.end.number if found.needs_rewrite else found.vouched.number
     end = LogEnd(found.end.index, found.end.offset, found.last_offset, found.last_time_ms, found.last_index, number)
-    oldest = found.segments[0].header if found.segments else None
     scanned = next((each for each in reversed(found.segments) if not each.is_lost), None)
     superseded = [name for file_name in found.superseded for name in _with_indexes(file_name)]
     state = LogState(
         env, tools.counters, tools.settings, log_id, store_folder, opening.writer_epoch, nonce,
-        opening.durability or found.durability,
-        end, end, end, oldest.first_index if oldest else 0, oldest.first_offset if oldest else 0, found.segments,
+        opening.durability or found.durability, end, end, end, LogSegments(folder, found.segments, superseded),
         Tail(tools.settings.tail_bytes, end.index), tools.epochs.check, reserve, tools.disk, tools.alarms, about,
         tools.clock,
-        superseded=superseded,
     )  # fmt: skip
     skip = unsure or found.durability is Durability.RELAXED and not found.clean
     if found.needs_rewrite or skip:
@@ -216,13 +214,11 @@ def _start_behind(state: LogState, found: Recovered, now: Now, *, skip: bool) ->
     begin = begins_with(header, number=found.vouched.number, last_time_ms=at.last_time_ms)
     content: Iterable[list[Buffer]] = chain([begin], content_to_rewrite(files, found), [[marks]])
     active = state.create_segment(header, content, index=end.index, offset=end.offset)
-    state.started(active)
-    assert state.active_segment is not None
-    state.active_segment.indexes = load_indexes(files, state.active_segment)
+    state.segments.started(active)
+    assert state.segments.active_segment is not None
+    state.segments.active_segment.indexes = load_indexes(files, state.segments.active_segment)
     state.visible = state.appended = state.synced = end
     state.tail = Tail(state.settings.tail_bytes, end.index)
-    if state.segments[0] is state.active_segment:
-        state.first_index, state.first_offset = at.index, at.offset
 
 
 def _why_skipped(found: Recovered) -> str:

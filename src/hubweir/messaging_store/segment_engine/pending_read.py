@@ -74,7 +74,7 @@ class PendingRead(Generic[Raw, Answer]):
             state.alarms.end(READ_FAULT, state.about)
             value = self._made(raw)
         except SegmentGone as gone:
-            if self._again is not None and not any(gone.segment is kept for kept in state.segments):
+            if self._again is not None and not any(gone.segment is kept for kept in state.segments.kept):
                 self._ask_again(self._again)
                 return
             value = Refused(_lost(state, gone))
@@ -164,7 +164,7 @@ def _faulted(state: LogState, fault: Exception) -> LogOffline:
 
 def _lost(state: LogState, gone: SegmentGone) -> StoreError:
     """The refusal for a file that should be there; alarmed, unless its log is closed and may be deleted."""
-    if state.closing:
+    if state.health.is_closing:
         return LogOffline(f"log {state.log_id} is closed")
     segment = gone.segment
     # What is in memory is served all the same.

@@ -36,17 +36,17 @@ class Reads:
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """See Log.read."""
         state = self._state
-        if state.fenced is not None:  # what is here may be superseded, and what is new is elsewhere
-            return refuse_soon(state, LogFenced(f"log {state.log_id}: {state.fenced}"), on_done)
+        if state.health.fenced is not None:  # what is here may be superseded, and what is new is elsewhere
+            return refuse_soon(state, LogFenced(f"log {state.log_id}: {state.health.fenced}"), on_done)
         limit = state.visible.index
-        index = max(index, state.first_index)
+        index = max(index, state.segments.first_index)
         if index >= limit:
             return Run(b"", index, index)
         if index >= state.tail.start_index:
             found = state.tail.read(index, max_bytes)
             assert found is not None
             return found
-        segments = state.segments[segment_of(state.segments, index) :]
+        segments = state.segments.kept[segment_of(state.segments.kept, index) :]
         files = state.env.files
         state.counters["log.cold_reads"] += 1
 
@@ -70,13 +70,13 @@ class Reads:
         limit = state.visible.index
         if offset >= state.visible.offset:
             return limit
-        if offset <= state.first_offset:
-            return state.first_index
+        if offset <= state.segments.first_offset:
+            return state.segments.first_index
         first = state.tail.first_run()
         if first is not None and offset >= next(headers_of(first.data)).first_offset:
             run = state.tail.find_offset(offset)
             return limit if run is None else _index_of_offset(run.data, offset, run.next_index)
-        segments = state.segments[self._segment_of_offset(offset) :]
+        segments = state.segments.kept[self._segment_of_offset(offset) :]
         files = state.env.files
         return read_away(
             state,
@@ -90,13 +90,13 @@ class Reads:
         """See Log.find_time."""
         state = self._state
         limit = state.visible.index
-        if time_ms > state.visible.last_time_ms or state.first_index >= limit:
+        if time_ms > state.visible.last_time_ms or state.segments.first_index >= limit:
             return limit
         first = state.tail.first_run()
-        if first is not None and (first.time_ms < time_ms or state.tail.start_index <= state.first_index):
+        if first is not None and (first.time_ms < time_ms or state.tail.start_index <= state.segments.first_index):
             found = state.tail.find_time(time_ms)
-            return limit if found is None else max(found, state.first_index)
-        segments = state.segments[self._segment_of_time(time_ms) :]
+            return limit if found is None else max(found, state.segments.first_index)
+        segments = state.segments.kept[self._segment_of_time(time_ms) :]
         files = state.env.files
         return read_away(
             state,
@@ -107,12 +107,12 @@ class Reads:
         )
 
     def _segment_of_offset(self, offset: int) -> int:
-        numbers = range(len(self._state.segments))
-        return max(n for n in numbers if self._state.segments[n].header.first_offset <= offset)
+        numbers = range(len(self._state.segments.kept))
+        return max(n for n in numbers if self._state.segments.kept[n].header.first_offset <= offset)
 
     def _segment_of_time(self, time_ms: int) -> int:
-        numbers = range(len(self._state.segments))
-        return max((n for n in numbers if self._state.segments[n].header.last_time_ms < time_ms), default=0)
+        numbers = range(len(self._state.segments.kept))
+        return max((n for n in numbers if self._state.segments.kept[n].header.last_time_ms < time_ms), default=0)
 
     def _quarantine(self, found: ReadDamaged) -> None:
         """Tell the operator what cannot be served."""
@@ -121,11 +121,11 @@ class Reads:
     def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
         """See Log.replay."""
         state = self._state
-        if state.fenced is not None:  # as with reads
-            refuse_soon(state, LogFenced(f"log {state.log_id}: {state.fenced}"), on_done)
+        if state.health.fenced is not None:  # as with reads
+            refuse_soon(state, LogFenced(f"log {state.log_id}: {state.health.fenced}"), on_done)
             return
-        files, index = state.env.files, max(index, state.first_index)
-        segments = state.segments[segment_of(state.segments, index) :] if state.segments else []
+        files, index = state.env.files, max(index, state.segments.first_index)
+        segments = state.segments.kept[segment_of(state.segments.kept, index) :] if state.segments.kept else []
         limit, limit_number = state.visible.index, state.visible.number
 
         def call() -> list[ReadDamaged]:

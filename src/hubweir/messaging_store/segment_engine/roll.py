@@ -32,7 +32,7 @@ def needs_new_segment(state: LogState, *, size: int | None, roll_age_ms: int | N
 
     size: bytes of the first run that it carries; None: it carries nothing. is_asked: somebody wants a new one.
     """
-    active = state.active
+    active = state.segments.active
     if active is None or active.header.durability is not state.durability:
         return True
     if active.end <= SEGMENT_HEADER_SIZE:
@@ -72,7 +72,7 @@ def begins_with(header: SegmentHeader, *, number: int, last_time_ms: int) -> lis
 
 def save_indexes(state: LogState, old: ActiveSegment) -> None:
     """The log goes on in a new segment: save the old one's indexes and close its file. Call before state.started."""
-    segment, files, folder = state.active_segment, state.env.files, state.folder
+    segment, files, folder = state.segments.active_segment, state.env.files, state.folder
 
     def save() -> None:
         old.file.close()
@@ -89,8 +89,8 @@ def close_failed(state: LogState, failed: ActiveSegment) -> None:
 
 def close_segment(state: LogState, active: ActiveSegment | None, on_closed: Callable[[], None]) -> None:
     """The log is closed: give the spare space back, save the indexes, close the file, then call back in any case."""
-    segment, files, folder = state.active_segment, state.env.files, state.folder
-    usable = state.offline is None
+    segment, files, folder = state.segments.active_segment, state.env.files, state.folder
+    usable = state.health.offline is None
 
     def finish() -> None:
         if active is None or segment is None:

@@ -56,7 +56,7 @@ class SegmentLog:
         )
         self._repair = Repair(state, self._commit, epochs)
         state.steps.on_fault = self._repair.faulted
-        state.on_fenced = self._fenced
+        state.health.on_fenced = self._fenced
         self.on_fenced: Callable[[LogFenced], None] | None = None  # whoever opened the log sets it
         self._reads = Reads(state)
         self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
@@ -81,7 +81,7 @@ class SegmentLog:
     def bounds(self) -> Bounds:
         state, end = self._state, self._state.visible
         return Bounds(
-            state.first_index, end.index, state.first_offset, end.offset, end.last_offset,
+            state.segments.first_index, end.index, state.segments.first_offset, end.offset, end.last_offset,
             None if end.last_time_ms < 0 else end.last_time_ms, end.last_index,
         )  # fmt: skip
 
@@ -92,7 +92,7 @@ class SegmentLog:
         if not run:
             raise KernelRefusal("an empty run cannot be appended")
         state = self._state
-        if state.offline is not None or state.closing or state.full:
+        if state.health.offline is not None or state.health.is_closing or state.health.is_full:
             self._check_writable(len(run))
         before = state.appended
         time_ms = max(now_ms, before.last_time_ms)
@@ -106,22 +106,22 @@ class SegmentLog:
 
     def _check_writable(self, size: int) -> None:
         state = self._state
-        if state.fenced is not None:
-            raise LogFenced(f"log {state.log_id}: {state.fenced}")
-        if state.closing:
+        if state.health.fenced is not None:
+            raise LogFenced(f"log {state.log_id}: {state.health.fenced}")
+        if state.health.is_closing:
             raise LogOffline(f"log {state.log_id} is closed")
-        if state.offline is not None:
-            raise LogOffline(state.offline)
-        if state.full and not state.settings.uses_reserve:
+        if state.health.offline is not None:
+            raise LogOffline(state.health.offline)
+        if state.health.is_full and not state.settings.uses_reserve:
             free = self._state.env.files.free_bytes()
             if free < size + RESUME_BYTES:
                 state.disk.refused(size + RESUME_BYTES)
                 raise DiskFull(f"log {state.log_id}: {free} bytes are left on the disk; send again when there is space")
-            state.full = False
+            state.health.found_space()
 
     def fence(self, error: LogFenced) -> None:
         """Another writer has the lease: from now on appends raise LogFenced, and reads are refused with it."""
-        self._state.fence(error)
+        self._state.health.fence(error)
 
     def _fenced(self, error: LogFenced) -> None:
         self._repair.stop()
@@ -219,7 +219,8 @@ class SegmentLog:
         state.steps.let_go()
         self._commit.let_go()
         self._notes.let_go()
-        self._visible_callback = self.on_fenced = state.on_fenced = None
+        state.health.let_go()
+        self._visible_callback = self.on_fenced = None
         waiting, self._on_closed = self._on_closed, []
         for callback in waiting:
             callback()

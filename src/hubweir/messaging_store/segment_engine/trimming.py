@@ -42,7 +42,7 @@ class Trimming:
         """See Log.older_than."""
         state = self._state
         return index_of_age(
-            state.segments, time_ms, last_time_ms=state.visible.last_time_ms, next_index=state.visible.index,
+            state.segments.kept, time_ms, last_time_ms=state.visible.last_time_ms, next_index=state.visible.index,
             created_ms=state.clock.created_ms(),
         )  # fmt: skip
 
@@ -53,25 +53,21 @@ class Trimming:
         at which the newest one is followed by another when nothing else says how old its records are; None: it is not.
         """
         state = self._state
-        if state.closing or state.fenced is not None:
-            return state.first_index
-        count = count_below(state.segments, index if covered is None else min(index, covered))
-        is_all = count == len(state.segments) - 1 and index >= state.visible.index
-        if (is_all or self._is_ageless(roll_age_ms)) and state.offline is None:
-            newest = state.segments[-1]
+        if state.health.is_closing or state.health.fenced is not None:
+            return state.segments.first_index
+        count = count_below(state.segments.kept, index if covered is None else min(index, covered))
+        is_all = count == len(state.segments.kept) - 1 and index >= state.visible.index
+        if (is_all or self._is_ageless(roll_age_ms)) and state.health.offline is None:
+            newest = state.segments.kept[-1]
             if newest.first_index < state.visible.index:
                 self._roll()
-        gone = state.segments[:count]
-        if gone:
-            self._leaving += gone
-            state.segments = state.segments[count:]
-            first = state.segments[0].header
-            state.first_index, state.first_offset = first.first_index, first.first_offset
-            state.damage.forget_before(state.first_index)
-            state.counters["log.expired_segments"] += len(gone)
+        if count:
+            self._leaving += state.segments.drop(count)
+            state.damage.forget_before(state.segments.first_index)
+            state.counters["log.expired_segments"] += count
         if not self._removing:
             self._remove()
-        return state.first_index
+        return state.segments.first_index
 
     def when_idle(self, callback: Callable[[], None]) -> None:
         """Call back, maybe at once, when no file is being removed. The log is closed: what is left stays there."""
@@ -83,17 +79,17 @@ class Trimming:
     def _is_ageless(self, roll_age_ms: int | None) -> bool:
         """Whether the newest segment's stamps say nothing of its age, and it is to be followed by another."""
         state, created_ms = self._state, self._state.clock.created_ms()
-        if not state.segments or state.visible.last_time_ms < 0:
+        if not state.segments.kept or state.visible.last_time_ms < 0:
             return False
-        return is_ageless(state.segments[-1], state.visible.last_time_ms, created_ms, roll_age_ms)
+        return is_ageless(state.segments.kept[-1], state.visible.last_time_ms, created_ms, roll_age_ms)
 
     def _remove(self) -> None:
         """Remove the files that the log does not count on; what fails is done again with the next trim."""
         state = self._state
-        leaving, superseded = self._leaving[:], state.superseded
+        leaving, superseded = self._leaving[:], state.segments.take_superseded()
         if not leaving and not superseded:
             return
-        self._removing, state.superseded = True, []
+        self._removing = True
         files, folder = state.env.files, state.folder
 
         def removed(result: Result[None]) -> None:
@@ -101,12 +97,12 @@ class Trimming:
             try:
                 result.value()
             except LogFenced as error:
-                state.fence(error)
+                state.health.fence(error)
             except OSError:
-                state.superseded = superseded + state.superseded
+                state.segments.put_back_superseded(superseded)
             else:
                 del self._leaving[: len(leaving)]
-                if self._leaving and not state.closing:
+                if self._leaving and not state.health.is_closing:
                     self._remove()
             finally:
                 if not self._removing:

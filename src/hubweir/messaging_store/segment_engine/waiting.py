@@ -101,7 +101,7 @@ class SyncWaiters:
     def add(self, callback: Callable[[bool], None]) -> bool:
         """Call back in time, never inside this call; whether a sync has to be seen to."""
         state = self._state
-        is_online = state.offline is None
+        is_online = state.health.offline is None
         if is_online and state.synced.number < state.visible.number:
             self._waiting.append((state.visible.number, callback))
             return True
@@ -114,7 +114,7 @@ class SyncWaiters:
             return
         state = self._state
         waiting, self._waiting = self._waiting, []
-        is_online = state.offline is None
+        is_online = state.health.offline is None
         for number, callback in waiting:
             if is_online and state.synced.number < number:
                 self._waiting.append((number, callback))

@@ -194,7 +194,7 @@ def test_a_saved_entry_that_names_no_batch_is_not_believed(bench, off_by: int) -
     for number in range(4):
         bench.append(b"%d" % number * 30)
     bench.env.run_for(2000)
-    active = bench.log._state.active
+    active = bench.log._state.segments.active
     bench.env.crash()
     end = active.end
     save_last_entry(bench, Place(SEGMENT_HEADER_SIZE + off_by, 0, 0))
@@ -205,7 +205,7 @@ def test_a_saved_entry_that_names_no_batch_is_not_believed(bench, off_by: int) -
 def test_a_saved_entry_behind_the_last_record_does_not_hide_the_records(bench) -> None:
     """Only the mark stands behind it: the last record's index and offset are those before."""
     bench.append(b"a", b"b")
-    active = bench.log._state.active
+    active = bench.log._state.segments.active
     before_mark = Place(active.end, 2, bench.log.bounds.next_offset)
     bench.env.run_for(2000)
     assert active.end > before_mark.position

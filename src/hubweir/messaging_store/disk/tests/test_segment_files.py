@@ -16,7 +16,7 @@ def long_segment(make_bench):
         bench.append(b"%d" % number * 2000, wait_ms=5)
     bench.reopen(close=True)
     bench.append(b"so that the segment before is an old one")
-    segment = bench.log._state.segments[0]
+    segment = bench.log._state.segments.kept[0]
     return bench.env.files, segment
 
 
@@ -67,12 +67,12 @@ def test_a_long_run_gets_entries_inside_and_a_cold_read_of_its_middle_begins_the
     )
     bench.env.run_for(50)
     state = bench.log._state
-    segment = state.segments[-1]
+    segment = state.segments.kept[-1]
     assert segment.indexes is not None and len(segment.indexes.offsets) >= 8
     for index in range(1, 41):
         place = segment.indexes.offsets.before_index(index)
         assert place is not None and index - 7 <= place.index <= index
-    run = read_run(bench.env.files, state.segments, 30, state.visible.index, 1)
+    run = read_run(bench.env.files, state.segments.kept, 30, state.visible.index, 1)
     assert isinstance(run, Run) and read_messages(run.data) == {30: b"29" * 10_000}
 
 
@@ -81,7 +81,7 @@ def test_entries_inside_runs_are_those_that_a_scan_of_the_file_makes(make_bench,
     for _ in range(20):
         bench.log.append(make_events(*([bytes(5000)] for _ in range(30))), now_ms=0, on_done=bench.outcomes.append)
         bench.env.run_for(50)
-    segment = bench.log._state.segments[-1]
+    segment = bench.log._state.segments.kept[-1]
     assert segment.indexes is not None
     as_written = segment.indexes
     segment.indexes = None

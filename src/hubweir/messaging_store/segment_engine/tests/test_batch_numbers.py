@@ -145,8 +145,8 @@ def test_damage_at_the_end_of_an_older_segment_is_told(bench) -> None:
 
 def test_an_older_segment_that_ends_before_what_was_said_is_missed(bench) -> None:
     bench.append(b"record")
-    end = bench.log._state.active.end
-    path = bench.log._state.active.path
+    end = bench.log._state.segments.active.end
+    path = bench.log._state.segments.active.path
     say(bench, FIRST)
     bench.log._commit.roll()
     bench.append(b"more", wait_ms=2000)

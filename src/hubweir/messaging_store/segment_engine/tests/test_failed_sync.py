@@ -98,7 +98,7 @@ def test_tries_that_fail_leave_no_files(bench) -> None:
 def test_a_repair_gives_back_what_the_failed_segment_had_set_aside(make_bench, tries: int) -> None:
     bench = make_bench(settings=LogSettings())
     bench.append(b"kept", wait_ms=2000)
-    failed = bench.log._state.active
+    failed = bench.log._state.segments.active
     fail_next(bench, Fault.SYNC_EIO, forever=tries > 1)
     bench.append(b"refused", wait_ms=300)
     bench.env.run_for(2000 * (tries - 1))
@@ -184,7 +184,7 @@ def test_the_file_that_failed_is_closed_though_the_disk_stays_broken(bench) -> N
     bench.env.files.heal()
     bench.env.run_for(31_000)
     bench.append(b"goes on", wait_ms=300)
-    assert list(bench.env.files.open_files.values()) == [bench.log._state.active.path]
+    assert list(bench.env.files.open_files.values()) == [bench.log._state.segments.active.path]
 
 
 def test_a_closed_log_is_not_tried_again(bench) -> None:

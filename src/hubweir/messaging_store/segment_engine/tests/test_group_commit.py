@@ -114,7 +114,7 @@ def test_a_clean_close_leaves_a_clean_log(make_bench, durability: Durability) ->
 
 def test_closing_an_offline_log_ends(bench) -> None:
     bench.append(b"a")
-    bench.log._state.offline = "for the test"
+    bench.log._state.health.offline = "for the test"
     bench.log._commit.roll()
     closed: list[bool] = []
     bench.log.close(lambda: closed.append(True))
@@ -211,7 +211,7 @@ def test_what_a_torn_write_left_is_unknown_when_a_fault_stops_the_log(relaxed, m
 
 def test_a_torn_write_is_cut_off_by_a_clean_close(relaxed) -> None:
     relaxed.append(b"kept")
-    active = relaxed.log._state.active
+    active = relaxed.log._state.segments.active
     with pytest.MonkeyPatch.context() as patch:
         HalfWrites(patch)
         with pytest.raises(OSError, match="No space"):

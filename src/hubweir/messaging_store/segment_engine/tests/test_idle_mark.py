@@ -100,7 +100,7 @@ def test_a_log_that_a_fault_stopped_is_marked_when_it_is_back(bench) -> None:
     bench.env.run_for(1)
     assert not due(bench), "nothing is due while it is offline"
     bench.env.run_for(10_000)
-    assert state.offline is None and marks(bench)[-1:] == [IDLE]
+    assert state.health.offline is None and marks(bench)[-1:] == [IDLE]
     *_, last = (header for run in bench.runs() for header in headers_of(run.data))
     assert (last.kind, last.durable_upto) == (KIND_CONTROL, last.number)
 

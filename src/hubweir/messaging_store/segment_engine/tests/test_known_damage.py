@@ -68,7 +68,7 @@ def test_the_alarm_of_a_log_is_over_when_the_damage_is_gone(bench, deleted: bool
     for number in range(40):
         bench.append(b"%d" % number * 100, wait_ms=20)
     bench.reopen(close=True)
-    data = bench.env.files.bytes_of(bench.log._state.segments[0].path)
+    data = bench.env.files.bytes_of(bench.log._state.segments.kept[0].path)
     data[data.index(b"3" * 100)] ^= 1
     assert isinstance(bench.read(3), Refused)
     [alarm] = bench.store.alarms.current()

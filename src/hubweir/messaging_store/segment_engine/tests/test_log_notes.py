@@ -198,7 +198,7 @@ def test_retention_and_new_segments_take_no_note(bench) -> None:
 
 def test_a_log_that_ends_before_a_note_goes_on_behind_it(bench) -> None:
     bench.append(b"a", b"b", b"c", wait_ms=2_000)
-    path, end = bench.log._state.active.path, bench.log._state.segments[-1].start.position
+    path, end = bench.log._state.segments.active.path, bench.log._state.segments.kept[-1].start.position
     bench.note(b"x", b"1")
     bench.env.crash()
     bench.env.files.set_bytes(path, bytes(bench.env.files.bytes_of(path)[:end]))

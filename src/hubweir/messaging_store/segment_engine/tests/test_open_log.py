@@ -149,7 +149,7 @@ def test_a_log_that_is_killed_again_and_again_keeps_no_unused_space(make_bench, 
 def test_space_is_given_back_behind_a_torn_write_and_none_of_its_bytes(make_bench, ends_in: bytes) -> None:
     bench = make_bench(settings=LogSettings())
     bench.append(b"kept", bytes(5000), wait_ms=2000)
-    active = bench.log._state.active
+    active = bench.log._state.segments.active
     active.file.write(active.end, [b"hWb\1 torn" + ends_in])
     end = active.end
     bench.reopen()
@@ -161,7 +161,7 @@ def test_space_is_given_back_behind_a_torn_write_and_none_of_its_bytes(make_benc
 def test_space_of_any_size_is_given_back_and_nothing_of_the_last_record(make_bench, size: int) -> None:
     bench = make_bench(settings=LogSettings())
     bench.append(bytes(3000))
-    active = bench.log._state.active
+    active = bench.log._state.segments.active
     active.file.truncate(active.end)
     active.file.reserve(active.end + size)
     end = active.end
@@ -190,8 +190,8 @@ def test_a_log_that_was_opened_for_nobody_closes_its_file(bench, monkeypatch: py
     bench.open_store()
     asked = bench.store._begin_opening("ab" * 16, Durability.DURABLE, "log", makes=False)
     opened = bench.store.recover_log(asked)
-    assert opened._state.active is not None  # what nobody vouched for was rewritten into it
+    assert opened._state.segments.active is not None  # what nobody vouched for was rewritten into it
     closed: list[MemoryFile] = []
     monkeypatch.setattr(MemoryFile, "close", lambda file: closed.append(file))
     opened.discard()
-    assert closed == [opened._state.active.file]
+    assert closed == [opened._state.segments.active.file]

@@ -26,9 +26,9 @@ def state_of(env, counters, segments=(), closing=False):  # type: ignore[no-unty
     return SimpleNamespace(
         env=env,
         log_id="log",
-        segments=list(segments),
+        segments=SimpleNamespace(kept=list(segments)),
         visible=SimpleNamespace(index=30),
-        closing=closing,
+        health=SimpleNamespace(is_closing=closing),
         about="a log",
         alarms=alarms,
         damage=KnownDamage(alarms, "a log", counters),

@@ -15,7 +15,7 @@ from hubweir.testing.memory_faults import Fault, Killed
 
 def test_a_segment_is_superseded_whole_by_one_that_begins_where_it_begins(bench: Any) -> None:
     bench.append(b"a")
-    segments = bench.log._state.segments
+    segments = bench.log._state.segments.kept
     assert superseded_whole(segments, 0) is segments[-1]
     assert superseded_whole(segments, 1) is superseded_whole([], 0) is None
 
@@ -23,7 +23,7 @@ def test_a_segment_is_superseded_whole_by_one_that_begins_where_it_begins(bench:
 @pytest.mark.parametrize("last_time_ms", [-1, 7])
 def test_it_begins_with_a_mark_right_below_the_number_that_it_goes_on_with(bench: Any, last_time_ms: int) -> None:
     bench.append(b"a")
-    header = bench.log._state.segments[-1].header
+    header = bench.log._state.segments.kept[-1].header
     assert begins_with(header, number=header.first_number, last_time_ms=last_time_ms) == []
     (mark,) = begins_with(header, number=9, last_time_ms=last_time_ms)
     found = read_header(mark)
@@ -37,7 +37,7 @@ def test_a_log_that_is_opened_again_and_again_without_a_record_does_not_grow(ben
     sizes = []
     for _ in range(10):
         bench.control()
-        sizes.append(sum(segment.end_position for segment in bench.log._state.segments))
+        sizes.append(sum(segment.end_position for segment in bench.log._state.segments.kept))
         bench.reopen()
     assert len(set(sizes[2:])) == 1, sizes
 
@@ -88,7 +88,7 @@ def test_a_finished_segment_leaves_its_indexes(bench: Any) -> None:
 
 def test_a_closed_log_gives_back_the_spare_space(bench: Any) -> None:
     bench.append(b"a")
-    path = bench.log._state.active.path
+    path = bench.log._state.segments.active.path
     assert bench.env.files.size_of(path) >= 1 << 20
     bench.store.close(lambda: None)
     bench.env.run()

@@ -187,7 +187,7 @@ def test_old_segments_expire_and_the_numbers_stay(bench) -> None:
 def test_a_trim_keeps_at_most_one_segment_more_and_begins_no_new_one(bench) -> None:
     for number in range(40):
         bench.append(b"%d" % number * 100)
-    firsts = [segment.first_index for segment in bench.log._state.segments]
+    firsts = [segment.first_index for segment in bench.log._state.segments.kept]
     assert len(firsts) > 3
     for index in (1, firsts[1], firsts[2] - 1, firsts[2] + 1, 39):
         first = bench.log.trim(index)
@@ -213,7 +213,7 @@ def test_a_log_whose_stamps_say_nothing_goes_by_the_age_of_its_segments(bench, j
 def test_what_is_trimmed_while_files_go_follows_them(bench) -> None:
     for number in range(40):
         bench.append(b"%d" % number * 100)
-    firsts = [segment.first_index for segment in bench.log._state.segments]
+    firsts = [segment.first_index for segment in bench.log._state.segments.kept]
     for index in firsts[1:4]:
         assert bench.log.trim(index) == index
     bench.env.run_for(200)
@@ -289,7 +289,7 @@ def test_a_removal_that_failed_is_done_again_in_the_same_order(make_bench, seed:
         accepted = {run.first_index for run in bench.outcomes if not hasattr(run, "error")}
         stored = bench.everything()
         files = bench.env.files
-        assert bench.log._state.superseded and set(stored) == accepted
+        assert bench.log._state.segments.superseded and set(stored) == accepted
         files.plan(Fault.EIO, nth)
         expire(bench.log, now_ms=bench.env.now_ms(), retention_ms=15_000)
         bench.env.run_for(200)

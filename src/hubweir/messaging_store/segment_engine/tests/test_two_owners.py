@@ -208,7 +208,8 @@ def test_a_repair_of_the_first_owner_refuses_nothing_that_the_second_one_may_hav
     bench.env.files.plan(Fault.SYNC_EIO)
     bench.append(b"half there", wait_ms=500)
     assert isinstance(bench.outcomes[-1], Refused) and not bench.outcomes[-1].known
-    assert list(bench.env.files.open_files.values()) == [pair.second.log._state.active.path], "none of the first one's"
+    active = pair.second.log._state.segments.active
+    assert list(bench.env.files.open_files.values()) == [active.path], "none of the first one's"
     assert b"of the second" in pair.check(cut=True).values()
 
 
@@ -239,7 +240,7 @@ def append_torn(pair: Pair) -> None:
 def test_a_torn_write_is_not_cut_off_under_the_second_owner(torn: Pair) -> None:
     torn.first.env.faults["log.before_write"] = OSError(errno.ENOSPC, "No space left on device")
     torn.second_comes_at("log.before_round")
-    active = torn.first.log._state.active
+    active = torn.first.log._state.segments.active
     append_torn(torn)
     assert len(torn.first.env.files.bytes_of(active.path)) > active.end
 

@@ -101,7 +101,7 @@ def test_what_is_visible_and_not_synced_is_waited_for(relaxed: Any) -> None:
 def test_a_log_that_goes_offline_tells_those_who_wait(relaxed: Any) -> None:
     waiters, answers = SyncWaiters(relaxed.log._state), []
     waiters.add(answers.append)
-    relaxed.log._state.offline = "planted"
+    relaxed.log._state.health.offline = "planted"
     waiters.release()
     assert not waiters.add(answers.append)
     relaxed.env.turn()

@@ -18,7 +18,7 @@ from hubweir.testing.memory_faults import Fault
 @pytest.fixture
 def active(bench):
     bench.append(b"kept")
-    return bench.log._state.active
+    return bench.log._state.segments.active
 
 
 def written(
