@@ -1,13 +1,13 @@
 """The Config.json of the official emulators, read unchanged: bytes in, frozen values out, or every error at once.
 
 A file has the member UserConfig, and in it NamespaceConfig (Event Hubs), Namespaces (Service Bus), or both. parse_…
-reads one file's bytes and touches nothing; read_… opens files and folders and also decides whether there is anything
+takes the bytes of files and touches nothing; read_… opens files and folders and also decides whether there is anything
 to serve. The page is docs/emulator_config.md. (Event Hubs emulator and Service Bus emulator, configuration schemas)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hubweir.config.emulator_entities import EmulatorConfig, LogTarget, NamespaceConfig, Root
@@ -22,17 +22,6 @@ from hubweir.config.problems import Kind, Location, Problem, Problems, Severity,
 LOGGING = {Root.EVENT_HUBS: "LoggingConfig", Root.SERVICE_BUS: "Logging"}
 
 
-def parse_emulator_file(
-    data: bytes, *, file: str, limits: FileLimits = SERVICE, strict: bool = False
-) -> EmulatorConfig:
-    """The file's contents. file: its name in problems. strict: unknown members are errors, not warnings.
-
-    Raises EmulatorFileError with all problems, and nothing else, whatever the bytes are. Queues and topics are read
-    and not served: EmulatorConfig.unserved tells.
-    """
-    return _parse([(file, data)], Problems(), limits=limits, strict=strict)
-
-
 def read_emulator_files(paths: Iterable[Path], *, limits: FileLimits = SERVICE, strict: bool = False) -> EmulatorConfig:
     """All files together, as if one file held all their namespaces; a folder means every `*.json` in it, by name.
 
@@ -41,7 +30,7 @@ def read_emulator_files(paths: Iterable[Path], *, limits: FileLimits = SERVICE, 
     """
     problems = Problems()
     contents = [(str(path), data) for path in _files(paths, problems) if (data := _read(path, problems)) is not None]
-    config = _parse(contents, problems, limits=limits, strict=strict)
+    config = parse_emulator_files(contents, problems, limits=limits, strict=strict)
     served = any(namespace.root is Root.EVENT_HUBS for namespace in config.namespaces)
     for problem in config.unserved:
         problems.add(problem)
@@ -59,10 +48,14 @@ def read_emulator_files(paths: Iterable[Path], *, limits: FileLimits = SERVICE, 
     )
 
 
-def _parse(
-    contents: list[tuple[str, bytes]], problems: Problems, *, limits: FileLimits, strict: bool
+def parse_emulator_files(
+    contents: Sequence[tuple[str, bytes]], problems: Problems, *, limits: FileLimits = SERVICE, strict: bool = False
 ) -> EmulatorConfig:
-    """Raises EmulatorFileError with these problems and those that problems held before."""
+    """The contents of files, each with its name in problems. strict: unknown members are errors, not warnings.
+
+    Raises EmulatorFileError with all problems, those that problems held before too, and nothing else, whatever the
+    bytes are. Queues and topics are read and not served: EmulatorConfig.unserved tells.
+    """
     taken = Taken()
     namespaces: list[NamespaceConfig] = []
     log_targets: dict[LogTarget, None] = {}

@@ -14,7 +14,7 @@ from hubweir.client.connection import Connection
 from hubweir.client.entity_info import HubInfo
 from hubweir.client.management import Management
 from hubweir.config.emulator_entities import EmulatorConfig
-from hubweir.config.emulator_file import parse_emulator_file
+from hubweir.config.tests.emulator_texts import parse_emulator_file
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from hubweir.config.emulator_entities import EmulatorConfig, NamespaceConfig
-from hubweir.config.emulator_file import parse_emulator_file
+from hubweir.config.emulator_file import parse_emulator_files
 from hubweir.config.emulator_limits import SERVICE, FileLimits
-from hubweir.config.problems import EmulatorFileError, Problem
+from hubweir.config.problems import EmulatorFileError, Problem, Problems
 
 HUB = {"Name": "h", "PartitionCount": 1}
 
@@ -27,6 +27,13 @@ def bus_file(**namespace: Any) -> bytes:
 
 def file_of(user_config: Any) -> bytes:
     return json.dumps({"UserConfig": user_config}).encode()
+
+
+def parse_emulator_file(
+    data: bytes, *, file: str, limits: FileLimits = SERVICE, strict: bool = False
+) -> EmulatorConfig:
+    """Return what one file says, of this name in problems."""
+    return parse_emulator_files([(file, data)], Problems(), limits=limits, strict=strict)
 
 
 def parsed(data: bytes, *, limits: FileLimits = SERVICE) -> EmulatorConfig:

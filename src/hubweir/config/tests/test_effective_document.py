@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from hubweir.config.effective_document import effective_document
-from hubweir.config.emulator_file import parse_emulator_file
+from hubweir.config.tests.emulator_texts import parse_emulator_file
 
 FILE = {
     "UserConfig": {

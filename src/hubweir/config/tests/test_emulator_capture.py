@@ -8,8 +8,8 @@ import pytest
 
 from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import CaptureConfig, CaptureEncoding
-from hubweir.config.emulator_file import parse_emulator_file
 from hubweir.config.problems import Location
+from hubweir.config.tests.emulator_texts import parse_emulator_file
 from hubweir.errors import ServiceError
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.config.emulator_file import parse_emulator_file
 from hubweir.config.problems import EmulatorFileError
+from hubweir.config.tests.emulator_texts import parse_emulator_file
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs/emulator_config.md").read_text()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hubweir.config.emulator_entities import EmulatorConfig, LogTarget, Root, Sku
-from hubweir.config.emulator_file import parse_emulator_file, read_emulator_files
+from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.emulator_limits import OFFICIAL_EMULATOR
 from hubweir.config.problems import PROBLEMS_LIMIT, EmulatorFileError, Kind, Severity
 from hubweir.config.tests.emulator_texts import (
@@ -18,6 +18,7 @@ from hubweir.config.tests.emulator_texts import (
     file_of,
     hubs_file,
     namespaces_file,
+    parse_emulator_file,
     parsed,
     problems_of,
     told,

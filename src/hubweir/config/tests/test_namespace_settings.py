@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hubweir.config.emulator_entities import NamespaceConfig
-from hubweir.config.emulator_file import parse_emulator_file
 from hubweir.config.namespace_settings import said_namespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
+from hubweir.config.tests.emulator_texts import parse_emulator_file
 
 RIGHTS = ["Manage", "Send", "Listen"]
 
