@@ -1,7 +1,8 @@
 """Two namespaces in one service, of two tiers, each under its own host names: rules, entities and units stay apart.
 
 One Config.json has a Standard and a Premium namespace with hubs of one name and rules of the same names but other keys
-(emulator-config contract, test T11). The service is a process, and is started again on the same data.
+(emulator-config contract, test T11). The service is a process, and is started again on the same data; or it is in this
+process with its logs, those of both catalogs too, on the second engine (testing/replicated_store.py).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,14 @@ from azure.eventhub.exceptions import AuthenticationError, EventHubError
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
 from hubweir.amqp.transport.performatives import Close
 from hubweir.auth.shared_access_signature import make_token
+from hubweir.config.emulator_file import read_emulator_files
+from hubweir.config.namespace_settings import said_namespaces
+from hubweir.config.settings import Settings
 from hubweir.testing.frames import sasl_start
+from hubweir.testing.replicated_store import ReplicatedStores
+from hubweir.testing.running_namespace import running_namespace
 from hubweir.testing.server_process import ServerProcess
-from tests.conformance.conftest import HOST
+from tests.conformance.conftest import HOST, REPLICATED
 from tests.conformance.raw_client import KEY, ROOT, RawClient, status_of
 
 pytestmark = [pytest.mark.conformance]
@@ -63,19 +70,64 @@ def item(namespace: str, sku: str, **more: Any) -> dict[str, Any]:
     }
 
 
+class OnReplicatedLogs:
+    """The service in this process, on replicated logs; used as a ServerProcess."""
+
+    def __init__(self, data: Path, file: Path) -> None:
+        self._data = data
+        self._said = said_namespaces(Settings(), read_emulator_files([file]).namespaces)
+        self._stores = ReplicatedStores()
+        self._running = ExitStack()
+
+    def __enter__(self) -> OnReplicatedLogs:
+        self._namespace = self._running.enter_context(
+            running_namespace(said=self._said, open_store=self._stores.open, data=str(self._data), host=(HOST,))
+        )
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._running.close()
+
+    @property
+    def host(self) -> str:
+        return self._namespace.host
+
+    @property
+    def port(self) -> int:
+        return self._namespace.port
+
+    def restart(self) -> None:
+        """End it, and start another one on the same logs."""
+        self._running.close()
+        assert not list(self._data.rglob("*.log")), "no log lies in segment files"
+        self.__enter__()
+
+
+Server = ServerProcess | OnReplicatedLogs
+
+
+@pytest.fixture(scope="module", params=["segment files", REPLICATED])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("namespaces") / "data"
 
 
 @pytest.fixture(scope="module")
-def server(data: Path) -> Iterator[ServerProcess]:
+def server(engine: str, data: Path) -> Iterator[Server]:
     file = data.parent / "Config.json"
     namespaces = [item("plain", "Standard", ThroughputUnits=1), item("large", "Premium")]
     document = {"UserConfig": {"NamespaceConfig": namespaces, "LoggingConfig": {"Type": "Console"}}}
     file.write_text(json.dumps(document))
-    with ServerProcess(data, host=HOST, arguments=("--emulator-config", str(file))) as running:
-        yield running
+    if engine == REPLICATED:
+        with OnReplicatedLogs(data, file) as running:
+            yield running
+    else:
+        with ServerProcess(data, host=HOST, arguments=("--emulator-config", str(file))) as process:
+            yield process
 
 
 def token(namespace: str, rule: str, *, host: str = "", path: str = "") -> str:
@@ -85,7 +137,7 @@ def token(namespace: str, rule: str, *, host: str = "", path: str = "") -> str:
     )
 
 
-def http(server: ServerProcess, host: str, method: str, path: str, auth: str, body: bytes = b"") -> tuple[int, bytes]:
+def http(server: Server, host: str, method: str, path: str, auth: str, body: bytes = b"") -> tuple[int, bytes]:
     """Status and body of a request whose Host header says host."""
     connection = HTTPConnection(server.host, server.port, timeout=10)
     try:
@@ -96,7 +148,7 @@ def http(server: ServerProcess, host: str, method: str, path: str, auth: str, bo
         connection.close()
 
 
-def connected(server: ServerProcess, hostname: str) -> RawClient:
+def connected(server: Server, hostname: str) -> RawClient:
     return RawClient.connect((server.host, server.port)).start(hostname=hostname)
 
 
@@ -104,7 +156,7 @@ def put(client: RawClient, auth: str, host: str) -> tuple[int, str]:
     return status_of(client.put_token(f"sb://{host}/{HUB}", token=auth))
 
 
-def official(server: ServerProcess, data: Path, namespace: str, rule: str, kind: type, **more: Any) -> Any:
+def official(server: Server, data: Path, namespace: str, rule: str, kind: type, **more: Any) -> Any:
     """The official client over TLS: it names the namespace's host, and connects to the address."""
     return kind(
         fully_qualified_namespace=HOSTS[namespace],
@@ -120,9 +172,7 @@ def official(server: ServerProcess, data: Path, namespace: str, rule: str, kind:
 
 @pytest.mark.parametrize("namespace", HOSTS)
 @pytest.mark.parametrize("rule", RIGHTS)
-def test_a_rule_gives_its_rights_over_amqp_under_its_own_host_only(
-    server: ServerProcess, namespace: str, rule: str
-) -> None:
+def test_a_rule_gives_its_rights_over_amqp_under_its_own_host_only(server: Server, namespace: str, rule: str) -> None:
     own, other = HOSTS[namespace], next(host for name, host in HOSTS.items() if name != namespace)
     with connected(server, own) as client:
         assert put(client, token(namespace, rule), own)[0] == 202
@@ -153,9 +203,7 @@ def test_a_rule_gives_its_rights_over_amqp_under_its_own_host_only(
 
 @pytest.mark.parametrize("namespace", HOSTS)
 @pytest.mark.parametrize("rule", RIGHTS)
-def test_a_rule_gives_its_rights_over_http_under_its_own_host_only(
-    server: ServerProcess, namespace: str, rule: str
-) -> None:
+def test_a_rule_gives_its_rights_over_http_under_its_own_host_only(server: Server, namespace: str, rule: str) -> None:
     own, other = HOSTS[namespace], next(host for name, host in HOSTS.items() if name != namespace)
     auth = token(namespace, rule)
     assert http(server, own, "POST", f"/{HUB}/messages", auth, b"x")[0] == (201 if "Send" in RIGHTS[rule] else 401)
@@ -166,7 +214,7 @@ def test_a_rule_gives_its_rights_over_http_under_its_own_host_only(
         assert http(server, other, "GET", f"/{HUB}", foreign)[0] == 401
 
 
-def test_root_rules_share_a_key_and_their_tokens_open_no_other_namespace(server: ServerProcess) -> None:
+def test_root_rules_share_a_key_and_their_tokens_open_no_other_namespace(server: Server) -> None:
     ends = int(time.time()) + 600
     for namespace, host in HOSTS.items():
         root = make_token(f"https://{host}/", ROOT, KEY, ends)
@@ -174,7 +222,7 @@ def test_root_rules_share_a_key_and_their_tokens_open_no_other_namespace(server:
             assert http(server, where, "GET", f"/{HUB}", root)[0] == (200 if name == namespace else 401)
 
 
-def test_entities_of_one_name_stand_in_both_and_a_hub_made_in_one_is_not_in_the_other(server: ServerProcess) -> None:
+def test_entities_of_one_name_stand_in_both_and_a_hub_made_in_one_is_not_in_the_other(server: Server) -> None:
     auth = {name: token(name, "all") for name in HOSTS}
     assert http(server, HOSTS["large"], "PUT", "/only-large", auth["large"])[0] == 201
     assert http(server, HOSTS["plain"], "GET", "/only-large", auth["plain"])[0] == 404
@@ -189,7 +237,7 @@ def test_entities_of_one_name_stand_in_both_and_a_hub_made_in_one_is_not_in_the_
     assert http(server, HOSTS["large"], "GET", "/twin", auth["large"])[0] == 200
 
 
-def test_the_quota_of_a_tier_holds_in_its_namespace_only(server: ServerProcess) -> None:
+def test_the_quota_of_a_tier_holds_in_its_namespace_only(server: Server) -> None:
     for name, most in (("plain", 19), ("large", 99)):
         auth = token(name, "all")
         path = f"/{HUB}/consumergroups/g"
@@ -197,7 +245,7 @@ def test_the_quota_of_a_tier_holds_in_its_namespace_only(server: ServerProcess) 
         assert statuses == ([201] * most)[:20] + [403] * (20 - min(most, 20))
 
 
-def test_throughput_units_of_one_namespace_leave_the_other_alone(server: ServerProcess) -> None:
+def test_throughput_units_of_one_namespace_leave_the_other_alone(server: Server) -> None:
     """One unit takes a thousand events a second: a second thousand is refused in the namespace that holds it."""
     batch = json.dumps([{"Body": "e"}] * 900).encode()
     refused = dict.fromkeys(HOSTS, 0)
@@ -217,7 +265,7 @@ def test_throughput_units_of_one_namespace_leave_the_other_alone(server: ServerP
 
 @pytest.mark.client("azure-eventhub, blocking, TLS")
 @pytest.mark.feature("SAS")
-def test_the_official_client_reaches_each_namespace_by_its_host(server: ServerProcess, data: Path) -> None:
+def test_the_official_client_reaches_each_namespace_by_its_host(server: Server, data: Path) -> None:
     for name in HOSTS:
         with official(server, data, name, "send", EventHubProducerClient) as producer:
             producer.send_batch([EventData(f"of {name}")])
@@ -238,7 +286,7 @@ def test_the_official_client_reaches_each_namespace_by_its_host(server: ServerPr
 
 @pytest.mark.client("azure-eventhub, blocking, TLS")
 @pytest.mark.feature("errors")
-def test_the_official_client_is_refused_with_a_rule_of_the_other_namespace(server: ServerProcess, data: Path) -> None:
+def test_the_official_client_is_refused_with_a_rule_of_the_other_namespace(server: Server, data: Path) -> None:
     credential = EventHubSharedKeyCredential("send", key_of("plain", "send"))
     foreign = EventHubProducerClient(
         HOSTS["large"],
@@ -254,7 +302,7 @@ def test_the_official_client_is_refused_with_a_rule_of_the_other_namespace(serve
 
 
 def test_a_host_that_leads_nowhere_is_the_default_namespace_for_the_addresses_and_nobody_for_the_rest(
-    server: ServerProcess,
+    server: Server,
 ) -> None:
     with connected(server, server.host) as client:
         auth = make_token(f"sb://{server.host}/", "send", key_of("plain", "send"), int(time.time()) + 600)
@@ -265,7 +313,7 @@ def test_a_host_that_leads_nowhere_is_the_default_namespace_for_the_addresses_an
         assert put(client, auth, "elsewhere.example")[0] == 401
 
 
-def test_where_open_names_an_address_the_first_token_says_which_namespace(server: ServerProcess) -> None:
+def test_where_open_names_an_address_the_first_token_says_which_namespace(server: Server) -> None:
     """As a client behind a proxy or a forwarded port: it connects to an address, its token is for the host."""
     with connected(server, server.host) as client:
         assert put(client, token("large", "send"), HOSTS["large"])[0] == 202
@@ -274,7 +322,7 @@ def test_where_open_names_an_address_the_first_token_says_which_namespace(server
         assert code == 401, text
 
 
-def test_rights_proved_by_sasl_plain_hold_in_one_namespace_only(server: ServerProcess) -> None:
+def test_rights_proved_by_sasl_plain_hold_in_one_namespace_only(server: Server) -> None:
     """SASL names no host here, so the first namespace that has the rule judges; then `open` must name that one."""
     with RawClient.connect((server.host, server.port)) as client:
         client.start("PLAIN", f"\0send\0{key_of('plain', 'send')}".encode(), hostname=HOSTS["plain"])
@@ -287,7 +335,7 @@ def test_rights_proved_by_sasl_plain_hold_in_one_namespace_only(server: ServerPr
         assert client.sasl_outcome() == 1
 
 
-def test_both_namespaces_are_there_after_another_start(server: ServerProcess) -> None:
+def test_both_namespaces_are_there_after_another_start(server: Server) -> None:
     for name in HOSTS:
         assert http(server, HOSTS[name], "PUT", "/kept", token(name, "all"))[0] in (201, 409)
         assert http(server, HOSTS[name], "POST", "/kept/messages", token(name, "send"), b"kept")[0] == 201

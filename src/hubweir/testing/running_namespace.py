@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import Settings
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability
@@ -100,10 +101,13 @@ class RunningNamespace:
 
 
 @contextmanager
-def running_namespace(*, open_store: OpenStore = MessagingStore.open, **settings: Any) -> Iterator[RunningNamespace]:
+def running_namespace(
+    *, said: SaidNamespaces | None = None, open_store: OpenStore = MessagingStore.open, **settings: Any
+) -> Iterator[RunningNamespace]:
     """Start a namespace and stop it at the end; settings as in config/settings.py, each with its default for tests.
 
-    open_store: which engine its logs lie in. port: one free port. data: a folder that is removed at the end.
+    said: of several namespaces, as Service.start has it. open_store: which engine its logs lie in. port: one free port.
+    data: a folder that is removed at the end.
     """
     with tempfile.TemporaryDirectory(prefix="hubweir-") as folder:
         made = Settings(**{"data": str(Path(folder) / "data"), "port": (0,), **settings})
@@ -112,7 +116,8 @@ def running_namespace(*, open_store: OpenStore = MessagingStore.open, **settings
         thread = threading.Thread(target=_run, args=(loop,), name="hubweir", daemon=True)
         thread.start()
         try:
-            service = asyncio.run_coroutine_threadsafe(Service.start(made, open_store=open_store), loop).result(WAIT_S)
+            starting = Service.start(made, said, open_store=open_store)
+            service = asyncio.run_coroutine_threadsafe(starting, loop).result(WAIT_S)
             try:
                 yield RunningNamespace(loop, service)
             finally:
