@@ -109,15 +109,21 @@ def roll_without_sync(patch: pytest.MonkeyPatch) -> None:
 
 
 def read_above_the_watermark(patch: pytest.MonkeyPatch) -> None:
-    read = SegmentLog.read
+    made = SegmentLog.__init__
 
-    def eager(self, index, *, max_bytes, on_done):  # type: ignore[no-untyped-def]
-        for entry in self._commit._queue.entries:
-            if entry.before.index == index < entry.end.index:
-                return Run(bytes(entry.run), index, entry.end.index)
-        return read(self, index, max_bytes=max_bytes, on_done=on_done)
+    def eager(self, *parts):  # type: ignore[no-untyped-def]
+        made(self, *parts)
+        read = self.read
 
-    patch.setattr(SegmentLog, "read", eager)
+        def read_eagerly(index, *, max_bytes, on_done):  # type: ignore[no-untyped-def]
+            for entry in self._commit._queue.entries:
+                if entry.before.index == index < entry.end.index:
+                    return Run(bytes(entry.run), index, entry.end.index)
+            return read(index, max_bytes=max_bytes, on_done=on_done)
+
+        self.read = read_eagerly
+
+    patch.setattr(SegmentLog, "__init__", eager)
 
 
 def use_numbers_again(patch: pytest.MonkeyPatch) -> None:

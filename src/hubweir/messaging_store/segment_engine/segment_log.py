@@ -20,10 +20,7 @@ from hubweir.messaging_store.log import (
     Lease,
     Note,
     OnNoted,
-    Pending,
     Refused,
-    Replayed,
-    Run,
     Snapshot,
 )
 from hubweir.messaging_store.segment_engine.failed_sync import EpochSource, Repair
@@ -58,7 +55,10 @@ class SegmentLog:
         state.steps.on_fault = self._repair.faulted
         state.health.on_fenced = self._fenced
         self.on_fenced: Callable[[LogFenced], None] | None = None  # whoever opened the log sets it
-        self._reads = Reads(state)
+        reads = Reads(state)
+        # Each as Log says: Reads takes the question as it comes.
+        self.read, self.replay = reads.read, reads.replay
+        self.find_offset, self.find_time = reads.find_offset, reads.find_time
         self._snapshots = LogSnapshots(state, self._commit.when_synced, snapshots)
         self._notes = LogNotes(state, self.append, self._commit.when_synced, notes)
         self._trimming = Trimming(state, self._commit.roll)
@@ -144,23 +144,7 @@ class SegmentLog:
         """See Log.set_roll_age."""
         self._commit.roll_age_ms = roll_age_ms
 
-    # -- read
-
-    def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
-        """See Log.read."""
-        return self._reads.read(index, max_bytes=max_bytes, on_done=on_done)
-
-    def find_offset(self, offset: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
-        """See Log.find_offset."""
-        return self._reads.find_offset(offset, on_done)
-
-    def find_time(self, time_ms: int, on_done: Callable[[int | Refused], None]) -> int | Pending:
-        """See Log.find_time."""
-        return self._reads.find_time(time_ms, on_done)
-
-    def replay(self, index: int, visit: Callable[[Run], None], on_done: Callable[[Replayed | Refused], None]) -> None:
-        """See Log.replay."""
-        self._reads.replay(index, visit, on_done)
+    # -- read: see __init__
 
     def on_visible(self, callback: Callable[[], None]) -> None:
         """See Log.on_visible."""
