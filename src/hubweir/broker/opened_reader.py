@@ -68,6 +68,7 @@ class OpenedReader:
         self._on_answer: OnAnswer | None = None
         self._pending: Pending | None = None
         self._waiting: Waiting | None = None
+        self._may_wait = False
         self._deadline_ms = 0
         # Due when a read has waited, or an earlier one: to arm one for each read would cost more than to look.
         self._deadline: Deadline | None = None
@@ -85,6 +86,7 @@ class OpenedReader:
         if command.again_from is not None:
             self._next = min(self._next, command.again_from)
         self._max_bytes = max(1, command.max_bytes)
+        self._may_wait = command.wait_ms > 0
         self._deadline_ms = self._clock.monotonic_ms() + max(0, command.wait_ms)
         self._look()
 
@@ -170,9 +172,10 @@ class OpenedReader:
         self._answer(events)
 
     def _wait(self) -> None:
-        if self._deadline_ms <= self._clock.monotonic_ms():
+        if not self._may_wait:
             self.give_up()
             return
+        # A deadline that is over already, because the files were slow, rings in the next turn.
         self._waiting = self._where.partition.wait(self._next, partial(self._do, self._look))
         if self._deadline is not None and self._deadline.at_ms > self._deadline_ms:
             self._deadlines.cancel(self._deadline)
