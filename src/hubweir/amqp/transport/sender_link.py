@@ -44,25 +44,25 @@ class SendProgress(Struct, frozen=True):
 
 
 class SenderLink(Link):
-    """The sending end."""
+    """The sending end. sender_credit: as it counts it; for others to read."""
 
     ROLE: ClassVar[bool] = False
 
     def __init__(self, session: Session, local: Attach | None, remote: Attach | None) -> None:
         super().__init__(session, local, remote)
         self._initial_delivery_count = (local.initial_delivery_count or 0) if local is not None else 0
-        self._credit = SenderCredit(self._initial_delivery_count)
+        self.sender_credit = SenderCredit(self._initial_delivery_count)
         self.unsettled_count = 0
 
     @property
     def credit(self) -> int:
         """How many deliveries the receiver still takes."""
-        return self._credit.credit
+        return self.sender_credit.credit
 
     @property
     def drain(self) -> bool:
         """Whether the receiver wants its credit used up or given back now: send what there is, then call drained."""
-        return self._credit.drain
+        return self.sender_credit.drain
 
     @property
     def presettled(self) -> bool:
@@ -85,9 +85,9 @@ class SenderLink(Link):
         if self.session.window.remote_window == 0 or not self.is_attached:
             return 0
         if settled:
-            return self._credit.credit
+            return self.sender_credit.credit
         # Unsettled deliveries reserve memory: not more of them than the limit, whatever was granted.
-        return min(self._credit.credit, self.unsettled_room)
+        return min(self.sender_credit.credit, self.unsettled_room)
 
     def send(
         self,
@@ -102,7 +102,7 @@ class SenderLink(Link):
         payload: an encoded message; copied. tag: at most 32 bytes; the id as 4 bytes when left out. NotSendable
         without credit or on a link that does not stand.
         """
-        if not self.is_attached or self._credit.credit == 0:
+        if not self.is_attached or self.sender_credit.credit == 0:
             raise NotSendable(f"the link {self.name!r} has no credit, or does not stand; look at sendable first")
         session = self.session
         delivery_id = session.next_delivery_id
@@ -115,7 +115,7 @@ class SenderLink(Link):
             settled=settled,
         )
         frames = split_transfer(transfer, memoryview(payload), session.channel, session.connection.outgoing_frame_limit)
-        self._credit.spend(1)
+        self.sender_credit.spend(1)
         if not settled:
             self._await_settlement(delivery_id, 1)
         for frame in frames:
@@ -179,17 +179,17 @@ class SenderLink(Link):
 
     def drained(self) -> None:
         """Give the rest of the credit back: the answer to drain, once nothing is left to send."""
-        if self.is_attached and self._credit.drain:
-            self._credit.use_up()
+        if self.is_attached and self.sender_credit.drain:
+            self.sender_credit.use_up()
             self._write_flow()
-            self._credit.drain = False
+            self.sender_credit.drain = False
 
     # From here on: called by the session only.
 
     def receive_flow(self, flow: Flow) -> None:
         """The receiver's new grant; before the host accepted the link it is kept for then."""
         if flow.link_credit is not None:
-            self._credit.on_flow(flow.link_credit, flow.delivery_count, flow.drain, self._initial_delivery_count)
+            self.sender_credit.on_flow(flow.link_credit, flow.delivery_count, flow.drain, self._initial_delivery_count)
         if self.is_attached:
             if flow.echo:
                 self._write_flow()
@@ -206,7 +206,7 @@ class SenderLink(Link):
         """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
         session, window = self.session, self.session.window.remote_window
         session.next_delivery_id = (first_id + deliveries) % MODULUS
-        self._credit.spend(deliveries)
+        self.sender_credit.spend(deliveries)
         if deliveries and not settled:
             self._await_settlement(first_id, deliveries)
         if frames > window:
@@ -223,11 +223,11 @@ class SenderLink(Link):
     def _write_flow(self) -> None:
         self.session.write_flow(
             self,
-            delivery_count=self._credit.delivery_count,
-            link_credit=self._credit.credit,
-            drain=self._credit.drain,
+            delivery_count=self.sender_credit.delivery_count,
+            link_credit=self.sender_credit.credit,
+            drain=self.sender_credit.drain,
             echo=False,
         )
 
     def _before_answer(self, initial_delivery_count: int, max_message_size: int | None) -> None:
-        self._initial_delivery_count = self._credit.delivery_count = initial_delivery_count
+        self._initial_delivery_count = self.sender_credit.delivery_count = initial_delivery_count

@@ -42,14 +42,14 @@ class SingleEvents:
     """A delivery an event, and so a credit."""
 
     def __init__(self, link: SenderLink) -> None:
-        self._link = link
+        self._credit = link.sender_credit
         self.send = link.send_run
         self.wants_metrics = wants_metrics(link)
         self.offered: tuple[Symbol, ...] | None = (ENABLE_RECEIVER_RUNTIME_METRIC,) if self.wants_metrics else None
 
     @property
     def wanted(self) -> int:
-        return self._link.credit
+        return self._credit.credit
 
 
 class BatchedEvents:
