@@ -73,7 +73,7 @@ def entity_name(limit: int) -> Callable[[str], str]:
 def read_user_metadata(fields: Fields) -> str | None:
     """The member UserMetadata of any entity."""
     allowed = f"a text of at most {USER_METADATA_LIMIT} characters"
-    return fields.text("UserMetadata", most=USER_METADATA_LIMIT, allowed=allowed)
+    return fields.bounded_text("UserMetadata", most=USER_METADATA_LIMIT, allowed=allowed)
 
 
 def read_authorization_rules(fields: Fields) -> tuple[AuthorizationRuleConfig, ...]:
@@ -100,7 +100,7 @@ def read_authorization_rules(fields: Fields) -> tuple[AuthorizationRuleConfig, .
 
 
 def _read_key(rule: Fields, name: str) -> Secret | None:
-    text = rule.text(name, least=1, most=KEY_LIMIT, allowed=f"a key of 1 to {KEY_LIMIT} characters", secret=True)
+    text = rule.secret_text(name, least=1, most=KEY_LIMIT, allowed=f"a key of 1 to {KEY_LIMIT} characters")
     return None if text is None else Secret(text)
 
 

@@ -188,7 +188,7 @@ def _read_rule(fields: Fields, limits: FileLimits) -> RuleConfig | None:
 
 def _read_sql(fields: Fields) -> str | None:
     allowed = f"an SQL expression of 1 to {SQL_LIMIT} characters"
-    text = fields.text("SqlExpression", required=True, least=1, most=SQL_LIMIT, allowed=allowed)
+    text = fields.bounded_text("SqlExpression", required=True, least=1, most=SQL_LIMIT, allowed=allowed)
     fields.finish()
     return text
 

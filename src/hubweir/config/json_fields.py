@@ -87,33 +87,46 @@ class Fields:
         *,
         required: bool = False,
         allowed: str = "a text",
-        least: int = 0,
-        most: int | None = None,
         check: Callable[[str], str] | None = None,
-        secret: bool = False,
     ) -> str | None:
-        """A text of least to most characters. check: returns it as it is kept; its ServiceError is the problem.
-
-        secret: an error says only how long the text is.
-        """
+        """A text of any length. check: returns it as it is kept; its ServiceError is the problem."""
         node = self.member(name, required=required, allowed=allowed)
         if node is None:
             return None
-        value = node.value
-        if not isinstance(value, str):
-            found = "something else" if secret and not isinstance(value, dict | list) else shown(node)
-            self.bad(name, f"{name} must be a text", kind=Kind.WRONG_TYPE, found=found, allowed=allowed)
-            return None
-        if not least <= len(value) <= (len(value) if most is None else most):
-            length = f"{len(value)} characters"
-            self.bad(name, f"{name} has the wrong length", found=length, allowed=allowed)
+        if not isinstance(node.value, str):
+            self._not_a_text(name, shown(node), allowed)
             return None
         if check is None:
-            return value
+            return node.value
         try:
-            return check(value)
+            return check(node.value)
         except ServiceError as error:
-            self.bad(name, error.text.rstrip("."), found=length_of(value) if secret else quoted(value), allowed=allowed)
+            self.bad(name, error.text.rstrip("."), found=quoted(node.value), allowed=allowed)
+        return None
+
+    def bounded_text(self, name: str, *, required: bool = False, allowed: str, least: int = 0, most: int) -> str | None:
+        """A text of least to most characters."""
+        text = self.text(name, required=required, allowed=allowed)
+        return None if text is None else self._within(name, text, least, most, allowed)
+
+    def secret_text(self, name: str, *, allowed: str, least: int, most: int) -> str | None:
+        """A text of least to most characters; an error says no more of it than how long it is."""
+        node = self.member(name, allowed=allowed)
+        if node is None:
+            return None
+        if not isinstance(node.value, str):
+            found = shown(node) if isinstance(node.value, dict | list) else "something else"
+            self._not_a_text(name, found, allowed)
+            return None
+        return self._within(name, node.value, least, most, allowed)
+
+    def _not_a_text(self, name: str, found: str, allowed: str) -> None:
+        self.bad(name, f"{name} must be a text", kind=Kind.WRONG_TYPE, found=found, allowed=allowed)
+
+    def _within(self, name: str, text: str, least: int, most: int, allowed: str) -> str | None:
+        if least <= len(text) <= most:
+            return text
+        self.bad(name, f"{name} has the wrong length", found=f"{len(text)} characters", allowed=allowed)
         return None
 
     def integer(self, name: str, *, least: int, most: int, required: bool = False) -> int | None:
@@ -266,11 +279,6 @@ def shown(node: JsonNode) -> str:
     if isinstance(value, str):
         return quoted(value)
     return "null" if value is None else str(value).lower()
-
-
-def length_of(text: str) -> str:
-    """What an error says of a secret."""
-    return f"a text of {len(text)} characters"
 
 
 def _integer(value: object) -> int | None:

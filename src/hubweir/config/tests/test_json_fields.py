@@ -39,7 +39,7 @@ class Opened:
 
 Read = Callable[[Fields], object]
 READS: dict[str, Read] = {
-    "text": lambda fields: fields.text("a", least=2, most=4, allowed="2 to 4"),
+    "text": lambda fields: fields.bounded_text("a", least=2, most=4, allowed="2 to 4"),
     "checked": lambda fields: fields.text("a", check=check_group_name),
     "integer": lambda fields: fields.integer("a", least=-1, most=32),
     "boolean": lambda fields: fields.boolean("a"),
@@ -146,11 +146,12 @@ def test_a_required_member_is_missed_at_its_object_and_a_null_at_the_null() -> N
 def test_a_secret_is_never_quoted() -> None:
     for value in ("hunter2" * 40, 4_711, True, ["hunter2"]):
         opened = Opened({"a": value})
-        assert opened.fields.text("a", least=1, most=8, secret=True) is None
+        assert opened.fields.secret_text("a", least=1, most=8, allowed="a key") is None
         assert "hunter2" not in str(opened.noted[0]) and "4711" not in str(opened.noted[0])
     opened = Opened({"a": "hunter2/"})
-    assert opened.fields.text("a", check=lambda text: check_group_name("/"), secret=True) is None
-    assert opened.noted[0].found == "a text of 8 characters"
+    assert opened.fields.secret_text("a", least=9, most=9, allowed="a key") is None
+    assert opened.noted[0].found == "8 characters"
+    assert Opened({"a": "hunter2/"}).fields.secret_text("a", least=1, most=8, allowed="a key") == "hunter2/"
 
 
 def test_a_member_nobody_asked_for_is_warned_of_with_the_name_it_looks_like() -> None:
