@@ -36,8 +36,6 @@ from hubweir.limits import GatewayLimits
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.entity import AnyEntity
 from hubweir.namespace.error_text import entity_not_found, entity_uri
-from hubweir.namespace.host_names import HostNames
-from hubweir.namespace.resource_path import fold
 
 EndLink = Callable[[ServiceError], None]
 # To end a link takes 40 us, and a hub may have thousands.
@@ -88,34 +86,21 @@ class Gateway:
         self.namespace = namespace
         self.brokers = brokers
         self.settings = settings
-        self.max_message_size_bytes = limits.max_message_size_bytes
-        if settings.profile.has_quotas:
-            self.max_message_size_bytes = min(self.max_message_size_bytes, settings.profile.message_size_bytes)
+        self.max_message_size_bytes = settings.max_message_size_bytes(limits)
         self.counters = process.counters
         self.process_budget = process.budget
         self.held_runs = process.held_runs
         self.large_turns = process.large_turns
         self.refusals = Refusals(env, process.refusal_log, namespace=settings.namespace, process_id=process.process_id)
-        self.hosts = settings.hosts or HostNames(frozenset((fold(settings.host_name),)))
+        self.hosts = settings.known_hosts
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         self.authorization = Authorization(
-            namespace,
-            env,
-            host_name=settings.host_name,
-            hosts=self.hosts,
+            namespace, env, host_name=settings.host_name, hosts=self.hosts, issuer=settings.issuer,
             is_ours=lambda rule, scope: process.of_signature(rule, scope) is self,
-            issuer=settings.issuer,
-        )
+        )  # fmt: skip
         self.keeper = CatalogKeeper(writer, brokers, env)
         self.keeper.on_removed = self._forget
-        self.units = NamespaceUnits(
-            env,
-            namespace,
-            self.keeper,
-            brokers,
-            limits=limits,
-            alarms=process.alarms,
-        )
+        self.units = NamespaceUnits(env, namespace, self.keeper, brokers, limits=limits, alarms=process.alarms)
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue = AppendQueue(env, self.units.append, run_limit_bytes=run_limit_bytes)
         self.management = ManagementView(namespace, self.directory)

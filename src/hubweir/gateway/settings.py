@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.limits import GatewayLimits
 from hubweir.namespace.host_names import HostNames
+from hubweir.namespace.resource_path import fold
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 
 
@@ -55,3 +57,14 @@ class GatewaySettings:
     plain_without_tls: bool = False
     settings_rule: str = ""
     issuer: IssuerKeys | None = None
+
+    @property
+    def known_hosts(self) -> HostNames:
+        """The hosts that lead to it."""
+        return self.hosts or HostNames(frozenset((fold(self.host_name),)))
+
+    def max_message_size_bytes(self, limits: GatewayLimits) -> int:
+        """The largest event or batch that is taken: its process sets a limit, and so may its profile."""
+        if not self.profile.has_quotas:
+            return limits.max_message_size_bytes
+        return min(limits.max_message_size_bytes, self.profile.message_size_bytes)
