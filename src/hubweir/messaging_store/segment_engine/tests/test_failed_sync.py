@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.env import Lane
 from hubweir.errors import LogFenced, LogOffline
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.testing.memory_faults import Fault
+from hubweir.testing.memory_files import MemoryFile
+from hubweir.testing.simulated_env import SimulatedEnv
 
 
 def fail_next(bench, fault: Fault, *, forever: bool = False) -> None:
@@ -65,6 +68,48 @@ def test_relaxed_keeps_what_it_has_shown(make_bench) -> None:
     assert bench.counters["log.failed_syncs"] == 1
     bench.reopen(power_cut=True)
     assert bench.everything() == {0: b"a", 1: b"b", 2: b"c"}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_what_was_shown_behind_a_sync_is_kept_when_the_next_one_fails(make_bench, seed) -> None:
+    """A sync vouches for what was there when it was asked for, not for what came before its end."""
+    bench = make_bench(durability=Durability.RELAXED, env=SimulatedEnv(seed))
+    bench.append(b"a")
+    bench.append(b"b", wait_ms=0)
+    while not bench.env.fault_hits.get("log.before_relaxed_sync"):
+        bench.env.run_for(1)
+    bench.append(b"c", wait_ms=0)
+    bench.env.turn()
+    assert bench.log._commit._syncing and bench.log.bounds.next_index == 3, "it is shown between a sync and its end"
+    bench.env.files.plan(Fault.SYNC_EIO)
+    bench.env.run_for(400)
+    assert bench.counters["log.failed_syncs"] == 1
+    bench.reopen(power_cut=True)
+    assert bench.everything() == {0: b"a", 1: b"b", 2: b"c"}
+
+
+def test_a_file_is_not_closed_under_the_call_that_uses_it(make_bench, monkeypatch) -> None:
+    """Its descriptor may be another file's by then: that one would be synced, and this one said to be."""
+    bench = make_bench(durability=Durability.RELAXED)
+    bench.append(b"kept", wait_ms=200)
+    failed, close, closed = bench.log._state.active.file, MemoryFile.close, list[MemoryFile]()
+
+    def closes(file: MemoryFile) -> None:
+        closed.append(file)
+        close(file)
+
+    monkeypatch.setattr(MemoryFile, "close", closes)
+    bench.env.stall(Lane.WRITES)
+    bench.append(b"shown", wait_ms=60)
+    assert bench.env.stalled_calls(Lane.WRITES) == 1, "a sync that has not begun"
+    bench.env.files.plan(Fault.EIO)
+    bench.append(b"refused", wait_ms=500)
+    assert bench.counters["log.failed_syncs"] == 1 and failed not in closed
+    bench.env.go_on(Lane.WRITES)
+    bench.env.run_for(500)
+    assert closed.count(failed) == 1
+    bench.reopen(power_cut=True)
+    assert bench.everything() == {0: b"kept", 1: b"shown"}
 
 
 def test_a_repair_leaves_alone_what_others_write_meanwhile(bench) -> None:

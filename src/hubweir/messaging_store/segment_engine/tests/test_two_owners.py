@@ -16,7 +16,7 @@ from hubweir.errors import LogFenced
 from hubweir.messaging_store.disk.segment import ActiveSegment
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.retention import expire
-from hubweir.messaging_store.segment_engine import group_commit, write_round
+from hubweir.messaging_store.segment_engine import group_commit, log_notes, write_round
 from hubweir.messaging_store.segment_engine.write_round import WriteRound
 from hubweir.testing.answers import made_log
 from hubweir.testing.memory_faults import Fault
@@ -165,6 +165,23 @@ def test_the_first_owner_touches_none_of_the_second_ones_files(bench, make_event
     bench.env.run_for(100)
     assert isinstance(saved[0].error, LogFenced)
     assert files.paths() == before and pair.second.snapshot() == (13, b"of the second")
+
+
+def test_a_note_that_the_second_owner_has_not_found_is_unknown(bench, make_events, monkeypatch) -> None:
+    """It comes between the first one's look at the epoch and the file of its notes, and has read the notes by then."""
+    pair, save = Pair(bench, make_events, writes=False), log_notes.save_notes
+
+    def saves_late(*given: Any) -> None:
+        pair.second_comes()
+        save(*given)
+
+    monkeypatch.setattr(log_notes, "save_notes", saves_late)
+    (outcome,) = bench.note(b"key", b"body")
+    assert pair.second.noted() == {}
+    assert isinstance(outcome, Refused) and isinstance(outcome.error, LogFenced) and not outcome.known
+    assert bench.noted() == {}
+    pair.first.env.crash()
+    pair.second.env.run_for(100)
 
 
 def test_retention_of_the_first_owner_removes_nothing(bench, make_events) -> None:
