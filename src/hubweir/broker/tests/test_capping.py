@@ -7,10 +7,13 @@ import pytest
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
 from hubweir.broker.commands.process import CapPartitions, Done, Refusal
+from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
 from hubweir.broker.commands.reader import CancelRead, EventsRead, OpenReader, ReadEvents
+from hubweir.broker.tests.numbered_world import transfer
 from hubweir.errors import SERVER_BUSY, DiskFull, LogOffline
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.record import Producer
 
 ME = Owner(1, 7)
 
@@ -83,6 +86,17 @@ def test_a_send_that_is_certainly_not_stored_takes_nothing_of_its_partitions_uni
     assert isinstance(again, Refusal if is_known is False else EventsAppended)
 
 
+def test_a_numbered_send_that_is_refused_at_once_takes_nothing_of_its_partitions_unit(bench: Any) -> None:
+    (opened,) = bench.ask(OpenProducer("a", ME, 7, 0, 0))
+    bench.ask(CapPartitions(True))
+    bench.log.fail_with = DiskFull("no space")
+    run = transfer(Producer(7, 0, 1), 1)
+    (refused,) = bench.ask(AppendNumbered("a", opened.opening_id, run, 1_000, 10))
+    assert isinstance(refused, Refusal) and refused.known
+    bench.log.fail_with = None
+    assert isinstance(send(bench, 1_000), EventsAppended)
+
+
 def test_a_send_that_fails_without_a_cap_is_refused_as_any_other(bench: Any) -> None:
     bench.log.fail_with = DiskFull("no space")
     [refused] = bench.ask(AppendEvents("a", bytearray(b"x"), 1_000, 10))
@@ -100,6 +114,22 @@ def test_reads_over_the_cap_are_answered_when_they_are_due(bench: Any) -> None:
     assert answers == []
     bench.env.pass_time(1)  # 1,024 events are a quarter of a second
     assert answers == [EventsRead(opened.reader_id, 4_096, 5_120, b"e" * 1_024)]
+
+
+def test_what_a_read_got_after_it_waited_for_the_cap_is_not_given_back(bench: Any) -> None:
+    """Given back, it would let the reader have every event twice as fast as a unit allows, for as long as it waits."""
+    (opened,) = bench.ask(OpenReader("a", ME, "$Default", EARLIEST, None, None))
+    bench.ask(CapPartitions(True))
+    send(bench, 1, run=b"e" * 16_384)
+    bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    waited: list[int] = []
+    for _ in range(3):
+        answers = bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+        began_ms = bench.env.elapsed_ms
+        while not answers:
+            bench.env.pass_time(10)
+        waited.append(bench.env.elapsed_ms - began_ms)
+    assert waited == [1_000] * 3
 
 
 def test_a_read_that_is_given_up_while_it_waits_gives_its_part_back_and_loses_nothing(bench: Any) -> None:

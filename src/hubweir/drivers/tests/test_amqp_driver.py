@@ -172,30 +172,34 @@ def test_who_wakes_the_driver_within_a_turn_gets_no_other(run: Run) -> None:
     run(scenario())
 
 
-def test_a_turn_within_a_turn_writes_nothing_by_itself_and_leaves_no_other_behind(run: Run) -> None:
-    """As when the transport drains while the host is at work."""
+@pytest.mark.parametrize("inner", ["receive", "resume_writing"])
+def test_a_turn_within_a_turn_writes_nothing_by_itself_and_leaves_no_other_behind(run: Run, inner: str) -> None:
+    """As when the transport drains while the host is at work, which has its turn behind this one."""
 
     async def scenario() -> None:
         driver, host, spy = opened()
         on_turn_end, written = host.on_turn_end, []
 
-        def drained() -> None:
+        def works_on() -> None:
             host.on_turn_end = on_turn_end  # type: ignore[method-assign]
             driver.endpoint.begin_session()
             driver.wake()
             for _ in range(2):
-                driver.resume_writing()
+                if inner == "receive":
+                    driver.receive(EMPTY_FRAME)
+                else:
+                    driver.resume_writing()
                 written.append(len(spy.written))
                 driver.wake()
 
-        host.on_turn_end = drained  # type: ignore[method-assign]
+        host.on_turn_end = works_on  # type: ignore[method-assign]
         driver.receive(EMPTY_FRAME)
         assert (written, len(spy.written), host.steps) == ([0, 0], 1, [])
-        turns = host.turns
+        turns, drained = host.turns, 2 if inner == "resume_writing" else 0
         await asyncio.sleep(0)
-        assert (host.turns - turns, len(spy.written), host.steps) == (2, 1, ["writable"] * 2)
+        assert (host.turns - turns, len(spy.written), host.steps) == (drained, 1, ["writable"] * drained)
         await asyncio.sleep(0)
-        assert host.turns - turns == 2
+        assert host.turns - turns == drained
         driver.connection_lost(None)
 
     run(scenario())

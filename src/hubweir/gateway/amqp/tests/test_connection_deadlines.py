@@ -5,6 +5,8 @@ What idle links and unauthorised connections are told is in gateway/tests/test_g
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from hubweir.errors import ServiceError
@@ -68,3 +70,35 @@ def test_the_end_of_a_connection_leaves_no_timer(timed: Timed) -> None:
     timed.env.run_for(500_000)
     assert (timed.looks, timed.closed) == (0, [])
     ConnectionDeadlines(timed).end()  # it was never opened
+
+
+class Linked(Timed):
+    """A connection with one link for events, which was used at `last_used_ms` and waits for nothing."""
+
+    last_used_ms = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.detached: list[int] = []
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return (cast(Node, self),)
+
+    def is_idle(self) -> bool:
+        return True
+
+    def detach(self, node: Node, error: ServiceError) -> None:
+        self.detached.append(self.env.monotonic_ms())
+
+
+def test_a_link_is_idle_by_the_clock_that_no_jump_moves_and_for_its_whole_time() -> None:
+    linked = Linked()
+    ConnectionDeadlines(linked).begin()
+    linked.env.run_for(20_000)
+    linked.last_used_ms = linked.env.monotonic_ms()
+    linked.env.jump(864_000_000)
+    linked.env.run_for(99_999)
+    assert linked.detached == []
+    linked.env.run_for(26_000)
+    assert linked.detached == [125_000], "the first look at which it was idle for all of its time"

@@ -36,7 +36,7 @@ def test_a_dead_connection_frees_all_its_readers_at_once(world: World, peer: Pee
     assert world.open_readers == 4
     peer.cut()
     assert world.open_readers == 0
-    assert len(world.gate.sent(CloseOwner)) == 1
+    assert len(world.gate.sent(CloseOwner)) == 1 and world.gate.sent(CloseReader) == []
 
 
 def test_a_reader_that_was_opened_for_a_link_that_is_gone_is_closed(world: World, peer: Peer) -> None:
