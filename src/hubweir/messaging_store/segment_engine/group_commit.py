@@ -29,7 +29,7 @@ from hubweir.messaging_store.disk.segment import (
     ActiveSegment,
 )
 from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
-from hubweir.messaging_store.log import Durability, Refused, call_all
+from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.idle_mark import DueMarks, IdleMark, mark_entry
 from hubweir.messaging_store.segment_engine.log_state import LogState
@@ -39,7 +39,7 @@ from hubweir.messaging_store.segment_engine.roll import (
     save_indexes,
     superseded_whole,
 )
-from hubweir.messaging_store.segment_engine.waiting import Entry, EntryQueue, SyncWaiters, tell
+from hubweir.messaging_store.segment_engine.waiting import Entry, EntryQueue, SyncWaiters, tell, tell_fenced
 from hubweir.messaging_store.segment_engine.write_round import FencedBehindWrite, WriteRound, check_behind_write
 from hubweir.messaging_store.tail import TailRun
 
@@ -124,12 +124,11 @@ class GroupCommit:
 
     def fence(self, error: LogFenced) -> None:
         """Offline for good: what waits is refused, and readers are told. A round under way ends by itself."""
-        tried, waiting = self._queue.take_tried(), self._queue.take_all()
+        waiting = self._queue.take_all()
         self._mark.stop()
-        self._state.counters["log.refused"] += len(tried) + len(waiting)
+        self._state.counters["log.refused"] += len(waiting)
         try:
-            tell(tried, Refused(error, known=False))
-            tell(waiting, Refused(error))
+            tell_fenced(waiting, error)
         finally:
             self._on_visible()
             self._sync_waiters.release()
@@ -339,16 +338,9 @@ class GroupCommit:
 
     def _taken_over(self, error: LogFenced, entries: list[Entry]) -> None:
         """A round found another owner of the store: did he find what it wrote?"""
-        is_written = isinstance(error, FencedBehindWrite)
         self._round, self._busy = (), False
         try:
-            call_all(
-                [
-                    partial(entry.on_done, Refused(error, known=not (is_written or entry.is_tried)))
-                    for entry in entries
-                    if entry.on_done is not None
-                ]
-            )
+            tell_fenced(entries, error, is_written=isinstance(error, FencedBehindWrite))
         finally:
             self._state.health.fence(error)
             self._after_round()  # another log may have fenced this one during the round: a close waits for its end

@@ -12,6 +12,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from hubweir.errors import LogFenced
 from hubweir.messaging_store.completion import LogEnd
 from hubweir.messaging_store.log import Appended, Refused, call_all
 from hubweir.messaging_store.segment_engine.log_state import LogState
@@ -38,6 +39,20 @@ def tell(entries: Iterable[Entry], refused: Refused | None = None) -> None:
     Raises the first exception of one, when all were called.
     """
     call_all([partial(entry.on_done, refused or entry.appended) for entry in entries if entry.on_done is not None])
+
+
+def tell_fenced(entries: Iterable[Entry], error: LogFenced, *, is_written: bool = False) -> None:
+    """Refuse every entry, in order: another process owns the store, and may have found what is in the file.
+
+    is_written: all of them may be there, and not those alone that were tried. Raises as `tell`.
+    """
+    call_all(
+        [
+            partial(entry.on_done, Refused(error, known=not (is_written or entry.is_tried)))
+            for entry in entries
+            if entry.on_done is not None
+        ]
+    )
 
 
 class EntryQueue:

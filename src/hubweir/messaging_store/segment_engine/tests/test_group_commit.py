@@ -279,6 +279,26 @@ def test_a_fault_while_readers_are_woken_beside_the_next_round_loses_no_answer(b
     assert len(bench.everything()) >= kept
 
 
+def test_a_fence_refuses_all_that_waits_whatever_happens_to_one_that_hears_of_it(bench, make_events) -> None:
+    """One that a failed write may have left in the file, whose ticket has a fault, and one behind it."""
+    bench.append(b"kept")
+    heard: list[bool] = []
+
+    def faulty(outcome: Appended | Refused) -> None:
+        assert isinstance(outcome, Refused)
+        heard.append(outcome.known)
+        raise ZeroDivisionError("planted")
+
+    now_ms = bench.store.clock.stamp_ms()
+    bench.log.append(make_events([b"tried"]), now_ms=now_ms, on_done=faulty)
+    bench.log._commit._queue.entries[0].is_tried = True
+    bench.append(b"waits", wait_ms=0)
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        bench.log.fence(LogFenced("another process owns the store"))
+    assert heard == [False]
+    assert [outcome.known for outcome in bench.outcomes[1:]] == [True], "it is told, too, and nothing of it is stored"
+
+
 def test_what_a_failed_write_may_have_left_in_the_file_ends_unknown_behind_a_fence(make_bench) -> None:
     bench = make_bench(durability=Durability.RELAXED)
     bench.append(b"before", wait_ms=500)
