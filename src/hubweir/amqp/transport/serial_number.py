@@ -2,6 +2,8 @@
 
 A plain int from 0 to 2**32 - 1 holds one. Half of the circle lies ahead of each number and half behind it, so two
 numbers can be compared as long as they are less than 2**31 apart, which every window and limit of ours sees to.
+
+What runs once a frame or a batch writes `% MODULUS` itself: add_serial would be one more Python call there.
 """
 
 from __future__ import annotations
