@@ -92,7 +92,6 @@ class AmqpDriver(asyncio.BufferedProtocol):
         host: DriverHost,
         buffer: ReceiveBuffer,
         *,
-        loop: asyncio.AbstractEventLoop | None = None,
         loop_turn: LoopTurn | None = None,
         on_lost: Callable[[AmqpDriver], None] | None = None,
     ) -> None:
@@ -103,8 +102,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self.endpoint = endpoint
         self._host = host
         self._buffer = buffer.view
-        self._loop = loop or asyncio.get_running_loop()
-        self._loop_turn = loop_turn or LoopTurn(self._loop)
+        self._loop_turn = loop_turn or LoopTurn(asyncio.get_running_loop())
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -286,7 +284,7 @@ class AmqpDriver(asyncio.BufferedProtocol):
         self._closing = True
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(CLOSE_GRACE_MS / 1000, self.abort)
+        self._timer = self._loop_turn.loop.call_later(CLOSE_GRACE_MS / 1000, self.abort)
         self._reading.go_on_for_good()
         transport.close()
 
@@ -298,7 +296,8 @@ class AmqpDriver(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer_ms = deadline_ms
-        self._timer = self._loop.call_later(max(0, deadline_ms - monotonic_ms()) / 1000, self._rang)
+        delay_ms = max(0, deadline_ms - monotonic_ms())
+        self._timer = self._loop_turn.loop.call_later(delay_ms / 1000, self._rang)
 
     def _rang(self) -> None:
         self._timer = None

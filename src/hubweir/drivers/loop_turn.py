@@ -21,10 +21,10 @@ ROUNDS_A_TURN = 3
 class LoopTurn:
     """Of one loop, on which it is used. What waits when the loop is closed is not called."""
 
-    __slots__ = ("_ends", "_is_planned", "_loop")
+    __slots__ = ("_ends", "_is_planned", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._ends: list[Callable[[], None]] = []
         self._is_planned = False  # somebody calls `end`, or is within it
 
@@ -33,7 +33,7 @@ class LoopTurn:
         self._ends.append(callback)
         if not self._is_planned:
             self._is_planned = True
-            self._loop.call_soon(self.end)
+            self.loop.call_soon(self.end)
 
     def begin(self) -> None:
         """The caller handles many things now, and calls `end` behind them, so the loop need not."""
@@ -58,4 +58,4 @@ class LoopTurn:
             self._ends[:0] = left
             self._is_planned = bool(self._ends)
             if self._is_planned:
-                self._loop.call_soon(self.end)
+                self.loop.call_soon(self.end)

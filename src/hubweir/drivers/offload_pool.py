@@ -11,7 +11,6 @@ call under way (one sync round a log, one read a reader) and those are counted w
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections import deque
@@ -88,8 +87,7 @@ class Completions:
     loop_turn: it ends behind the calls that are completed together.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, loop_turn: LoopTurn) -> None:
-        self._loop = loop
+    def __init__(self, loop_turn: LoopTurn) -> None:
         self._loop_turn = loop_turn
         self._mutex = threading.Lock()
         self._done: deque[tuple[_Job, CallResult[Any]]] = deque()
@@ -98,7 +96,7 @@ class Completions:
     def report(self, job: _Job, result: CallResult[Any]) -> None:
         """Called on a thread: complete the call in a later turn of the loop."""
         self._done.append((job, result))
-        self._drain_later(self._loop.call_soon_threadsafe)
+        self._drain_later(self._loop_turn.loop.call_soon_threadsafe)
 
     def _drain_later(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         with self._mutex:
@@ -126,7 +124,7 @@ class Completions:
         finally:  # also behind what a thread raised that is no Exception: a turn that never ends holds up everybody
             self._loop_turn.end()
             if self._done:
-                self._drain_later(self._loop.call_soon)
+                self._drain_later(self._loop_turn.loop.call_soon)
 
 
 class OffloadPool:

@@ -17,10 +17,9 @@ _LOOK_S = 0.005
 
 
 class OpenConnections:
-    """Used on one loop. All its drivers read into one buffer. loop_turn: see AmqpDriver."""
+    """Of the loop of loop_turn, which all its drivers share; and they read into one buffer."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, loop_turn: LoopTurn | None = None) -> None:
-        self._loop = loop
+    def __init__(self, loop_turn: LoopTurn) -> None:
         self._loop_turn = loop_turn
         self._drivers: dict[AmqpDriver, None] = {}  # in the order in which they came
         self._buffer = ReceiveBuffer()
@@ -31,7 +30,6 @@ class OpenConnections:
             endpoint,
             host,
             self._buffer,
-            loop=self._loop,
             loop_turn=self._loop_turn,
             on_lost=lambda gone: self._drivers.pop(gone, None),
         )

@@ -39,7 +39,7 @@ class SystemEnv:
         self._loop = loop or asyncio.get_running_loop()
         self.loop_turn = LoopTurn(self._loop)
         self.at_turn_end = self.loop_turn.at_end
-        completions = Completions(self._loop, self.loop_turn)
+        completions = Completions(self.loop_turn)
         self._pools = {
             lane: OffloadPool(completions, threads=OTHER_THREADS.get(lane, threads), name=lane.value) for lane in Lane
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl
 from collections.abc import Callable
@@ -38,7 +37,7 @@ class Listeners:
         is_ready: Callable[[], bool],
     ) -> None:
         """Listens to nothing yet. is_ready: what /ready answers."""
-        connections, drivers = Connections(process), OpenConnections(asyncio.get_running_loop(), loop_turn)
+        connections, drivers = Connections(process), OpenConnections(loop_turn)
 
         def new_connection(peer: str, host: str = "") -> AmqpDriver:
             return drivers.new_driver(*connections.new(peer, host))

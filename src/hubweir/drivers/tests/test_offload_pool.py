@@ -16,7 +16,7 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 def completions_of(loop: asyncio.AbstractEventLoop) -> Completions:
-    return Completions(loop, LoopTurn(loop))
+    return Completions(LoopTurn(loop))
 
 
 def offload_threads() -> set[int | None]:
@@ -236,7 +236,7 @@ def test_what_waits_for_the_end_of_a_turn_is_done_behind_all_calls_that_ended_to
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         turn = LoopTurn(loop)
-        pool = OffloadPool(Completions(loop, turn), threads=4)
+        pool = OffloadPool(Completions(turn), threads=4)
         seen: list[str] = []
         over: asyncio.Future[None] = loop.create_future()
         planned: list[object] = []
@@ -275,7 +275,7 @@ def test_a_completion_that_raises_what_is_no_exception_holds_up_neither_the_turn
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         turn = LoopTurn(loop)
-        completions, pool_ended, told = Completions(loop, turn), list[int](), list[object]()
+        completions, pool_ended, told = Completions(turn), list[int](), list[object]()
         loop.set_exception_handler(lambda _, context: told.append(context.get("exception")))
         pool = OffloadPool(completions, threads=1)
 

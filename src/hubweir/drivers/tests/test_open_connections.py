@@ -9,6 +9,7 @@ from typing import Any
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.drivers.amqp_driver import AmqpDriver
+from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.drivers.open_connections import OpenConnections
 from hubweir.testing.event_loops import run_on
@@ -54,7 +55,7 @@ def ending(connections: OpenConnections, steps: list[str], **times: int) -> Any:
 
 def test_who_does_not_answer_the_good_bye_is_dropped_and_everything_is_over() -> None:
     async def scenario() -> None:
-        connections = OpenConnections(asyncio.get_running_loop())
+        connections = OpenConnections(LoopTurn(asyncio.get_running_loop()))
         host, peer = await connected(connections)
         steps: list[str] = []
         await asyncio.wait_for(ending(connections, steps, grace_ms=200, close_ms=50), 10)
@@ -68,7 +69,7 @@ def test_who_does_not_answer_the_good_bye_is_dropped_and_everything_is_over() ->
 
 def test_a_connection_that_is_over_at_the_good_bye_is_not_waited_for() -> None:
     async def scenario() -> None:
-        connections = OpenConnections(asyncio.get_running_loop())
+        connections = OpenConnections(LoopTurn(asyncio.get_running_loop()))
         host, peer = await connected(connections)
         assert host.driver is not None
         ends = connections.end(is_settled=lambda: True, say_goodbye=host.driver.abort, grace_ms=60_000, close_ms=60_000)
@@ -81,7 +82,7 @@ def test_a_connection_that_is_over_at_the_good_bye_is_not_waited_for() -> None:
 
 def test_without_connections_there_is_nothing_to_wait_for() -> None:
     async def scenario() -> None:
-        connections = OpenConnections(asyncio.get_running_loop())
+        connections = OpenConnections(LoopTurn(asyncio.get_running_loop()))
         steps: list[str] = []
         await asyncio.wait_for(ending(connections, steps, grace_ms=0, close_ms=60_000), 10)
         assert steps[-1] == "good-bye"
