@@ -9,6 +9,7 @@ keeps older epochs and rounds out for as long as the producer is known.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from hubweir.broker.capping import Capping
@@ -24,6 +25,8 @@ from hubweir.event_hub.producer_sequence import ProducerSequences
 from hubweir.event_hub.producer_state import AttachedProducer, NumberedSend
 from hubweir.messaging_store.log import Appended, Log, Note, Refused
 from hubweir.messaging_store.record import Producer, headers_of, producer_of
+
+logger = logging.getLogger(__name__)
 
 OnAnswer = Callable[[Answer], None]
 
@@ -138,7 +141,10 @@ class Producers:
 
     def _refuse(self, gone: list[tuple[OpenProducer, OnAnswer]], error: ServiceError) -> None:
         for _, on_answer in gone:
-            on_answer(refusal_of(error))
+            try:
+                on_answer(refusal_of(error))
+            except Exception:  # of a gateway's: the others wait as well
+                logger.exception("a fault of the service: a link could not be told that its producer will not open")
 
     def append(self, command: AppendNumbered, on_answer: OnAnswer) -> None:
         """Store one numbered delivery, or find that it is stored."""

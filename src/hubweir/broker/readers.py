@@ -101,7 +101,10 @@ class Readers:
         def nobody_leaves() -> None:
             reader, answer = self._entered.pop(reader_id)
             self._open[reader_id] = reader
-            answer(ReaderOpened(reader_id, index))
+            try:
+                answer(ReaderOpened(reader_id, index))
+            except Exception as fault:  # others wait behind this one
+                self._faulted(reader_id, fault)
 
         # Telling the losers may have ended this one too.
         if reader_id in self._entered:
@@ -111,11 +114,11 @@ class Readers:
         """Take a reader out for another; its gateway confirms when its link is detached."""
         reader = self._take_out(loser.reader_id)
         if reader is None:
-            self._end_entered(loser.reader_id, error)  # it was never answered: there is no link to end
+            # It was never answered: there is no link to end.
+            self._contained(loser.reader_id, partial(self._end_entered, loser.reader_id, error))
             return
         self._departures.begin(loser.reader_id, loser.group, reader.owner)
-        reader.close(error)
-        self._tell(reader, error)
+        self._end_open(reader, error)
 
     def _take_out(self, reader_id: int) -> OpenedReader | None:
         """An open reader, which is open no longer; None when there is none."""
@@ -123,6 +126,19 @@ class Readers:
         if reader is not None:
             self._table.remove(reader_id)
         return reader
+
+    def _end_open(self, reader: OpenedReader, error: ServiceError) -> None:
+        """Refuse what a reader that was taken out waits for, and tell its gateway."""
+        self._contained(reader.reader_id, partial(reader.close, error))
+        self._contained(reader.reader_id, partial(self._tell, reader, error))
+
+    def _contained(self, reader_id: int, step: Callable[[], None]) -> None:
+        """Do what ends one of many: a fault of its gateway, which is told, keeps no other from its end."""
+        try:
+            step()
+        except Exception:
+            self._counters["broker.reader_faults"] += 1
+            logger.exception("reader %d: a fault of the service at its end", reader_id)
 
     def _tell(self, reader: OpenedReader, error: ServiceError) -> None:
         """Tell a reader's gateway that it was ended."""
@@ -173,30 +189,29 @@ class Readers:
         """Close what this owner holds."""
         self._opening = {key: its for key, its in self._opening.items() if not owner.covers(its)}
         for reader in [reader for reader, _ in self._entered.values() if owner.covers(reader.owner)]:
-            self._end_entered(reader.reader_id, _closed_before_open())
+            self._contained(reader.reader_id, partial(self._end_entered, reader.reader_id, _closed_before_open()))
         for reader in [reader for reader in self._open.values() if owner.covers(reader.owner)]:
-            self.close(reader.reader_id)
+            self._contained(reader.reader_id, partial(self.close, reader.reader_id))
         self._departures.end_of(owner)
 
     def end(self, error: ServiceError) -> None:
         """The partition is gone: take out all readers, refuse their reads with error, and tell their gateways."""
         self._opening = {}
         for reader_id in list(self._entered):
-            self._end_entered(reader_id, error)
+            self._contained(reader_id, partial(self._end_entered, reader_id, error))
         for reader_id in list(self._open):
             reader = self._take_out(reader_id)
             if reader is not None:
-                reader.close(error)
-                self._tell(reader, error)
+                self._end_open(reader, error)
         self._departures.close()
 
     def stop(self) -> None:
         """The broker stops: every outstanding read is answered empty, every reader that waits is refused."""
         self._opening = {}
         for reader_id in list(self._entered):
-            self._end_entered(reader_id, _closed_before_open())
+            self._contained(reader_id, partial(self._end_entered, reader_id, _closed_before_open()))
         for reader_id in list(self._open):
-            self.close(reader_id)
+            self._contained(reader_id, partial(self.close, reader_id))
         self._departures.close()
 
 
