@@ -92,7 +92,7 @@ def test_a_file_is_not_closed_under_the_call_that_uses_it(make_bench, monkeypatc
     """Its descriptor may be another file's by then: that one would be synced, and this one said to be."""
     bench = make_bench(durability=Durability.RELAXED)
     bench.append(b"kept", wait_ms=200)
-    failed, close, closed = bench.log._state.active.file, MemoryFile.close, list[MemoryFile]()
+    failed, close, closed = bench.log._state.segments.active.file, MemoryFile.close, list[MemoryFile]()
 
     def closes(file: MemoryFile) -> None:
         closed.append(file)
