@@ -123,6 +123,21 @@ def test_a_refused_proof_is_in_the_log_and_shows_no_key(world: World, caplog: py
     assert "refused" in caplog.text and "not the key" not in caplog.text
 
 
+def test_a_node_that_asks_again_while_it_is_finished_has_that_in_the_same_turn(peer: Peer) -> None:
+    """The driver gives whoever wakes it within a turn no other one."""
+    node = listening(peer)
+    finish = node.finish
+
+    def again() -> None:
+        node.finish = finish  # type: ignore[method-assign]
+        peer.host.finish_later(node)
+
+    node.finish = again  # type: ignore[method-assign]
+    peer.host.finish_later(node)
+    peer.host.on_turn_end()
+    assert node.told == ["finish"]
+
+
 def test_brokers_hear_of_the_end_of_connections_that_used_readers_and_of_no_others(world: World) -> None:
     reads, sends = world.trusted_peer(), world.trusted_peer()
     reads.receiver(READER)

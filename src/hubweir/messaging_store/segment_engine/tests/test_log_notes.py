@@ -9,10 +9,13 @@ import pytest
 from hubweir.alarms import DAMAGED_FILE
 from hubweir.env import Lane
 from hubweir.errors import DiskFull, LogFenced, LogOffline
+from hubweir.messaging_store.control_batch import pack_control
 from hubweir.messaging_store.disk.notes import BODY_LIMIT, KEY_LIMIT, notes_name
 from hubweir.messaging_store.log import Durability, Note, Refused
 from hubweir.messaging_store.retention import expire
+from hubweir.messaging_store.tests.conftest import SOME_CONTROL
 from hubweir.testing.memory_faults import Fault
+from hubweir.testing.simulated_env import SimulatedEnv
 
 FOLDER = "store-0/logs/" + "ab" * 16
 
@@ -103,6 +106,18 @@ def test_a_note_behind_an_append_that_is_refused_is_refused(bench) -> None:
     bench.note(b"y", b"1")
     bench.reopen(power_cut=True)
     assert bench.noted() == {b"y": b"1"} and bench.everything() == {0: b"a", 1: b"b"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_note_is_answered_behind_a_control_batch_that_takes_no_number(make_bench, seed: int) -> None:
+    bench = make_bench(env=SimulatedEnv(seed))
+    bench.append(b"a")
+    told: list[str] = []
+    run = pack_control(SOME_CONTROL, b"")
+    bench.log.append(run, now_ms=bench.env.now_ms(), on_done=lambda outcome: told.append("control"))
+    bench.log.note(b"x", b"1", now_ms=bench.env.now_ms(), on_done=lambda outcome: told.append("note"))
+    bench.env.run_for(300)
+    assert told == ["control", "note"]
 
 
 @pytest.mark.parametrize(("fault", "kind"), [(Fault.ENOSPC, DiskFull), (Fault.EIO, LogOffline)])
