@@ -65,6 +65,16 @@ PRODUCER_EPOCH_STOLEN = Condition(
 OUT_OF_ORDER_SEQUENCE = Condition(
     "com.microsoft:out-of-order-sequence", 409, 409, False, "the numbers of an idempotent producer have a gap"
 )
+MESSAGE_NOT_FOUND = Condition(
+    "com.microsoft:message-not-found", 404, 404, False, "no such message is here, or any more"
+)
+MESSAGE_LOCK_LOST = Condition(
+    "com.microsoft:message-lock-lost", 410, 404, False, "the lock ended, or the message was settled before"
+)
+SESSION_LOCK_LOST = Condition("com.microsoft:session-lock-lost", 410, 404, False, "the lock of the session ended")
+SESSION_CANNOT_BE_LOCKED = Condition(
+    "com.microsoft:session-cannot-be-locked", 410, 409, False, "another receiver holds this session"
+)
 STORE_OFFLINE = Condition("com.microsoft:store-offline", 503, 503, True, "the messaging store cannot write now")
 
 CONDITIONS: tuple[Condition, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Condition))

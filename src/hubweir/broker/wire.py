@@ -30,7 +30,7 @@ from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.encode import encode
 
 # Every page of the folder, so that all that travels is declared.
-from hubweir.broker.commands import capture, partition, process, producer, reader  # noqa: F401
+from hubweir.broker.commands import capture, fragment, partition, process, producer, reader  # noqa: F401
 from hubweir.broker.commands.command import DECLARED, Answer, Command, Message, Push
 from hubweir.errors import CONDITION_OF_SYMBOL, Condition, DecodeError, EncodeError
 
@@ -65,10 +65,10 @@ class _Form:
 
 
 def _field_form(annotation: Any) -> _FieldForm:
-    """int, str and bool travel as they are, an enum as its value, a condition as its symbol, None as null, and a
-    dataclass as a list of its fields.
+    """int, str, bool and bytes travel as they are, an enum as its value, a condition as its symbol, None as null, a
+    dataclass as a list of its fields, and a tuple of any number of items as a list of them.
     """
-    if annotation in (int, str, bool):
+    if annotation in (int, str, bool, bytes):
         return _FieldForm(lambda value: value, _exactly(annotation))
     if typing.get_origin(annotation) is types.UnionType:
         [inner] = [_field_form(each) for each in typing.get_args(annotation) if each is not types.NoneType]
@@ -78,6 +78,12 @@ def _field_form(annotation: Any) -> _FieldForm:
         return _FieldForm(
             lambda entries: entries,
             lambda entries: {key(name): value(each) for name, each in _exactly(dict)(entries).items()},
+        )
+    if typing.get_origin(annotation) is tuple:
+        item = _field_form(typing.get_args(annotation)[0])
+        return _FieldForm(
+            lambda items: [item.to_wire(each) for each in items],
+            lambda items: tuple(item.from_wire(each) for each in _exactly(list)(items)),
         )
     if annotation is Condition:
         return _FieldForm(lambda condition: condition.symbol, _condition)

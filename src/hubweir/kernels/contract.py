@@ -146,6 +146,16 @@ STORED_FORMAT = 0x68576201
 D_DELIVERY_ID, D_START, D_LENGTH, D_SETTLED, D_FORMAT = range(5)
 DELIVERY_WIDTH = 5
 
+# A message row: how one message of a queue goes out. Q_RECORD: position in the run of its record. -1: there is none, of
+# times, Q_TTL_MS, Q_ENQUEUE_NUMBER (its number before it was forwarded) and Q_PARTITION. Q_STATE: 0 active, 1 deferred,
+# 2 scheduled. Q_LOCK, Q_LOCK_CHECK: the halves of the lock token; 0: not locked. Q_ID_NUMBER: the number that the
+# message got first, which is the end of the id of a message that came without one.
+(
+    Q_RECORD, Q_SEQUENCE_NUMBER, Q_ENQUEUED_MS, Q_LOCKED_UNTIL_MS, Q_DELIVERY_COUNT, Q_STATE, Q_LOCK, Q_LOCK_CHECK,
+    Q_TTL_MS, Q_EXPIRES_MS, Q_ENQUEUE_NUMBER, Q_PARTITION, Q_ID_NUMBER,
+) = range(13)  # fmt: skip
+MESSAGE_WIDTH = 13
+
 # A frame row. Positions count from the start of the buffer. -1: null or absent.
 (
     F_START, F_END, F_CHANNEL, F_TYPE, F_CODE, F_BODY, F_HANDLE, F_DELIVERY_ID, F_TAG, F_TAG_LENGTH, F_FORMAT,

@@ -23,12 +23,25 @@ from hubweir.errors import CONDITIONS, NOT_FOUND, Condition, DecodeError, Encode
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
+from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: LONGS,
     str: st.text(max_size=40),
     bool: st.booleans(),
+    bytes: st.binary(max_size=100),
+    bytes | None: st.none() | st.binary(max_size=100),
+    SubQueue: st.sampled_from(SubQueue),
+    ReceiveMode: st.sampled_from(ReceiveMode),
+    SettleOutcome: st.sampled_from(SettleOutcome),
+    SettleDetails | None: st.none()
+    | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
+    FragmentSettings: st.builds(
+        FragmentSettings, durability=st.sampled_from(Durability), default_ttl_ms=st.none() | LONGS
+    ),
     int | None: st.none() | LONGS,
     str | None: st.none() | st.text(max_size=40),
     Durability: st.sampled_from(Durability),
@@ -39,6 +52,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     | st.builds(
         CaptureDescription, interval_s=LONGS, size_limit_bytes=LONGS, destination=st.sampled_from(CaptureDestination)
     ),
+    tuple[str, ...]: st.lists(st.text(max_size=10), max_size=5).map(tuple),
     dict[str, int]: st.dictionaries(st.text(max_size=10), LONGS, max_size=5),
     bytearray: st.binary(max_size=300).map(bytearray),
     bytes | memoryview: st.binary(max_size=300),

@@ -1,0 +1,304 @@
+"""Fragments of queues and of subscriptions: made, opened, changed, deleted; sent to, received from, settled, peeked at.
+
+A fragment is named by its log id. Tokens are 16 bytes each, back to back (queue/lock_token.py). Numbers of messages
+are sequence numbers as clients see them, in bytes of array('q').
+"""
+
+from __future__ import annotations
+
+from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Push, answer, command, push
+from hubweir.broker.commands.process import Done
+from hubweir.errors import Condition
+from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+
+
+@command(30, Done)
+class CreateFragment(LogCommand, frozen=True):
+    """Make the log of a new fragment; does nothing when it is there (creation is resumed after a crash).
+
+    entity: the path of the queue or subscription, for people. fragment_number: its place among those of its entity.
+    """
+
+    entity: str
+    settings: FragmentSettings
+    namespace: str = ""
+    fragment_number: int = 0
+
+    @property
+    def name(self) -> str:
+        """What people call the fragment; its namespace too, where it is known."""
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"fragment {self.fragment_number} of {self.entity}{where}"
+
+
+@command(31, Done)
+class OpenFragment(CreateFragment, frozen=True):
+    """Open the log of a fragment that was made before; it is never made anew, whatever became of its files."""
+
+
+@command(32, Done)
+class DeleteFragment(LogCommand, frozen=True):
+    """Remove a fragment's log and end its receivers; does nothing when it is gone.
+
+    While it is being removed the same command joins: both are answered when it is done.
+    """
+
+
+@command(33, Done)
+class ChangeFragment(LogCommand, frozen=True):
+    """Set all settings of a fragment. Answered when they are durable."""
+
+    settings: FragmentSettings
+
+
+@answer(90)
+class MessagesEnqueued(Answer, frozen=True):
+    """The messages are as durable as the entity's mode says, and count from now on.
+
+    first_number, next_number: sequence numbers, end exclusive: what was sent has them in its order. Duplicates take no
+    number, so the range may be shorter than what was sent; it is empty when all of it was there before.
+    """
+
+    first_number: int
+    next_number: int
+
+
+@command(34, MessagesEnqueued)
+class EnqueueMessages(LogCommand, frozen=True):
+    """Store a run of sealed batches of messages (headers not completed) whole. The broker owns run from now on.
+
+    The run is made with ingest(name=None) of deliveries of format 0 or of batches. Scheduled messages are those whose
+    annotation says so. messages, size_bytes: how many there are; the bytes of their deliveries.
+    """
+
+    run: bytearray
+    messages: int
+    size_bytes: int
+
+
+@answer(91)
+class ReceiverOpened(Answer, frozen=True):
+    """receiver_id is the broker's. session_id, locked_until_ms (wall clock): of its session, else None."""
+
+    receiver_id: int
+    session_id: str | None = None
+    locked_until_ms: int | None = None
+
+
+@command(35, ReceiverOpened, cost=Cost.WAIT)
+class OpenReceiver(OwnedCommand, frozen=True):
+    """Receive from a sub-queue. Of an entity with sessions: lock one, the named one, or with None the next free one.
+
+    with_session: a session is wanted. wait_ms: how long to wait for the next free one; then refused with TIMED_OUT.
+    A named session that another one holds is refused at once with SESSION_CANNOT_BE_LOCKED; a receiver of the wrong
+    kind with NOT_ALLOWED (the texts of contract 4.1.3).
+    """
+
+    sub_queue: SubQueue
+    mode: ReceiveMode
+    with_session: bool = False
+    session_id: str | None = None
+    wait_ms: int = 0
+
+
+@command(36, Done, cost=Cost.END)
+class CloseReceiver(LogCommand, frozen=True):
+    """The link is gone. Its session is free at once; locks of other messages stay until they end (contract 4.2.5)."""
+
+    receiver_id: int
+
+
+@answer(92)
+class MessagesReceived(Answer, frozen=True):
+    """run holds the records of messages; rows: message rows (kernels/contract.py, Q_…) in bytes of array('q').
+
+    Q_RECORD is a position in run; what else lies there means nothing. No rows: nothing was there.
+    """
+
+    run: bytes | memoryview
+    rows: bytes
+
+
+@command(37, MessagesReceived, cost=Cost.WAIT)
+class ReceiveMessages(LogCommand, frozen=True):
+    """The next messages of a receiver, at least one and at most max_count; one outstanding a receiver.
+
+    Waits until there is one. Answered without rows after CancelReceive. max_bytes: of records, but for the first.
+    """
+
+    receiver_id: int
+    max_count: int
+    max_bytes: int
+
+
+@command(38, Done, cost=Cost.END)
+class CancelReceive(LogCommand, frozen=True):
+    """Give up the outstanding receive of a receiver: it is answered with what it has already, or without rows.
+
+    Answered behind it. Messages that were being read stay locked and are part of that answer.
+    """
+
+    receiver_id: int
+
+
+@answer(93)
+class MessagesSettled(Answer, frozen=True):
+    """codes: a byte for each token: 0 done and durable, 1 the lock is lost, 2 the lock of the session is lost."""
+
+    codes: bytes
+
+
+@command(39, MessagesSettled)
+class SettleMessages(LogCommand, frozen=True):
+    """Settle the messages of these tokens, each on its own: some may be lost and others done."""
+
+    tokens: bytes
+    outcome: SettleOutcome
+    details: SettleDetails | None = None
+
+
+@answer(94)
+class LocksRenewed(Answer, frozen=True):
+    """until_ms: the end of each lock on the wall clock, in bytes of array('q'); 0: that lock is lost."""
+
+    until_ms: bytes
+
+
+@command(40, LocksRenewed)
+class RenewLocks(LogCommand, frozen=True):
+    """Lock the messages of these tokens for the entity's lock duration from now on."""
+
+    tokens: bytes
+
+
+@command(41, MessagesReceived)
+class PeekMessages(LogCommand, frozen=True):
+    """Messages from this sequence number on, in its order and whatever their state; nothing is locked.
+
+    session_id: of this session alone.
+    """
+
+    sub_queue: SubQueue
+    from_number: int
+    max_count: int
+    max_bytes: int
+    session_id: str | None = None
+
+
+@command(42, MessagesReceived)
+class ReceiveDeferred(LogCommand, frozen=True):
+    """The deferred messages of these numbers, all of them; refused with MESSAGE_NOT_FOUND when one is none."""
+
+    sub_queue: SubQueue
+    numbers: bytes
+    mode: ReceiveMode
+    session_id: str | None = None
+
+
+@command(43, Done)
+class CancelScheduled(LogCommand, frozen=True):
+    """Remove scheduled messages, all of them; refused with MESSAGE_NOT_FOUND when one is not scheduled (any more)."""
+
+    numbers: bytes
+
+
+@answer(95)
+class MessagesDeleted(Answer, frozen=True):
+    """How many are gone for good."""
+
+    count: int
+
+
+@command(44, MessagesDeleted)
+class DeleteMessages(LogCommand, frozen=True):
+    """Delete the oldest active messages that were enqueued before a time; what is locked is passed over."""
+
+    sub_queue: SubQueue
+    max_count: int
+    before_ms: int
+    session_id: str | None = None
+
+
+@answer(96)
+class FragmentInfo(Answer, frozen=True):
+    """What a fragment holds now. Locked messages are active ones. size_bytes: of records, whatever their state."""
+
+    log_id: str
+    active: int
+    dead_lettered: int
+    scheduled: int
+    deferred: int
+    transfer_dead_lettered: int
+    size_bytes: int
+
+
+@command(45, FragmentInfo)
+class AskFragmentInfo(LogCommand, frozen=True):
+    """Answered FragmentInfo, as it is at that moment."""
+
+
+@answer(97)
+class SessionRenewed(Answer, frozen=True):
+    """locked_until_ms: on the wall clock."""
+
+    locked_until_ms: int
+
+
+@command(46, SessionRenewed)
+class RenewSession(LogCommand, frozen=True):
+    """Lock a session for the entity's lock duration from now on; SESSION_LOCK_LOST when nobody holds it."""
+
+    session_id: str
+
+
+@answer(98)
+class SessionState(Answer, frozen=True):
+    """state: as it was set; None when there is none."""
+
+    state: bytes | None
+
+
+@command(47, SessionState)
+class GetSessionState(LogCommand, frozen=True):
+    """Answered SessionState; refused with SESSION_LOCK_LOST when nobody holds the session."""
+
+    session_id: str
+
+
+@command(48, Done)
+class SetSessionState(LogCommand, frozen=True):
+    """Keep a session's state, or with None none. Answered when that is durable; SESSION_LOCK_LOST as above."""
+
+    session_id: str
+    state: bytes | None
+
+
+@answer(99)
+class SessionsListed(Answer, frozen=True):
+    """In the order that ListSessions says."""
+
+    session_ids: tuple[str, ...]
+
+
+@command(49, SessionsListed)
+class ListSessions(LogCommand, frozen=True):
+    """Sessions by the order of their first message or state, from the skip-th on, at most `top`.
+
+    updated_after_ms: those whose state was set after this time; None: those that have active messages or state.
+    """
+
+    updated_after_ms: int | None
+    skip: int
+    top: int
+
+
+@push(140)
+class SessionLost(Push, frozen=True):
+    """The lock of a receiver's session ended (its time was over, or the entity is gone): its link is detached."""
+
+    log_id: str
+    receiver_id: int
+    condition: Condition
+    text: str

@@ -1,0 +1,36 @@
+"""Settings of a fragment: what its entity's description says that it has to know.
+
+Those that change the meaning of the log (default_ttl_ms, requires_session, duplicate_window_ms, max_delivery_count,
+dead_letters_on_expiry) are an operation in it whenever they change, so that a replay sees what held then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubweir.messaging_store.log import Durability
+
+MIN_LOCK_MS, MAX_LOCK_MS = 5_000, 300_000
+MIN_DUPLICATE_WINDOW_MS, MAX_DUPLICATE_WINDOW_MS = 20_000, 7 * 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentSettings:
+    """A frozen value; travels with the commands that make and change fragments. Times are milliseconds.
+
+    default_ttl_ms: bounds the time to live of every message; None: no bound. max_delivery_count: so many deliveries
+    may fail before a message is dead-lettered. dead_letters_on_expiry: else expired messages are dropped.
+    duplicate_window_ms: how long the id of a message keeps out others; None: duplicates are not detected.
+    max_size_bytes: above it sends are refused (the size of stored records, dead letters included); None: no quota.
+    is_express: messages may be answered before they are written (not used yet: they are as durable as `durability`).
+    """
+
+    durability: Durability = Durability.DURABLE
+    lock_duration_ms: int = 60_000
+    default_ttl_ms: int | None = None
+    max_delivery_count: int = 10
+    dead_letters_on_expiry: bool = False
+    requires_session: bool = False
+    duplicate_window_ms: int | None = None
+    max_size_bytes: int | None = None
+    is_express: bool = False

@@ -1,0 +1,38 @@
+"""How a receiver settles locked messages: the outcome, what it says besides, and how each token is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+# One byte a token: the answers of a settlement, in the order of its tokens.
+SETTLED, LOCK_LOST, SESSION_LOCK_LOST = range(3)
+TOKEN_BYTES = 16
+
+
+class SettleOutcome(IntEnum):
+    """What becomes of locked messages. (contract "Service Bus", 4.5)
+
+    COMPLETE: they are gone. ABANDON: they are active again, delivered once more than before; a deferred one stays
+    deferred. DEFER: they are received by their sequence numbers alone. DEAD_LETTER: they lie in the dead letters; in
+    the dead letters it is as ABANDON. RELEASE: they are active again as if they had not been delivered.
+    """
+
+    COMPLETE = 0
+    ABANDON = 1
+    DEFER = 2
+    DEAD_LETTER = 3
+    RELEASE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SettleDetails:
+    """What a settlement says besides its outcome, for all of its tokens.
+
+    properties: an encoded AMQP map of application properties to set, or b"" (ABANDON, DEFER and DEAD_LETTER). reason,
+    description: of DEAD_LETTER, set as the properties DeadLetterReason and DeadLetterErrorDescription.
+    """
+
+    reason: str | None = None
+    description: str | None = None
+    properties: bytes = b""
