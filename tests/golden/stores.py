@@ -29,12 +29,20 @@ from hubweir.messaging_store.disk.layout import LOGS_FOLDER
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.record import headers_of, producer_of
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_changes import add_group
+from hubweir.namespace.iso_duration import time_span
+from hubweir.namespace.messaging_description import MessagingDescription
+from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.storage_settings import StorageSettings
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.subscription_rule import CorrelationFilter, NamedValue, SqlFilter, SubscriptionRule, ValueType
 from hubweir.namespace.tests.conftest import Process
+from hubweir.namespace.topic_description import TopicDescription
 from hubweir.testing.answers import made_log, opened_log, runs_of, snapshot_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -107,6 +115,12 @@ def _catalog() -> MemoryFiles:
     process.delete("gone")
     process.begin_delete("going")
     process.change("orders", add_group, name="readers")
+    process.make(QueueDescription("tasks", DeliverySettings(lock_duration=time_span("PT45S"), requires_session=True)))
+    process.make(TopicDescription("news", StorageSettings(is_partitioned=True), user_metadata="mine"))
+    sql = SqlFilter("color = @c", (NamedValue("@c", ValueType.STRING, "blue"),))
+    process.make(SubscriptionDescription("news/Subscriptions/all", first_rule=SubscriptionRule("first", sql)))
+    process.put_rule("news/Subscriptions/all", SubscriptionRule("second", CorrelationFilter(label="x")))
+    process.remove_rule("news/Subscriptions/all", "first")
     rule = AuthorizationRuleDescription("sender", Rights.SEND, Secret("one"), Secret("two"))
     for level in (None, "orders"):
         process.ask(lambda done, level=level: process.writer.change_rules(level, lambda known: known.set(rule), done))
@@ -132,6 +146,13 @@ def contents(files: MemoryFiles) -> dict[str, Any]:
             [entity.kind.value, entity.name, entity.status.name, len(entity.placements), len(entity.description.rules)]
             for entity in (*namespace.entities(EntityDescription), *namespace.unfinished())
         ]
+        found["settings"] = [
+            _digest(repr(entity.description).encode()) for entity in namespace.entities(MessagingDescription)
+        ]
+        found["subscription rules"] = {
+            entity.name: [str(rule) for rule in namespace.subscription_rules(entity.name)]
+            for entity in namespace.entities(SubscriptionDescription)
+        }
     return json.loads(json.dumps(found))
 
 

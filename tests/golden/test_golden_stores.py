@@ -46,8 +46,14 @@ def test_the_golden_stores_hold_what_a_store_can_hold(golden: Golden) -> None:
     assert golden["catalog"][1]["entities"] == [
         ["event-hub", "orders", "ACTIVE", 2, 1],
         ["event-hub", "telemetry", "ACTIVE", 2, 0],
+        ["queue", "tasks", "ACTIVE", 1, 0],
+        ["topic", "news", "ACTIVE", 1, 0],
+        ["subscription", "news/Subscriptions/all", "ACTIVE", 0, 0],
         ["event-hub", "going", "DELETING", 2, 0],
     ]
+    rules = golden["catalog"][1]["subscription rules"]
+    assert list(rules) == ["news/Subscriptions/all"] and len(rules["news/Subscriptions/all"]) == 1
+    assert "'second'" in rules["news/Subscriptions/all"][0]
 
 
 def changed_segment_header(patch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from hubweir.config.emulator_members import (
     read_authorization_rules,
     read_user_metadata,
 )
-from hubweir.config.iso_duration import MINUTE_MS, UNLIMITED_MS
+from hubweir.namespace.iso_duration import MINUTE_MS, UNLIMITED_MS
 from hubweir.config.json_fields import Fields, shown
 from hubweir.config.problems import Kind
 

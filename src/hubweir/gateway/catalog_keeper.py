@@ -184,8 +184,8 @@ class CatalogKeeper:
     def _make_logs(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
         def committed(result: Entity[K] | ServiceError) -> None:
             now = self._half_done(entity)
-            if isinstance(result, ServiceError) and now is not None and now.status is EntityStatus.DELETING:
-                on_done(result)  # somebody deleted it meanwhile
+            if isinstance(result, ServiceError) and (now is None or now.status is EntityStatus.DELETING):
+                on_done(result)  # somebody deleted it meanwhile, or what it belongs inside
             elif isinstance(result, ServiceError):
                 logger.error("%s is made and cannot be served: %s", entity.description.title, result.text)
                 on_done(_later(f"{entity.description.title} is not served yet: the catalog cannot be written now"))

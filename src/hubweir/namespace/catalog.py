@@ -24,14 +24,18 @@ from hubweir.namespace.catalog_operation import (
     IntendCreate,
     IntendDelete,
     Operation,
+    PutRule,
     RecordUsage,
+    RemoveRule,
     decode_state,
     encode,
 )
-from hubweir.namespace.entity import Entity, EntityStatus
+from hubweir.namespace.entity import AnyEntity, Entity, EntityStatus
 from hubweir.namespace.kinds import Description
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.subscription_rules import SubscriptionRules
 
 StoredEntity = Entity[Description]
 
@@ -45,6 +49,8 @@ class Catalog:
         self._usage: dict[int, tuple[int, ...]] = {}  # by the start of the hour
         self._entities: dict[str, StoredEntity] = {}  # by id, in the order they were made
         self._ids: dict[str, str] = {}  # lower-case name -> id
+        self._inside: dict[str, dict[str, None]] = {}  # lower-case name -> ids of what belongs inside, in order
+        self._rules: dict[str, SubscriptionRules] = {}  # by the id of the subscription
 
     def find(self, name: str) -> StoredEntity | None:
         """The entity of this name in any case, whatever its status."""
@@ -59,10 +65,29 @@ class Catalog:
         """All entities, whatever their status, in the order they were made."""
         return tuple(self._entities.values())
 
+    def inside(self, name: str) -> tuple[StoredEntity, ...]:
+        """What belongs inside the entity of that name, in any case, whatever its status, in the order it was made."""
+        return tuple(self._entities[entity_id] for entity_id in self._inside.get(fold(name), ()))
+
+    def rules_of(self, entity_id: str) -> SubscriptionRules:
+        """The rules of a subscription; none of any other entity."""
+        return self._rules.get(entity_id) or SubscriptionRules()
+
+    @property
+    def size(self) -> int:
+        """How many entities and rules a snapshot would hold."""
+        return len(self._entities) + sum(map(len, self._rules.values()))
+
     @property
     def usage(self) -> tuple[tuple[int, ...], ...]:
         """What the namespace used, a row of counts for each hour, oldest first (throughput_unit/usage.py)."""
         return tuple(self._usage.values())
+
+    def is_served(self, entity: AnyEntity) -> bool:
+        """Whether clients may use an entity: it is made, and so is what it belongs inside."""
+        parent = entity.description.parent
+        outer = None if parent is None else self.find(parent)
+        return entity.is_served and (outer is None or outer.is_served)
 
     def unfinished(self) -> tuple[StoredEntity, ...]:
         """The entities that are being made or removed."""
@@ -80,6 +105,8 @@ class Catalog:
                 if entity_id in self._entities or fold(description.name) in self._ids:
                     raise CorruptStore(f"the catalog makes {description.title} twice")
                 self._put(Entity(entity_id, description, placements, EntityStatus.CREATING))
+                if isinstance(description, SubscriptionDescription):
+                    self._rules[entity_id] = SubscriptionRules([description.first_rule])
             case CommitCreate(entity_id):
                 self._change(entity_id, status=EntityStatus.ACTIVE)
             case ChangeEntity(entity_id, description):
@@ -90,8 +117,12 @@ class Catalog:
             case IntendDelete(entity_id):
                 self._change(entity_id, status=EntityStatus.DELETING)
             case CommitDelete(entity_id):
-                del self._ids[fold(self._entity(entity_id).name)]
-                del self._entities[entity_id]
+                self._forget(self._entity(entity_id))
+            case PutRule(entity_id, rule):
+                self._rules_of(entity_id).put(rule)
+            case RemoveRule(entity_id, name):
+                if not self._rules_of(entity_id).remove(name):
+                    raise CorruptStore(f"the catalog removes a rule of {entity_id} that is not there")
             case RecordUsage(hours, oldest_hour_ms):
                 rows = {**self._usage, **{row[0]: row for row in hours if row}}
                 self._usage = {hour_ms: rows[hour_ms] for hour_ms in sorted(rows) if hour_ms >= oldest_hour_ms}
@@ -99,7 +130,8 @@ class Catalog:
 
     def snapshot(self) -> bytes:
         """The whole state as bytes, for `restore`."""
-        return encode(CatalogState(self.version, self.namespace, self.entities(), self.usage))
+        rules = {entity_id: tuple(rules) for entity_id, rules in self._rules.items()}
+        return encode(CatalogState(self.version, self.namespace, self.entities(), self.usage, rules))
 
     @classmethod
     def restore(cls, snapshot: bytes) -> Catalog:
@@ -111,6 +143,8 @@ class Catalog:
         catalog._usage = {row[0]: row for row in state.usage if row}
         for entity in state.entities:
             catalog._put(entity)
+        for entity_id, rules in state.subscription_rules.items():
+            catalog._rules[entity_id] = SubscriptionRules(rules)
         return catalog
 
     def _entity(self, entity_id: str) -> StoredEntity:
@@ -122,6 +156,27 @@ class Catalog:
     def _put(self, entity: StoredEntity) -> None:
         self._entities[entity.entity_id] = entity
         self._ids[fold(entity.name)] = entity.entity_id
+        parent = entity.description.parent
+        if parent is not None:
+            self._inside.setdefault(fold(parent), {})[entity.entity_id] = None
+
+    def _forget(self, entity: StoredEntity) -> None:
+        """An entity is gone, with what belongs inside it."""
+        for each in self.inside(entity.name):
+            self._forget(each)
+        self._inside.pop(fold(entity.name), None)
+        parent = entity.description.parent
+        if parent is not None:
+            self._inside[fold(parent)].pop(entity.entity_id, None)
+        self._rules.pop(entity.entity_id, None)
+        del self._ids[fold(entity.name)]
+        del self._entities[entity.entity_id]
+
+    def _rules_of(self, entity_id: str) -> SubscriptionRules:
+        rules = self._rules.get(entity_id)
+        if rules is None:
+            raise CorruptStore(f"the catalog changes a rule of {entity_id}, which is no subscription")
+        return rules
 
     def _change(self, entity_id: str, **changes: Any) -> None:
         self._entities[entity_id] = replace(self._entity(entity_id), **changes)

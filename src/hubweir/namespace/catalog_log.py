@@ -21,8 +21,10 @@ from hubweir.namespace.catalog_operation import Operation, decode_operation, enc
 T = TypeVar("T")
 
 WAITING_LIMIT = 1_000
-# A start replays at most about this many operations; each is some hundred bytes.
+# A start replays at most about this many operations; each is some hundred bytes. Of a catalog that holds more entities
+# and rules, a quarter of their number, so that writing snapshots costs little for each operation.
 OPERATIONS_PER_SNAPSHOT = 256
+SNAPSHOT_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class CatalogLog:
         self._next()
 
     def _save_if_due(self) -> None:
-        if self._since_snapshot >= OPERATIONS_PER_SNAPSHOT:
+        if self._since_snapshot >= max(OPERATIONS_PER_SNAPSHOT, self.catalog.size // SNAPSHOT_SHARE):
             self._since_snapshot = 0
             # Without it a start replays more; the next one is tried as soon.
             self._log.save_snapshot(self.catalog.snapshot(), lambda _: None)

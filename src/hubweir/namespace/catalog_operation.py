@@ -8,9 +8,12 @@
 | ChangeEntity      | its description from now on, of the same kind and name |
 | IntendDelete      | it is being removed: it is not served any more |
 | CommitDelete      | all its logs are gone, and so is it |
+| PutRule           | a rule of a subscription, in the place of the one of its name, or behind all others |
+| RemoveRule        | a rule of a subscription is gone |
 | RecordUsage       | what the namespace used in some hours, in place of what was known of them |
 
-An entity is named by its id, so that one that was deleted and made again is another one. A description is a map with
+What belongs inside an entity, as subscriptions do inside a topic, is gone with the operation that makes the entity gone.
+A subscription has its first rule from its description. An entity is named by its id, so that one that was deleted and made again is another one. A description is a map with
 the kind as its type (kinds.py). Fields may be added with a default; a type or version that is not known is refused with
 the log untouched (rule R16).
 """
@@ -26,8 +29,10 @@ from hubweir.namespace.entity import Entity, Placement
 from hubweir.namespace.kinds import Description
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.subscription_rule import SubscriptionRule
 
-FORMAT_VERSION = 2
+# 2 had event hubs alone, and no rules of subscriptions.
+FORMAT_VERSION = 3
 
 T = TypeVar("T")
 
@@ -63,6 +68,20 @@ class CommitDelete(msgspec.Struct, frozen=True, tag="commit-delete"):
     entity_id: str
 
 
+class PutRule(msgspec.Struct, frozen=True, tag="put-rule"):
+    """entity_id: of a subscription."""
+
+    entity_id: str
+    rule: SubscriptionRule
+
+
+class RemoveRule(msgspec.Struct, frozen=True, tag="remove-rule"):
+    """name: of the rule, in any case."""
+
+    entity_id: str
+    name: str
+
+
 class RecordUsage(msgspec.Struct, frozen=True, tag="record-usage"):
     """hours: rows of counts, the first of each is the hour's start. Hours before oldest_hour_ms are forgotten."""
 
@@ -70,16 +89,30 @@ class RecordUsage(msgspec.Struct, frozen=True, tag="record-usage"):
     oldest_hour_ms: int
 
 
-Operation = DescribeNamespace | IntendCreate | CommitCreate | ChangeEntity | IntendDelete | CommitDelete | RecordUsage
+Operation = (
+    DescribeNamespace
+    | IntendCreate
+    | CommitCreate
+    | ChangeEntity
+    | IntendDelete
+    | CommitDelete
+    | PutRule
+    | RemoveRule
+    | RecordUsage
+)
 
 
 class CatalogState(msgspec.Struct, frozen=True, tag="state"):
-    """A snapshot of the whole catalog. version: how many operations made it."""
+    """A snapshot of the whole catalog. version: how many operations made it.
+
+    subscription_rules: by the id of the subscription, in the order they were made.
+    """
 
     version: int
     namespace: NamespaceDescription
     entities: tuple[Entity[Description], ...]
     usage: tuple[tuple[int, ...], ...] = ()
+    subscription_rules: dict[str, tuple[SubscriptionRule, ...]] = {}
 
 
 def encode(value: Operation | CatalogState) -> bytes:

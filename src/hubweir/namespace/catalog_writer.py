@@ -24,12 +24,15 @@ from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
+from hubweir.namespace.subscription_rule import SubscriptionRule
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 
 T = TypeVar("T")
 K = TypeVar("K", bound=EntityDescription)
 OnEntity = Callable[[Entity[K] | ServiceError], None]
 OnNamespace = Callable[[NamespaceDescription | ServiceError], None]
+OnSubscriptionRule = Callable[[SubscriptionRule | ServiceError], None]
+OnRemoved = Callable[[None | ServiceError], None]
 OnRules = Callable[[RuleLevel | ServiceError], None]
 
 
@@ -89,6 +92,18 @@ class CatalogWriter:
     def commit_delete(self, entity: Entity[K], on_done: OnEntity[K]) -> None:
         """All logs are gone: forget the entity. on_done: what it was."""
         self._submit(lambda: self._changes.commit_delete(entity), lambda: entity, on_done)
+
+    def put_rule(self, subscription: str, rule: SubscriptionRule, on_done: OnSubscriptionRule, *, replaces: bool) -> None:
+        """Make a rule of a subscription, by its path, or replace the one of its name. on_done: as it is then."""
+        self._submit(
+            lambda: self._changes.put_rule(subscription, rule, replaces=replaces),
+            lambda: self.namespace.subscription_rule(subscription, rule.name),
+            on_done,
+        )
+
+    def remove_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:
+        """Remove a rule of a subscription. on_done: with None, or why not."""
+        self._submit(lambda: self._changes.remove_rule(subscription, name), lambda: None, on_done)
 
     def change_rules(self, name: str | None, change: RuleChange, on_done: OnRules) -> None:
         """Change the authorization rules of an entity, or with None of the namespace. on_done: as they are then."""

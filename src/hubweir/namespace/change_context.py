@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hubweir.errors import NOT_FOUND, ServiceError
@@ -14,7 +15,8 @@ class ChangeContext:
     """profile: whose quotas hold. host: how texts name the namespace. now_ms: since 1970.
 
     partitions_limit: of an event hub that is made; those that are there keep theirs. capture_account: the storage
-    account that captured files may go to, or empty.
+    account that captured files may go to, or empty. takes_messages: whether a queue or a topic of that name, in any
+    case, is there and stays.
     """
 
     profile: Profile
@@ -22,6 +24,7 @@ class ChangeContext:
     partitions_limit: int
     capture_account: str
     now_ms: int
+    takes_messages: Callable[[str], bool] = lambda _: False
 
     def not_found(self, path: str) -> ServiceError:
         """NOT_FOUND with the text that clients match. path: of what is not there."""

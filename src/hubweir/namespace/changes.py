@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hubweir.env import Env
-from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, ServiceError
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import (
     ChangeEntity,
@@ -22,14 +22,18 @@ from hubweir.namespace.catalog_operation import (
     DescribeNamespace,
     IntendCreate,
     IntendDelete,
+    PutRule,
+    RemoveRule,
 )
 from hubweir.namespace.change_context import ChangeContext
-from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityStatus, Placement, of_kind
+from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityKind, EntityStatus, Placement, of_kind
 from hubweir.namespace.kinds import Description
 from hubweir.namespace.names import check_namespace_name
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import Rules
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.subscription_rule import SubscriptionRule, check_subscription_rule
 from hubweir.namespace.tiers import Profile
 
 K = TypeVar("K", bound=EntityDescription)
@@ -47,7 +51,9 @@ class Changes:
         self._catalog = catalog
         self._env = env
         self._host = host
-        self._context = ChangeContext(profile, host, partitions_limit, capture_account, now_ms=0)
+        self._context = ChangeContext(
+            profile, host, partitions_limit, capture_account, now_ms=0, takes_messages=self._takes_messages
+        )
 
     def describe(self, change: NamespaceChange) -> DescribeNamespace:
         """What the namespace is from now on. ServiceError when its name is no legal one."""
@@ -104,6 +110,34 @@ class Changes:
             raise ServiceError(ARGUMENT_ERROR, f"{entity.description.title} is not being deleted.")
         return CommitDelete(entity.entity_id)
 
+    def put_rule(self, subscription: str, rule: SubscriptionRule, *, replaces: bool) -> PutRule:
+        """A rule of a subscription that is served: a new one, or one in the place of that of its name.
+
+        ENTITY_EXISTS, NOT_FOUND, or RESOURCE_LIMIT for a topic that has too many of this sort.
+        """
+        entity = self.served(subscription, SubscriptionDescription)
+        check_subscription_rule(rule)
+        known = self._catalog.rules_of(entity.entity_id).find(rule.name)
+        if replaces:
+            if known is None:
+                raise self.context().not_found(f"{entity.name}/Rules/{rule.name}")
+            made = replace_fields(rule, name=known.name, created_at_ms=known.created_at_ms)
+        else:
+            if known is not None:
+                text = f"{entity.description.title} has the rule '{known.name}' already."
+                raise ServiceError(ENTITY_EXISTS, text)
+            made = replace_fields(rule, created_at_ms=self._env.now_ms())
+        if known is None or known.is_correlation != rule.is_correlation:
+            self._check_rule_counts(entity.description.parent, rule)
+        return PutRule(entity.entity_id, made)
+
+    def remove_rule(self, subscription: str, name: str) -> RemoveRule:
+        """A rule less of a subscription that is served; NOT_FOUND."""
+        entity = self.served(subscription, SubscriptionDescription)
+        if self._catalog.rules_of(entity.entity_id).find(name) is None:
+            raise self.context().not_found(f"{entity.name}/Rules/{name}")
+        return RemoveRule(entity.entity_id, name)
+
     def context(self) -> ChangeContext:
         """What changes are judged against now."""
         return replace_fields(self._context, now_ms=self._env.now_ms())
@@ -118,7 +152,7 @@ class Changes:
     def served(self, name: str, kind: type[K]) -> Entity[K]:
         """The entity of that name and kind, when it is served; else NOT_FOUND."""
         entity = self.entity(name, kind)
-        if not entity.is_served:
+        if not self._catalog.is_served(entity):
             raise self.context().not_found(name)
         return entity
 
@@ -128,6 +162,23 @@ class Changes:
         if found is None:
             raise self.context().not_found(entity.name)
         return found
+
+    def _takes_messages(self, name: str) -> bool:
+        entity = self._catalog.find(name)
+        return entity is not None and entity.kind in _TAKES_MESSAGES and entity.status is not EntityStatus.DELETING
+
+    def _check_rule_counts(self, topic: str, rule: SubscriptionRule) -> None:
+        """RESOURCE_LIMIT when a topic may not have one more rule of this sort."""
+        lists = [self._catalog.rules_of(each.entity_id) for each in self._catalog.inside(topic)]
+        sql, correlation = sum(each.sql_count for each in lists), sum(each.correlation_count for each in lists)
+        tier = self._context.profile.messaging
+        if rule.is_correlation:
+            tier.check_rule_counts(topic, 0, correlation + 1)
+        else:
+            tier.check_rule_counts(topic, sql + 1, 0)
+
+
+_TAKES_MESSAGES = (EntityKind.QUEUE, EntityKind.TOPIC)
 
 
 def _of_the_list(description: EntityDescription) -> Description:

@@ -15,6 +15,7 @@ import msgspec
 
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, ServiceError
 from hubweir.namespace.change_context import ChangeContext
+from hubweir.namespace.iso_duration import TimeSpan, duration_text
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 
@@ -25,6 +26,9 @@ class EntityKind(Enum):
     """What an entity is. The value is the tag of its description on disk: never change one."""
 
     EVENT_HUB = "event-hub"
+    QUEUE = "queue"
+    TOPIC = "topic"
+    SUBSCRIPTION = "subscription"
 
     @property
     def noun(self) -> str:
@@ -73,6 +77,11 @@ class EntityDescription(msgspec.Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         """How texts name the entity: `Event hub 'orders'`."""
         return f"{self.kind.noun.capitalize()} '{self.name}'"
+
+    @property
+    def parent(self) -> str | None:
+        """The name of the entity that this one belongs inside, as a subscription does in its topic; None of most."""
+        return None
 
     @property
     def updated_at_ms(self) -> int:
@@ -157,6 +166,13 @@ def check_user_metadata(title: str, text: str) -> str:
             title, f"user_metadata has {len(text)} characters; at most {USER_METADATA_LIMIT} are allowed"
         )
     return text
+
+
+def check_span(title: str, setting: str, span: TimeSpan, *, least_ms: int, most_ms: int) -> None:
+    """Raise ServiceError ARGUMENT_OUT_OF_RANGE for a length of time outside its range. title: of the entity."""
+    if not least_ms <= span.ms <= most_ms:
+        allowed = f"{duration_text(least_ms)} to {duration_text(most_ms)} are allowed"
+        raise out_of_range(title, f"{setting} is {span.text}; {allowed}")
 
 
 def parse_availability(text: str) -> Availability:

@@ -1,4 +1,4 @@
-"""Checks names of namespaces, event hubs, consumer groups, authorization rules and publishers.
+"""Checks names of namespaces, entities of each kind, consumer groups, publishers and both kinds of rules.
 
 Names are for people and addresses; no file or folder of a store is ever named by one. Captured files are, by a hub's
 name, which is why dots alone are no segment of it. Comparison ignores case, and what was created keeps its spelling.
@@ -10,17 +10,18 @@ from __future__ import annotations
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.namespace.resource_path import fold
 
-DEFAULT_GROUP = "$Default"
+DEFAULT_GROUP = DEFAULT_RULE = "$Default"
 
 HUB_NAME_LIMIT = 256
-GROUP_NAME_LIMIT = 50
+ENTITY_NAME_LIMIT = 260  # of queues and topics
+GROUP_NAME_LIMIT = SUBSCRIPTION_NAME_LIMIT = SUBSCRIPTION_RULE_NAME_LIMIT = 50
 NAMESPACE_NAME_LIMIT = 50
 RULE_NAME_LIMIT = 256
 PUBLISHER_NAME_LIMIT = 128  # a publisher's name is its partition key
 
 _ALPHANUMERIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _INNER = _ALPHANUMERIC | frozenset(".-_~")
-# Address segments with a meaning of their own; a hub so named could not be told from what stands under another hub.
+# Address segments with a meaning of their own; an entity so named could not be told from what stands under another.
 _RESERVED = frozenset(("consumergroups", "partitions", "publishers", "subscriptions"))
 
 
@@ -29,13 +30,26 @@ def check_hub_name(name: str) -> str:
 
     It starts and ends with a letter or digit. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
     """
-    _check_length("event hub", name, HUB_NAME_LIMIT)
-    _check_word("event hub", name, name, inner=_INNER | {"/"})
-    for segment in name.split("/"):
-        if segment in ("", ".", ".."):
-            raise _illegal("event hub", name, "a segment between slashes is empty, one dot or two dots")
-        if fold(segment) in _RESERVED:
-            raise _illegal("event hub", name, f"{segment!r} has a meaning of its own in addresses")
+    return _check_path("event hub", name, HUB_NAME_LIMIT)
+
+
+def check_entity_name(kind: str, name: str) -> str:
+    """The name of a queue or a topic, when it is legal: as an event hub's, of 1 to 260. kind: as texts have it."""
+    return _check_path(kind, name, ENTITY_NAME_LIMIT)
+
+
+def check_subscription_name(name: str) -> str:
+    """The name of a subscription within its topic, when it is legal: 1 to 50 letters, digits, `.`, `-`, `_`, `~`."""
+    _check_length("subscription", name, SUBSCRIPTION_NAME_LIMIT)
+    _check_word("subscription", name, name, inner=_INNER)
+    return name
+
+
+def check_subscription_rule_name(name: str) -> str:
+    """The name of a subscription's rule, when it is legal: `$Default` in any case, or 1 to 50 as a subscription's."""
+    _check_length("rule", name, SUBSCRIPTION_RULE_NAME_LIMIT)
+    if fold(name) != fold(DEFAULT_RULE):
+        _check_word("rule", name, name, inner=_INNER)
     return name
 
 
@@ -68,6 +82,17 @@ def check_publisher_name(name: str) -> str:
     _check_length("publisher", name, PUBLISHER_NAME_LIMIT)
     if not name.isprintable() or "/" in name or "\\" in name:
         raise _illegal("publisher", name, "use printable characters without slashes")
+    return name
+
+
+def _check_path(kind: str, name: str, limit: int) -> str:
+    _check_length(kind, name, limit)
+    _check_word(kind, name, name, inner=_INNER | {"/"})
+    for segment in name.split("/"):
+        if segment in ("", ".", ".."):
+            raise _illegal(kind, name, "a segment between slashes is empty, one dot or two dots")
+        if fold(segment) in _RESERVED:
+            raise _illegal(kind, name, f"{segment!r} has a meaning of its own in addresses")
     return name
 
 

@@ -16,7 +16,11 @@ from hubweir.namespace.error_text import entity_not_found, entity_uri
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
+from hubweir.namespace.subscription_description import SubscriptionDescription, SubscriptionEntity
+from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rules import SubscriptionRules
 from hubweir.namespace.tiers import Profile
+from hubweir.namespace.topic_description import TopicDescription
 
 K = TypeVar("K", bound=EntityDescription)
 
@@ -51,13 +55,14 @@ class Namespace:
 
     def entities(self, kind: type[K]) -> tuple[Entity[K], ...]:
         """The entities of a kind that are served, in the order they were made."""
-        found = (of_kind(entity, kind) for entity in self._catalog.entities() if entity.is_served)
+        served = (entity for entity in self._catalog.entities() if self._catalog.is_served(entity))
+        found = (of_kind(entity, kind) for entity in served)
         return tuple(entity for entity in found if entity is not None)
 
     def find(self, name: str, kind: type[K]) -> Entity[K] | None:
         """The entity of this name in any case, when it is of the kind and served."""
         entity = of_kind(self._catalog.find(name), kind)
-        return entity if entity is not None and entity.is_served else None
+        return entity if entity is not None and self._catalog.is_served(entity) else None
 
     def find_any(self, name: str) -> AnyEntity | None:
         """As `find`, of any kind."""
@@ -69,6 +74,25 @@ class Namespace:
         if entity is None:
             raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.host, name)))
         return entity
+
+    def subscriptions(self, topic: str) -> tuple[SubscriptionEntity, ...]:
+        """The subscriptions of a topic that are served, in the order they were made; NOT_FOUND."""
+        name = self.get(topic, TopicDescription).name
+        found = (of_kind(entity, SubscriptionDescription) for entity in self._catalog.inside(name))
+        return tuple(entity for entity in found if entity is not None and entity.is_served)
+
+    def subscription_rules(self, subscription: str) -> SubscriptionRules:
+        """The rules of a subscription, by its path, to be read and not kept; NOT_FOUND."""
+        return self._catalog.rules_of(self.get(subscription, SubscriptionDescription).entity_id)
+
+    def subscription_rule(self, subscription: str, name: str) -> SubscriptionRule:
+        """The rule of that name, in any case, of a subscription; NOT_FOUND."""
+        rule = self.subscription_rules(subscription).find(name)
+        if rule is None:
+            raise ServiceError(
+                NOT_FOUND, entity_not_found(entity_uri(self.host, f"{subscription}/Rules/{name}"))
+            )
+        return rule
 
     def unfinished(self) -> tuple[AnyEntity, ...]:
         """The entities between intent and commit: CREATING or DELETING."""

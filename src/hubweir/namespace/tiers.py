@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.namespace.messaging_tier import MESSAGING_TIERS, MessagingTier
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -30,6 +31,11 @@ class Profile:
     connections: int | None
     management_reads_per_second: int | None  # of runtime information
     has_capture: bool = True
+
+    @property
+    def messaging(self) -> MessagingTier:
+        """What holds for queues, topics and subscriptions."""
+        return MESSAGING_TIERS[self.name]
 
     @property
     def has_quotas(self) -> bool:

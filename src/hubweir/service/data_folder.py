@@ -1,7 +1,7 @@
 """The folder in which a service keeps everything, from its top: what stands where, and its version.
 
     LOCK                held (flock) while a service runs on the folder
-    FORMAT              "hubweir data 2": a start refuses any other, with nothing touched
+    FORMAT              "hubweir data 3": a start refuses any other, with nothing touched
     catalog/            the messaging store of the catalogs, a log for each namespace (messaging_store/disk/layout.py)
     store-N/            the messaging stores of the partitions; N is what a Placement says
     tls/                the development certificates
@@ -19,8 +19,8 @@ from hubweir.errors import CatalogLost, NewerFormat, OldFormat
 from hubweir.messaging_store.disk.newest_segment import log_ids_in
 from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
 
-# 1 had catalogs of event hubs alone, and logs that knew producers.
-FORMAT_NAME, FORMAT_VERSION = "FORMAT", 2
+# 1 had logs that knew producers; 1 and 2 had catalogs of event hubs alone.
+FORMAT_NAME, FORMAT_VERSION = "FORMAT", 3
 FORMAT_TEXT = b"hubweir data %d\n" % FORMAT_VERSION
 _FORMAT = re.compile(rb"hubweir data ([0-9]{1,9})\n")
 CATALOG_FOLDER, STORE_PREFIX, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-", "tls", "capture"

@@ -28,7 +28,7 @@ from hubweir.broker.commands.reader import (
     ReadEvents,
 )
 from hubweir.errors import EVENTS_LOST, LINK_STOLEN, ServiceError
-from hubweir.event_hub.availability import check_may_receive
+from hubweir.namespace.availability import check_may_receive
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.held_run import HeldRun
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties

@@ -20,7 +20,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
-from hubweir.event_hub.availability import check_may_receive, check_may_send
+from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.event_hub.hub_part import (
     ConsumerPart,
     HubPart,

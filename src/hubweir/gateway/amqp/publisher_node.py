@@ -28,7 +28,7 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
-from hubweir.event_hub.availability import check_may_send
+from hubweir.namespace.availability import check_may_send
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.open_run import AddStatus

@@ -21,7 +21,7 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
-from hubweir.event_hub.availability import check_may_send
+from hubweir.namespace.availability import check_may_send
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long

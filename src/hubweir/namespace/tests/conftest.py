@@ -15,13 +15,16 @@ from hubweir.namespace.catalog_log import LoadedCatalog, load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange
+from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
+from hubweir.namespace.subscription_rule import SubscriptionRule
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 from hubweir.testing.answers import answered, made_log
 from hubweir.testing.simulated_env import SimulatedEnv
 
 T = TypeVar("T")
+K = TypeVar("K", bound=EntityDescription)
 CATALOG = "c" * 32
 
 
@@ -57,6 +60,22 @@ class Process:
         """Only the intent of a creation."""
         hub = EventHubDescription(name, partitions, **settings)  # type: ignore[arg-type]
         return self.ask(lambda done: self.writer.begin_create(hub, [0], done))
+
+    def make(self, description: K) -> Entity[K]:
+        """Create an entity of any kind."""
+        intent = self.ask(lambda done: self.writer.begin_create(description, [0], done))
+        return self.ask(lambda done: self.writer.commit_create(intent, done))
+
+    def remove(self, name: str, kind: type[EntityDescription]) -> None:
+        """Delete an entity of any kind."""
+        intent = self.ask(lambda done: self.writer.begin_delete(name, kind, done))
+        self.ask(lambda done: self.writer.commit_delete(intent, done))
+
+    def put_rule(self, subscription: str, rule: SubscriptionRule, *, replaces: bool = False) -> SubscriptionRule:
+        return self.ask(lambda done: self.writer.put_rule(subscription, rule, done, replaces=replaces))
+
+    def remove_rule(self, subscription: str, name: str) -> None:
+        self.ask(lambda done: self.writer.remove_rule(subscription, name, done))
 
     def change(self, hub: str, change: Callable[..., EventHubDescription], **values: object) -> EventHubEntity:
         """Change a hub by one of event_hub_changes.py."""

@@ -1,11 +1,20 @@
 """Legal and illegal names."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.namespace.names import check_group_name, check_hub_name, check_namespace_name, check_rule_name
+from hubweir.namespace.names import (
+    check_entity_name,
+    check_group_name,
+    check_hub_name,
+    check_namespace_name,
+    check_rule_name,
+    check_subscription_name,
+    check_subscription_rule_name,
+)
 
 
 @pytest.mark.parametrize("name", ["h", "eh1", "My.Hub-1_x~y", "team/metrics", "0", "h" * 256, "a/-b"])
@@ -44,6 +53,19 @@ def test_the_default_group_is_legal_in_any_case_and_has_one_spelling(name: str) 
         (check_namespace_name, "hubweir", True),
         (check_namespace_name, "a_b", False),
         (check_namespace_name, "n" * 51, False),
+        (partial(check_entity_name, "queue"), "txt/.-_123", True),
+        (partial(check_entity_name, "queue"), "q" * 260, True),
+        (partial(check_entity_name, "queue"), "q" * 261, False),
+        (partial(check_entity_name, "queue"), "q/../r", False),
+        (partial(check_entity_name, "topic"), "t/Subscriptions/s", False),
+        (check_subscription_name, "s" * 50, True),
+        (check_subscription_name, "s" * 51, False),
+        (check_subscription_name, "a/b", False),
+        (check_subscription_name, "$Default", False),
+        (check_subscription_rule_name, "$Default", True),
+        (check_subscription_rule_name, "by.carrier-1", True),
+        (check_subscription_rule_name, "r" * 51, False),
+        (check_subscription_rule_name, "a/b", False),
         (check_rule_name, "RootManageSharedAccessKey", True),
         (check_rule_name, "send policy", True),
         (check_rule_name, "r" * 257, False),

@@ -24,20 +24,20 @@ def start(files: MemoryFiles) -> None:
 def test_a_fresh_folder_is_marked_and_known_again() -> None:
     files = MemoryFiles()
     start(files)
-    assert bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT == b"hubweir data 2\n"
+    assert bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT == b"hubweir data 3\n"
     calls = files.paths()
     start(files)
     assert files.paths() == calls and bytes(files.bytes_of(FORMAT_NAME)) == FORMAT_TEXT
 
 
-@pytest.mark.parametrize("text", [b"hubweir data 3\n", b"hubweir data 1\n", b"hubweir data 2", b"", b"\xff" * 1000])
+@pytest.mark.parametrize("text", [b"hubweir data 4\n", b"hubweir data 2\n", b"hubweir data 3", b"", b"\xff" * 1000])
 def test_any_other_format_is_refused_with_both_named_and_nothing_changed(text: bytes) -> None:
     files = MemoryFiles()
     files.open(FORMAT_NAME, create=True)
     files.set_bytes(FORMAT_NAME, text)
-    is_old = text == b"hubweir data 1\n"
+    is_old = text == b"hubweir data 2\n"
     with pytest.raises(
-        OldFormat if is_old else NewerFormat, match="reads 'hubweir data 2'.*nothing was changed"
+        OldFormat if is_old else NewerFormat, match="reads 'hubweir data 3'.*nothing was changed"
     ) as refused:
         start(files)
     assert "the data folder /srv/data says" in str(refused.value) and "another --data folder" in str(refused.value)

@@ -75,10 +75,10 @@ def test_a_data_folder_of_an_earlier_format_is_refused_and_left_as_it_is_byte_fo
         ) as refused:
             await Service.start(wanted)
         assert wanted.data in str(refused.value)
-        assert "'hubweir data 1'" in str(refused.value) and "reads 'hubweir data 2'" in str(refused.value)
+        assert "'hubweir data 2'" in str(refused.value) and "reads 'hubweir data 3'" in str(refused.value)
 
     asyncio.run(serve_once())
-    (folder / "FORMAT").write_bytes(b"hubweir data 1\n")
+    (folder / "FORMAT").write_bytes(b"hubweir data 2\n")
     before = contents()
     asyncio.run(start())
     with pytest.raises(OldFormat):

@@ -1,4 +1,4 @@
-"""Lengths of time as configuration files write them: `PT1M`, `P1DT12H`, `PT0.5S`, and the .NET form `d.hh:mm:ss`.
+"""Lengths of time as descriptions and configuration files have them: `PT1M`, `P1DT12H`, and .NET's `d.hh:mm:ss`.
 
 A year counts 365 days and a month 30, as .NET reads them. Weeks and signs are not taken. From 10,675,199 days on
 (the largest TimeSpan of .NET) a duration means "without end". Texts are ASCII and at most TEXT_LIMIT characters.
@@ -7,6 +7,7 @@ A year counts 365 days and a month 30, as .NET reads them. Weeks and signs are n
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 
 SECOND_MS = 1_000
@@ -15,6 +16,9 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 UNLIMITED_MS = 10_675_199 * DAY_MS
 TEXT_LIMIT = 64
+
+# The largest TimeSpan of .NET as the service writes it; every longer one, and every other spelling of it, comes back so.
+UNLIMITED_TEXT = "P10675199DT2H48M5.4775807S"
 
 _ISO = re.compile(
     r"P(?:(?P<years>[0-9]+)Y)?(?:(?P<months>[0-9]+)M)?(?:(?P<days>[0-9]+)D)?"
@@ -35,6 +39,32 @@ _UNIT_MS = {
 
 class BadDuration(ValueError):
     """The text is no duration; str() says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """A length of time that an operator set: milliseconds, what is finer cut off, and the text that was sent.
+
+    The text goes back to clients as it came, because some compare it letter by letter. Kept in the catalog.
+    """
+
+    ms: int
+    text: str
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self.ms >= UNLIMITED_MS
+
+
+def time_span(text: str) -> TimeSpan:
+    """The span that a text says. Raises BadDuration."""
+    ms = parse_duration(text)
+    return UNLIMITED if ms >= UNLIMITED_MS else TimeSpan(ms, text)
+
+
+def time_span_of(ms: int) -> TimeSpan:
+    """The span of that many milliseconds, with its shortest text."""
+    return UNLIMITED if ms >= UNLIMITED_MS else TimeSpan(ms, duration_text(ms))
 
 
 def parse_duration(text: str) -> int:
@@ -59,6 +89,9 @@ def parse_duration(text: str) -> int:
 def _total(parts: dict[str, str | None]) -> int:
     total = sum((Decimal(number) * _UNIT_MS[name] for name, number in parts.items() if number), Decimal(0))
     return min(int(total), UNLIMITED_MS)
+
+
+UNLIMITED = TimeSpan(UNLIMITED_MS, UNLIMITED_TEXT)
 
 
 def duration_text(duration_ms: int) -> str:

@@ -1,0 +1,55 @@
+"""Changes of a queue, a topic or a subscription: a new description as a whole, as the service has it.
+
+Nothing is written here: the catalog's writer calls a change when its turn comes, with what is known at that moment.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.namespace.change_context import ChangeContext
+from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.messaging_description import MessagingDescription, storage_of
+from hubweir.namespace.rule_description import Rules
+
+M = TypeVar("M", bound=MessagingDescription)
+
+
+def replace_settings(known: M, context: ChangeContext, wanted: M, *, rules: Rules | None = None) -> M:
+    """The entity with all settings of wanted; authorization rules stay unless rules has others.
+
+    What only a new entity may be given is refused when it differs. Raises ServiceError.
+    """
+    kind = known.kind.noun.capitalize()
+    old, new = storage_of(known), storage_of(wanted)
+    _check_unchanged(
+        kind, "RequiresSession", _delivery_of(known).requires_session, _delivery_of(wanted).requires_session
+    )
+    _check_unchanged(
+        kind, "RequiresDuplicateDetection", old.requires_duplicate_detection, new.requires_duplicate_detection
+    )
+    if new.is_partitioned != old.is_partitioned:
+        text = f"Partitioning cannot be changed for {kind}. Delete it, and create it anew."
+        raise ServiceError(ARGUMENT_ERROR, text)
+    kept = {name: getattr(known, name) for name in _NO_SETTINGS if hasattr(known, name)}
+    changed = replace(wanted, **kept, changed_at_ms=context.now_ms)
+    return replace(changed, rules=known.rules if rules is None else rules).legal(context)
+
+
+def _check_unchanged(kind: str, setting: str, known: bool, wanted: bool) -> None:
+    """Clients match the text. kind: with a capital letter."""
+    if wanted != known:
+        text = f"The value for the {setting} property of an existing {kind} cannot be changed. Delete it, and create it"
+        raise ServiceError(ARGUMENT_ERROR, f"{text} anew.")
+
+
+def _delivery_of(description: MessagingDescription) -> DeliverySettings:
+    """The delivery settings of a queue or a subscription; the defaults of a topic."""
+    found = getattr(description, "delivery", None)
+    return found if isinstance(found, DeliverySettings) else DeliverySettings()
+
+
+_NO_SETTINGS = ("name", "created_at_ms", "first_rule")
