@@ -23,7 +23,7 @@ class Scope:
 
     @classmethod
     def parse(cls, uri: str) -> Scope:
-        """The scope of an audience, as a client names it in put-token. Segments are decoded once, after the cut.
+        """The scope of an audience, as a client names it in put-token. It is decoded once, then cut.
 
         Raises IllegalPath when it is no absolute URI, or holds what could name two things.
         """

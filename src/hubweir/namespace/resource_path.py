@@ -1,9 +1,10 @@
 """A resource's URI or path, cut into segments: the one place that decodes what a client wrote.
 
 Addresses on links, audiences of tokens and the resource a token was signed for are all cut here, so that none of them
-is decoded twice or by another rule than the others (rule R21). A path is refused, never repaired, when it holds what
-could name two things: empty, `.` or `..` segments, an encoded slash, a backslash, a control character, a `%` that is
-no escape, bytes that are no UTF-8, a query, a fragment, user information in front of the host.
+is decoded twice or by another rule than the others (rule R21). A path is decoded once and then cut, so an encoded slash
+is a slash: clients encode those in names. A path is refused, never repaired, when it holds what could name two things:
+empty, `.` or `..` segments, a backslash, a control character, a `%` that is no escape, bytes that are no UTF-8, a query,
+a fragment, user information in front of the host.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def parse_path(text: str, *, decoded: bool = False) -> ResourcePath:
     path = path.removeprefix("/").removesuffix("/")
     if not path:
         return ResourcePath(host, ())
-    return ResourcePath(host, tuple(_segment(piece, decoded) for piece in path.split("/")))
+    if decoded and "%" in path:
+        raise IllegalPath("it was percent-encoded twice")
+    text = path if decoded else percent_decode(path)
+    return ResourcePath(host, tuple(_segment(piece) for piece in text.split("/")))
 
 
 def percent_decode(text: str) -> str:
@@ -103,12 +107,9 @@ def _host(authority: str) -> str:
     return fold(host)
 
 
-def _segment(piece: str, decoded: bool) -> str:
-    if decoded and "%" in piece:
-        raise IllegalPath("it was percent-encoded twice")
-    segment = piece if decoded else percent_decode(piece)
+def _segment(segment: str) -> str:
     if segment in ("", ".", ".."):
         raise IllegalPath("it has an empty segment, or one of . and ..")
-    if "/" in segment or "\\" in segment or not segment.isprintable():
-        raise IllegalPath("a segment holds a slash, a backslash or a control character")
+    if "\\" in segment or not segment.isprintable():
+        raise IllegalPath("a segment holds a backslash or a control character")
     return segment

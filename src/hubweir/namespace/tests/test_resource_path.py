@@ -21,6 +21,8 @@ from hubweir.namespace.resource_path import URI_LIMIT, IllegalPath, ResourcePath
         ("https://[::1]:8080/a%2Eb/", "[::1]", ("a.b",)),
         ("a+b", None, ("a+b",)),
         ("gr%C3%B6%C3%9Fe", None, ("größe",)),
+        ("txt%2F.-_123", None, ("txt", ".-_123")),
+        ("sb://ns.example/a%2fb%2Fc/d", "ns.example", ("a", "b", "c", "d")),
     ],
 )
 def test_host_and_segments_are_what_stands_there(text: str, host: str | None, segments: tuple[str, ...]) -> None:
@@ -31,7 +33,7 @@ def test_host_and_segments_are_what_stands_there(text: str, host: str | None, se
     "text",
     [
         *("a//b", "//a", "a/../b", "a/.", "..", "%2e%2e/a", "a/%2E"),
-        *("a%2Fb", "a%5Cb", "a\\b", "a%00b", "a\nb", "a%0Ab"),
+        *("a%2F", "%2Fa", "a%2F%2Fb", "a%2F..%2Fb", "a%2F%2e%2fb", "a%5Cb", "a\\b", "a%00b", "a\nb", "a%0Ab"),
         *("a%", "a%4", "a%zz", "a%+1", "%C3", "%ff"),
         *("a?b=c", "a#b"),
         *("ftp://host/a", "sb://user@host/a", "sb:///a", "sb://ho%73t/a", "sb://host:/a", "sb://host:x/a"),
