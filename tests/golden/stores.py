@@ -32,7 +32,7 @@ from hubweir.messaging_store.segment_engine.messaging_store import MessagingStor
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_changes import add_group
-from hubweir.namespace.iso_duration import time_span
+from hubweir.namespace.iso_duration import written_duration
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rights import Rights
@@ -40,7 +40,13 @@ from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import CorrelationFilter, NamedValue, SqlFilter, SubscriptionRule, ValueType
+from hubweir.namespace.subscription_rule import (
+    CorrelationFilterDescription,
+    NamedValue,
+    SqlFilterDescription,
+    SubscriptionRuleDescription,
+    ValueType,
+)
 from hubweir.namespace.tests.conftest import Process
 from hubweir.namespace.topic_description import TopicDescription
 from hubweir.testing.answers import made_log, opened_log, runs_of, snapshot_of
@@ -115,11 +121,17 @@ def _catalog() -> MemoryFiles:
     process.delete("gone")
     process.begin_delete("going")
     process.change("orders", add_group, name="readers")
-    process.make(QueueDescription("tasks", DeliverySettings(lock_duration=time_span("PT45S"), requires_session=True)))
+    process.make(
+        QueueDescription("tasks", DeliverySettings(lock_duration=written_duration("PT45S"), requires_session=True))
+    )
     process.make(TopicDescription("news", StorageSettings(is_partitioned=True), user_metadata="mine"))
-    sql = SqlFilter("color = @c", (NamedValue("@c", ValueType.STRING, "blue"),))
-    process.make(SubscriptionDescription("news/Subscriptions/all", first_rule=SubscriptionRule("first", sql)))
-    process.put_rule("news/Subscriptions/all", SubscriptionRule("second", CorrelationFilter(label="x")))
+    sql = SqlFilterDescription("color = @c", (NamedValue("@c", ValueType.STRING, "blue"),))
+    process.make(
+        SubscriptionDescription("news/Subscriptions/all", first_rule=SubscriptionRuleDescription("first", sql))
+    )
+    process.put_rule(
+        "news/Subscriptions/all", SubscriptionRuleDescription("second", CorrelationFilterDescription(label="x"))
+    )
     process.remove_rule("news/Subscriptions/all", "first")
     rule = AuthorizationRuleDescription("sender", Rights.SEND, Secret("one"), Secret("two"))
     for level in (None, "orders"):

@@ -15,11 +15,11 @@ from hubweir.config.emulator_members import (
     read_authorization_rules,
     read_user_metadata,
 )
-from hubweir.namespace.iso_duration import DAY_MS, HOUR_MS
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind
 from hubweir.namespace.capture_description import INTERVAL_LIMIT_S, INTERVAL_MIN_S, SIZE_LIMIT_BYTES, SIZE_MIN_BYTES
 from hubweir.namespace.event_hub_description import RETENTION_LIMIT_MS
+from hubweir.namespace.iso_duration import DAY_MS, HOUR_MS
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
 from hubweir.namespace.resource_path import fold
 

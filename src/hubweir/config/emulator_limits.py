@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hubweir.namespace.iso_duration import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNLIMITED_MS
 from hubweir.limits import UNITS_LIMIT
 from hubweir.namespace.event_hub_description import GROUPS_PER_HUB_LIMIT, PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
+from hubweir.namespace.iso_duration import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNLIMITED_MS
 from hubweir.namespace.tiers import OFFICIAL_EMULATOR as EMULATOR_PROFILE
 
 

@@ -29,9 +29,9 @@ from hubweir.config.emulator_members import (
     read_authorization_rules,
     read_user_metadata,
 )
-from hubweir.namespace.iso_duration import MINUTE_MS, UNLIMITED_MS
 from hubweir.config.json_fields import Fields, shown
 from hubweir.config.problems import Kind
+from hubweir.namespace.iso_duration import MINUTE_MS, UNLIMITED_MS
 
 SQL_LIMIT = 1_024  # characters of a filter, and of an action
 AUTO_DELETE_MIN_MS = 5 * MINUTE_MS

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TypeVar
 
-from hubweir.namespace.iso_duration import BadDuration, duration_text, parse_duration
 from hubweir.config.json_file import ConfigFile
 from hubweir.config.jsonc import JsonNode, Member
 from hubweir.config.problems import QUOTE_LIMIT, Kind, Location, Step, quoted
 from hubweir.errors import ServiceError
+from hubweir.namespace.iso_duration import BadDuration, duration_text, parse_duration
 
 _Choice = TypeVar("_Choice", bound=Enum)
 # Of an integer that is given as a text.

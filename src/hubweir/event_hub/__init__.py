@@ -7,6 +7,6 @@ producer_sequence.py over producer_state.py; their state in the log is producer_
 may publish under a name is publisher_policy.py. Where partitions run is broker/hosted_partition.py. The pages are
 docs/event_hub.md, docs/partition.md and docs/consumer_group.md.
 
-hub_part.py says which parts of a hub an address names, availability.py whether a hub takes and gives events now,
-event_properties.py what properties an event may have, and told_losses.py which groups were told of lost events.
+hub_part.py says which parts of a hub an address names, event_properties.py what properties an event may have, and
+told_losses.py which groups were told of lost events.
 """

@@ -8,9 +8,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from hubweir.broker.commands.command import Command
+from hubweir.broker.commands.fragment import ChangeFragment, CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition, OpenPartition
-from hubweir.namespace.entity import AnyEntity, Placement, of_kind
+from hubweir.limits import MIB
+from hubweir.namespace.entity import AnyEntity, Entity, Placement, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
+from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
+from hubweir.queue.fragment_settings import FragmentSettings
 
 LogCommands = list[tuple[Placement, Command]]
 
@@ -36,6 +40,9 @@ def logs_of(entity: AnyEntity) -> EntityLogs:
     hub = of_kind(entity, EventHubDescription)
     if hub is not None:
         return EventHubLogs(hub)
+    messaging = of_kind(entity, MessagingDescription)
+    if messaging is not None:
+        return FragmentLogs(messaging)
     raise NotImplementedError(f"no broker keeps the logs of a {entity.kind.noun}")
 
 
@@ -66,3 +73,50 @@ class EventHubLogs:
             (placement, command(placement.log_id, hub.name, partition_id, *settings))
             for partition_id, placement in zip(hub.partition_ids, self._placements, strict=True)
         ]
+
+
+class FragmentLogs:
+    """A log for each fragment of a queue or a topic; a subscription lies in its topic's, and has none."""
+
+    def __init__(self, entity: Entity[MessagingDescription]) -> None:
+        self._description = entity.description
+        self._placements = entity.placements
+
+    def make(self, namespace: str) -> LogCommands:
+        return self._each_fragment(CreateFragment, namespace)
+
+    def open(self, namespace: str) -> LogCommands:
+        return self._each_fragment(OpenFragment, namespace)
+
+    def change(self) -> LogCommands:
+        settings = fragment_settings(self._description)
+        return [(placement, ChangeFragment(placement.log_id, settings)) for placement in self._placements]
+
+    def remove(self) -> LogCommands:
+        return [(placement, DeleteFragment(placement.log_id)) for placement in self._placements]
+
+    def _each_fragment(self, command: type[CreateFragment], namespace: str) -> LogCommands:
+        name, settings = self._description.name, fragment_settings(self._description)
+        return [
+            (placement, command(placement.log_id, name, settings, namespace, number))
+            for number, placement in enumerate(self._placements)
+        ]
+
+
+def fragment_settings(description: MessagingDescription) -> FragmentSettings:
+    """What a fragment has to know of its entity."""
+    delivery, storage, time_to_live = (
+        delivery_of(description),
+        storage_of(description),
+        description.default_time_to_live,
+    )
+    return FragmentSettings(
+        lock_duration_ms=delivery.lock_duration.ms,
+        default_ttl_ms=None if time_to_live.is_unlimited else time_to_live.ms,
+        max_delivery_count=delivery.max_delivery_count,
+        dead_letters_on_expiry=delivery.dead_letters_on_expiration,
+        requires_session=delivery.requires_session,
+        duplicate_window_ms=storage.duplicate_window.ms if storage.requires_duplicate_detection else None,
+        max_size_bytes=storage.max_size_megabytes * MIB,
+        is_express=storage.is_express,
+    )

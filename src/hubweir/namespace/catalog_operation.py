@@ -12,10 +12,10 @@
 | RemoveRule        | a rule of a subscription is gone |
 | RecordUsage       | what the namespace used in some hours, in place of what was known of them |
 
-What belongs inside an entity, as subscriptions do inside a topic, is gone with the operation that makes the entity gone.
-A subscription has its first rule from its description. An entity is named by its id, so that one that was deleted and made again is another one. A description is a map with
-the kind as its type (kinds.py). Fields may be added with a default; a type or version that is not known is refused with
-the log untouched (rule R16).
+What belongs inside an entity, as subscriptions do inside a topic, is gone with the operation that ends the entity. A
+subscription has its first rule from its description. An entity is named by its id, so that one that was deleted and
+made again is another. A description is a map with the kind as its type (kinds.py). Fields may be added with a default;
+a type or version that is not known is refused with the log untouched (rule R16).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hubweir.namespace.entity import Entity, Placement
 from hubweir.namespace.kinds import Description
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.secret import Secret
-from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 
 # 2 had event hubs alone, and no rules of subscriptions.
 FORMAT_VERSION = 3
@@ -72,7 +72,7 @@ class PutRule(msgspec.Struct, frozen=True, tag="put-rule"):
     """entity_id: of a subscription."""
 
     entity_id: str
-    rule: SubscriptionRule
+    rule: SubscriptionRuleDescription
 
 
 class RemoveRule(msgspec.Struct, frozen=True, tag="remove-rule"):
@@ -112,7 +112,7 @@ class CatalogState(msgspec.Struct, frozen=True, tag="state"):
     namespace: NamespaceDescription
     entities: tuple[Entity[Description], ...]
     usage: tuple[tuple[int, ...], ...] = ()
-    subscription_rules: dict[str, tuple[SubscriptionRule, ...]] = {}
+    subscription_rules: dict[str, tuple[SubscriptionRuleDescription, ...]] = {}
 
 
 def encode(value: Operation | CatalogState) -> bytes:

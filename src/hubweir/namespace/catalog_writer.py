@@ -24,14 +24,14 @@ from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
-from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 
 T = TypeVar("T")
 K = TypeVar("K", bound=EntityDescription)
 OnEntity = Callable[[Entity[K] | ServiceError], None]
 OnNamespace = Callable[[NamespaceDescription | ServiceError], None]
-OnSubscriptionRule = Callable[[SubscriptionRule | ServiceError], None]
+OnSubscriptionRule = Callable[[SubscriptionRuleDescription | ServiceError], None]
 OnRemoved = Callable[[None | ServiceError], None]
 OnRules = Callable[[RuleLevel | ServiceError], None]
 
@@ -93,7 +93,9 @@ class CatalogWriter:
         """All logs are gone: forget the entity. on_done: what it was."""
         self._submit(lambda: self._changes.commit_delete(entity), lambda: entity, on_done)
 
-    def put_rule(self, subscription: str, rule: SubscriptionRule, on_done: OnSubscriptionRule, *, replaces: bool) -> None:
+    def put_rule(
+        self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
+    ) -> None:
         """Make a rule of a subscription, by its path, or replace the one of its name. on_done: as it is then."""
         self._submit(
             lambda: self._changes.put_rule(subscription, rule, replaces=replaces),

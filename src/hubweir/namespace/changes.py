@@ -33,7 +33,7 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import Rules
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import SubscriptionRule, check_subscription_rule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
 from hubweir.namespace.tiers import Profile
 
 K = TypeVar("K", bound=EntityDescription)
@@ -110,7 +110,7 @@ class Changes:
             raise ServiceError(ARGUMENT_ERROR, f"{entity.description.title} is not being deleted.")
         return CommitDelete(entity.entity_id)
 
-    def put_rule(self, subscription: str, rule: SubscriptionRule, *, replaces: bool) -> PutRule:
+    def put_rule(self, subscription: str, rule: SubscriptionRuleDescription, *, replaces: bool) -> PutRule:
         """A rule of a subscription that is served: a new one, or one in the place of that of its name.
 
         ENTITY_EXISTS, NOT_FOUND, or RESOURCE_LIMIT for a topic that has too many of this sort.
@@ -167,7 +167,7 @@ class Changes:
         entity = self._catalog.find(name)
         return entity is not None and entity.kind in _TAKES_MESSAGES and entity.status is not EntityStatus.DELETING
 
-    def _check_rule_counts(self, topic: str, rule: SubscriptionRule) -> None:
+    def _check_rule_counts(self, topic: str, rule: SubscriptionRuleDescription) -> None:
         """RESOURCE_LIMIT when a topic may not have one more rule of this sort."""
         lists = [self._catalog.rules_of(each.entity_id) for each in self._catalog.inside(topic)]
         sql, correlation = sum(each.sql_count for each in lists), sum(each.correlation_count for each in lists)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.entity import check_span, out_of_range
 from hubweir.namespace.forward_address import check_forward
-from hubweir.namespace.iso_duration import MINUTE_MS, SECOND_MS, TimeSpan
+from hubweir.namespace.iso_duration import MINUTE_MS, SECOND_MS, WrittenDuration
 
 LOCK_MIN_MS, LOCK_LIMIT_MS = 5 * SECOND_MS, 5 * MINUTE_MS
 DELIVERY_COUNT_LIMIT = 2_000
@@ -15,9 +15,12 @@ DELIVERY_COUNT_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverySettings:
-    """Kept in the catalog. requires_session never changes. forward_to, forward_dead_letters_to: as sent; "": nowhere."""
+    """Kept in the catalog. requires_session never changes.
 
-    lock_duration: TimeSpan = TimeSpan(MINUTE_MS, "PT1M")
+    forward_to, forward_dead_letters_to: as they were sent; "": nowhere.
+    """
+
+    lock_duration: WrittenDuration = WrittenDuration(MINUTE_MS, "PT1M")
     max_delivery_count: int = 10
     requires_session: bool = False
     dead_letters_on_expiration: bool = False

@@ -15,7 +15,7 @@ import msgspec
 
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, ServiceError
 from hubweir.namespace.change_context import ChangeContext
-from hubweir.namespace.iso_duration import TimeSpan, duration_text
+from hubweir.namespace.iso_duration import WrittenDuration, duration_text
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 
@@ -168,7 +168,7 @@ def check_user_metadata(title: str, text: str) -> str:
     return text
 
 
-def check_span(title: str, setting: str, span: TimeSpan, *, least_ms: int, most_ms: int) -> None:
+def check_span(title: str, setting: str, span: WrittenDuration, *, least_ms: int, most_ms: int) -> None:
     """Raise ServiceError ARGUMENT_OUT_OF_RANGE for a length of time outside its range. title: of the entity."""
     if not least_ms <= span.ms <= most_ms:
         allowed = f"{duration_text(least_ms)} to {duration_text(most_ms)} are allowed"

@@ -31,9 +31,7 @@ def forward_uri(text: str, host: str) -> str:
 
 
 def check_forward(title: str, setting: str, text: str, context: ChangeContext) -> None:
-    """Raise ServiceError when a destination is no address, or no queue or topic is there.
-
-    """
+    """Raise ServiceError when a destination is no address, or no queue or topic is there."""
     if not text:
         return
     name = forward_name(text)

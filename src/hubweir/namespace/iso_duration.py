@@ -17,7 +17,7 @@ DAY_MS = 24 * HOUR_MS
 UNLIMITED_MS = 10_675_199 * DAY_MS
 TEXT_LIMIT = 64
 
-# The largest TimeSpan of .NET as the service writes it; every longer one, and every other spelling of it, comes back so.
+# The largest TimeSpan of .NET as the service writes it; every longer one, and every other spelling, comes back so.
 UNLIMITED_TEXT = "P10675199DT2H48M5.4775807S"
 
 _ISO = re.compile(
@@ -42,7 +42,7 @@ class BadDuration(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class TimeSpan:
+class WrittenDuration:
     """A length of time that an operator set: milliseconds, what is finer cut off, and the text that was sent.
 
     The text goes back to clients as it came, because some compare it letter by letter. Kept in the catalog.
@@ -56,15 +56,15 @@ class TimeSpan:
         return self.ms >= UNLIMITED_MS
 
 
-def time_span(text: str) -> TimeSpan:
+def written_duration(text: str) -> WrittenDuration:
     """The span that a text says. Raises BadDuration."""
     ms = parse_duration(text)
-    return UNLIMITED if ms >= UNLIMITED_MS else TimeSpan(ms, text)
+    return UNLIMITED if ms >= UNLIMITED_MS else WrittenDuration(ms, text)
 
 
-def time_span_of(ms: int) -> TimeSpan:
+def written_duration_of(ms: int) -> WrittenDuration:
     """The span of that many milliseconds, with its shortest text."""
-    return UNLIMITED if ms >= UNLIMITED_MS else TimeSpan(ms, duration_text(ms))
+    return UNLIMITED if ms >= UNLIMITED_MS else WrittenDuration(ms, duration_text(ms))
 
 
 def parse_duration(text: str) -> int:
@@ -91,7 +91,7 @@ def _total(parts: dict[str, str | None]) -> int:
     return min(int(total), UNLIMITED_MS)
 
 
-UNLIMITED = TimeSpan(UNLIMITED_MS, UNLIMITED_TEXT)
+UNLIMITED = WrittenDuration(UNLIMITED_MS, UNLIMITED_TEXT)
 
 
 def duration_text(duration_ms: int) -> str:

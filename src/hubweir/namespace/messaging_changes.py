@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.namespace.change_context import ChangeContext
-from hubweir.namespace.delivery_settings import DeliverySettings
-from hubweir.namespace.messaging_description import MessagingDescription, storage_of
+from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
 from hubweir.namespace.rule_description import Rules
 
 M = TypeVar("M", bound=MessagingDescription)
@@ -25,9 +24,7 @@ def replace_settings(known: M, context: ChangeContext, wanted: M, *, rules: Rule
     """
     kind = known.kind.noun.capitalize()
     old, new = storage_of(known), storage_of(wanted)
-    _check_unchanged(
-        kind, "RequiresSession", _delivery_of(known).requires_session, _delivery_of(wanted).requires_session
-    )
+    _check_unchanged(kind, "RequiresSession", delivery_of(known).requires_session, delivery_of(wanted).requires_session)
     _check_unchanged(
         kind, "RequiresDuplicateDetection", old.requires_duplicate_detection, new.requires_duplicate_detection
     )
@@ -44,12 +41,6 @@ def _check_unchanged(kind: str, setting: str, known: bool, wanted: bool) -> None
     if wanted != known:
         text = f"The value for the {setting} property of an existing {kind} cannot be changed. Delete it, and create it"
         raise ServiceError(ARGUMENT_ERROR, f"{text} anew.")
-
-
-def _delivery_of(description: MessagingDescription) -> DeliverySettings:
-    """The delivery settings of a queue or a subscription; the defaults of a topic."""
-    found = getattr(description, "delivery", None)
-    return found if isinstance(found, DeliverySettings) else DeliverySettings()
 
 
 _NO_SETTINGS = ("name", "created_at_ms", "first_rule")

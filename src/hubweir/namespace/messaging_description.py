@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from hubweir.namespace.change_context import ChangeContext
+from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import (
     AnyEntity,
     EntityDescription,
@@ -14,7 +15,7 @@ from hubweir.namespace.entity import (
     check_span,
     check_user_metadata,
 )
-from hubweir.namespace.iso_duration import MINUTE_MS, SECOND_MS, UNLIMITED, UNLIMITED_MS, TimeSpan
+from hubweir.namespace.iso_duration import MINUTE_MS, SECOND_MS, UNLIMITED, UNLIMITED_MS, WrittenDuration
 from hubweir.namespace.names import check_entity_name
 from hubweir.namespace.rule_description import check_rules
 from hubweir.namespace.storage_settings import StorageSettings
@@ -28,8 +29,8 @@ class MessagingDescription(EntityDescription, frozen=True, kw_only=True):
     auto_delete_on_idle: the entity goes when nobody has used it that long.
     """
 
-    default_time_to_live: TimeSpan = UNLIMITED
-    auto_delete_on_idle: TimeSpan = UNLIMITED
+    default_time_to_live: WrittenDuration = UNLIMITED
+    auto_delete_on_idle: WrittenDuration = UNLIMITED
     enable_batched_operations: bool = True
 
     def legal(self, context: ChangeContext) -> Self:
@@ -64,6 +65,12 @@ def storage_of(description: EntityDescription) -> StorageSettings:
     """The storage settings of a queue or a topic; the defaults of every other kind."""
     found = getattr(description, "storage", None)
     return found if isinstance(found, StorageSettings) else StorageSettings()
+
+
+def delivery_of(description: EntityDescription) -> DeliverySettings:
+    """The delivery settings of a queue or a subscription; the defaults of every other kind."""
+    found = getattr(description, "delivery", None)
+    return found if isinstance(found, DeliverySettings) else DeliverySettings()
 
 
 _STORING = (EntityKind.QUEUE, EntityKind.TOPIC)

@@ -63,7 +63,9 @@ class MessagingTier:
 
     def _check(self, count: int, quota: int | None, what: str, way_out: str) -> None:
         if quota is not None and count > quota:
-            text = f"{what.format(count)}; the quota of profile '{self.profile}' is {quota}. {way_out}. {_OTHER_PROFILE}"
+            text = (
+                f"{what.format(count)}; the quota of profile '{self.profile}' is {quota}. {way_out}. {_OTHER_PROFILE}"
+            )
             raise ServiceError(RESOURCE_LIMIT, text)
 
 

@@ -17,7 +17,7 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
 from hubweir.namespace.subscription_description import SubscriptionDescription, SubscriptionEntity
-from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 from hubweir.namespace.subscription_rules import SubscriptionRules
 from hubweir.namespace.tiers import Profile
 from hubweir.namespace.topic_description import TopicDescription
@@ -85,13 +85,11 @@ class Namespace:
         """The rules of a subscription, by its path, to be read and not kept; NOT_FOUND."""
         return self._catalog.rules_of(self.get(subscription, SubscriptionDescription).entity_id)
 
-    def subscription_rule(self, subscription: str, name: str) -> SubscriptionRule:
+    def subscription_rule(self, subscription: str, name: str) -> SubscriptionRuleDescription:
         """The rule of that name, in any case, of a subscription; NOT_FOUND."""
         rule = self.subscription_rules(subscription).find(name)
         if rule is None:
-            raise ServiceError(
-                NOT_FOUND, entity_not_found(entity_uri(self.host, f"{subscription}/Rules/{name}"))
-            )
+            raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.host, f"{subscription}/Rules/{name}")))
         return rule
 
     def unfinished(self) -> tuple[AnyEntity, ...]:

@@ -3,8 +3,8 @@
 Addresses on links, audiences of tokens and the resource a token was signed for are all cut here, so that none of them
 is decoded twice or by another rule than the others (rule R21). A path is decoded once and then cut, so an encoded slash
 is a slash: clients encode those in names. A path is refused, never repaired, when it holds what could name two things:
-empty, `.` or `..` segments, a backslash, a control character, a `%` that is no escape, bytes that are no UTF-8, a query,
-a fragment, user information in front of the host.
+empty, `.` or `..` segments, a backslash, a control character, a `%` that is no escape, bytes that are no UTF-8, a
+query, a fragment, user information in front of the host.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.namespace.entity import check_span, out_of_range
-from hubweir.namespace.iso_duration import DAY_MS, MINUTE_MS, TimeSpan
+from hubweir.namespace.iso_duration import DAY_MS, MINUTE_MS, WrittenDuration
 from hubweir.namespace.messaging_tier import MessagingTier
 
 STANDARD_SIZES = (1_024, 2_048, 3_072, 4_096, 5_120)
@@ -25,7 +25,7 @@ class StorageSettings:
 
     max_size_megabytes: int = 1_024
     requires_duplicate_detection: bool = False
-    duplicate_window: TimeSpan = TimeSpan(10 * MINUTE_MS, "PT10M")
+    duplicate_window: WrittenDuration = WrittenDuration(10 * MINUTE_MS, "PT10M")
     is_partitioned: bool = False
     is_express: bool = False
     support_ordering: bool = True

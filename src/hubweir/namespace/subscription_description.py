@@ -18,7 +18,7 @@ from hubweir.namespace.entity import AnyEntity, Entity, EntityKind, check_name_i
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import check_subscription_name
 from hubweir.namespace.resource_path import fold
-from hubweir.namespace.subscription_rule import SubscriptionRule, check_subscription_rule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
 
 SUBSCRIPTIONS = "Subscriptions"
 
@@ -31,7 +31,7 @@ class SubscriptionDescription(MessagingDescription, frozen=True, tag=EntityKind.
     name: str
     delivery: DeliverySettings = DeliverySettings()
     dead_letters_on_filter_errors: bool = True
-    first_rule: SubscriptionRule = SubscriptionRule()
+    first_rule: SubscriptionRuleDescription = SubscriptionRuleDescription()
 
     @property
     def log_count(self) -> int:

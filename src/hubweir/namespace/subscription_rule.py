@@ -40,22 +40,22 @@ class NamedValue:
     text: str
 
 
-class TrueFilter(msgspec.Struct, frozen=True, tag="true"):
+class TrueFilterDescription(msgspec.Struct, frozen=True, tag="true"):
     """Every message."""
 
 
-class FalseFilter(msgspec.Struct, frozen=True, tag="false"):
+class FalseFilterDescription(msgspec.Struct, frozen=True, tag="false"):
     """No message."""
 
 
-class SqlFilter(msgspec.Struct, frozen=True, tag="sql"):
+class SqlFilterDescription(msgspec.Struct, frozen=True, tag="sql"):
     """The messages for which a text of SQL is true."""
 
     expression: str
     parameters: tuple[NamedValue, ...] = ()
 
 
-class CorrelationFilter(msgspec.Struct, frozen=True, tag="correlation", kw_only=True):
+class CorrelationFilterDescription(msgspec.Struct, frozen=True, tag="correlation", kw_only=True):
     """The messages that equal all of these that are not None, and have all of these properties."""
 
     correlation_id: str | None = None
@@ -69,11 +69,11 @@ class CorrelationFilter(msgspec.Struct, frozen=True, tag="correlation", kw_only=
     properties: tuple[NamedValue, ...] = ()
 
 
-RuleFilter = TrueFilter | FalseFilter | SqlFilter | CorrelationFilter
+RuleFilter = TrueFilterDescription | FalseFilterDescription | SqlFilterDescription | CorrelationFilterDescription
 
 
 @dataclass(frozen=True, slots=True)
-class SqlAction:
+class SqlActionDescription:
     """Statements that change the copies of a rule."""
 
     expression: str
@@ -81,31 +81,31 @@ class SqlAction:
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionRule:
+class SubscriptionRuleDescription:
     """One rule. action: None: copies are as the message was."""
 
     name: str = DEFAULT_RULE
-    filter: RuleFilter = TrueFilter()
-    action: SqlAction | None = None
+    filter: RuleFilter = TrueFilterDescription()
+    action: SqlActionDescription | None = None
     created_at_ms: int = 0
 
     @property
     def is_correlation(self) -> bool:
         """Which of the two quotas of a topic it counts for."""
-        return isinstance(self.filter, CorrelationFilter)
+        return isinstance(self.filter, CorrelationFilterDescription)
 
 
-def check_subscription_rule(rule: SubscriptionRule) -> SubscriptionRule:
+def check_subscription_rule(rule: SubscriptionRuleDescription) -> SubscriptionRuleDescription:
     """The rule, when its name is legal and nothing in it is too long. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
 
     What its texts of SQL mean is not looked at.
     """
     check_subscription_rule_name(rule.name)
     for what, text in (("filter", rule.filter), ("action", rule.action)):
-        if isinstance(text, SqlFilter | SqlAction):
+        if isinstance(text, SqlFilterDescription | SqlActionDescription):
             _check_length(rule, f"The {what}", len(text.expression), SQL_LIMIT, least=1)
             _check_values(rule, text.parameters)
-    if isinstance(rule.filter, CorrelationFilter):
+    if isinstance(rule.filter, CorrelationFilterDescription):
         for name in rule.filter.__struct_fields__:
             value = getattr(rule.filter, name)
             if isinstance(value, str):
@@ -114,7 +114,7 @@ def check_subscription_rule(rule: SubscriptionRule) -> SubscriptionRule:
     return rule
 
 
-def _check_values(rule: SubscriptionRule, values: tuple[NamedValue, ...]) -> None:
+def _check_values(rule: SubscriptionRuleDescription, values: tuple[NamedValue, ...]) -> None:
     if len(values) > VALUES_LIMIT:
         raise ServiceError(
             ARGUMENT_OUT_OF_RANGE, f"Rule '{rule.name}' has {len(values)} values; at most {VALUES_LIMIT} are allowed."
@@ -126,7 +126,7 @@ def _check_values(rule: SubscriptionRule, values: tuple[NamedValue, ...]) -> Non
                 _check_length(rule, f"A value's {field.name}", len(text), VALUE_LIMIT)
 
 
-def _check_length(rule: SubscriptionRule, what: str, length: int, limit: int, *, least: int = 0) -> None:
+def _check_length(rule: SubscriptionRuleDescription, what: str, length: int, limit: int, *, least: int = 0) -> None:
     if not least <= length <= limit:
         text = f"{what} of rule '{rule.name}' has {length} characters; {least} to {limit} are allowed."
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from hubweir.namespace.names import DEFAULT_RULE
 from hubweir.namespace.resource_path import fold
-from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 
 
 class SubscriptionRules:
     """See the module's text. Only the catalog changes it. Iterates in the order in which the rules were made."""
 
-    def __init__(self, rules: Iterable[SubscriptionRule] = ()) -> None:
-        self._rules: dict[str, SubscriptionRule] = {}  # by name in lower case
+    def __init__(self, rules: Iterable[SubscriptionRuleDescription] = ()) -> None:
+        self._rules: dict[str, SubscriptionRuleDescription] = {}  # by name in lower case
         self.correlation_count = 0
         for rule in rules:
             self.put(rule)
@@ -21,7 +21,7 @@ class SubscriptionRules:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def __iter__(self) -> Iterator[SubscriptionRule]:
+    def __iter__(self) -> Iterator[SubscriptionRuleDescription]:
         return iter(self._rules.values())
 
     @property
@@ -29,18 +29,18 @@ class SubscriptionRules:
         """How many filters count as SQL: all but those of correlation."""
         return len(self._rules) - self.correlation_count
 
-    def find(self, name: str) -> SubscriptionRule | None:
+    def find(self, name: str) -> SubscriptionRuleDescription | None:
         """The rule of that name in any case."""
         return self._rules.get(fold(name))
 
-    def listed(self) -> Iterator[SubscriptionRule]:
+    def listed(self) -> Iterator[SubscriptionRuleDescription]:
         """In the order of lists: `$Default` first, then as they were made."""
         first = self.find(DEFAULT_RULE)
         if first is not None:
             yield first
         yield from (rule for rule in self if rule is not first)
 
-    def put(self, rule: SubscriptionRule) -> None:
+    def put(self, rule: SubscriptionRuleDescription) -> None:
         """One rule more, or another in the place of the one of its name."""
         known = self.find(rule.name)
         self._rules[fold(rule.name)] = rule

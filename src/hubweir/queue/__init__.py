@@ -5,5 +5,5 @@ fragment_state.py, what a log says that there is. One log has two kinds of batch
 operations (operation.py). The rows of messages are message_table.py, the locks that receivers hold lock_table.py, and
 when something of them is due page_deadlines.py. Messages are read for receivers by message_reads.py; what a receiver
 changed of one is changed_properties.py. A snapshot is fragment_snapshot.py. sub_queue.py and settle_outcome.py are the
-words of receivers.
+words of receivers, and queue_part.py says which of them an address names.
 """

@@ -28,7 +28,6 @@ from hubweir.broker.commands.reader import (
     ReadEvents,
 )
 from hubweir.errors import EVENTS_LOST, LINK_STOLEN, ServiceError
-from hubweir.namespace.availability import check_may_receive
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.held_run import HeldRun
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
@@ -40,6 +39,7 @@ from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.gateway.refusals import What
+from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 

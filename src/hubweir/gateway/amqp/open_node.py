@@ -20,7 +20,6 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
-from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.event_hub.hub_part import (
     ConsumerPart,
     HubPart,
@@ -38,6 +37,7 @@ from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, 
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.namespace.address import Address, not_found, parse_address
+from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights

@@ -28,7 +28,6 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
-from hubweir.namespace.availability import check_may_send
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.open_run import AddStatus
@@ -51,6 +50,7 @@ from hubweir.kernels.contract import (
     KEY_TOO_LONG,
     KEY_WIDTH,
 )
+from hubweir.namespace.availability import check_may_send
 from hubweir.namespace.error_text import message_too_large
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights

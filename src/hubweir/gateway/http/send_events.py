@@ -21,7 +21,6 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
-from hubweir.namespace.availability import check_may_send
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
@@ -33,6 +32,7 @@ from hubweir.gateway.http.event_json import JSON_BYTES, PostedBatch, is_batch, r
 from hubweir.gateway.http.event_message import PostedEvent, Publication, publication
 from hubweir.gateway.http.exchange import Request, Response, Room, too_large
 from hubweir.gateway.http.route import Match
+from hubweir.namespace.availability import check_may_send
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.broker.commands.fragment import ChangeFragment, CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition, OpenPartition
-from hubweir.gateway.entity_logs import LogCommands, logs_of
+from hubweir.gateway.entity_logs import LogCommands, fragment_settings, logs_of
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Entity, EntityDescription, EntityKind, EntityStatus, Placement
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.iso_duration import written_duration
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.storage_settings import StorageSettings
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.topic_description import TopicDescription
+from hubweir.queue.fragment_settings import FragmentSettings
 
 PLACED = (Placement("a" * 32, 0), Placement("b" * 32, 1))
 CAPTURE = CaptureDescription(enabled=True)
@@ -35,6 +43,39 @@ def test_each_partition_of_a_hub_is_made_or_opened_with_its_settings(
 def test_each_partition_of_a_hub_is_told_its_settings_and_removed() -> None:
     assert LOGS.change() == [(placement, ChangePartition(placement.log_id, *SETTINGS, CAPTURE)) for placement in PLACED]
     assert LOGS.remove() == [(placement, DeletePartition(placement.log_id)) for placement in PLACED]
+
+
+DELIVERY = DeliverySettings(
+    lock_duration=written_duration("PT45S"), max_delivery_count=3, dead_letters_on_expiration=True
+)
+STORAGE = StorageSettings(max_size_megabytes=2_048, requires_duplicate_detection=True, is_express=True)
+QUEUE = QueueDescription("tasks", DELIVERY, STORAGE, default_time_to_live=written_duration("PT6H"))
+TOLD = FragmentSettings(
+    lock_duration_ms=45_000, default_ttl_ms=6 * 3_600_000, max_delivery_count=3, dead_letters_on_expiry=True,
+    duplicate_window_ms=600_000, max_size_bytes=2_048 * 1_048_576, is_express=True,
+)  # fmt: skip
+
+
+def test_the_fragment_of_a_queue_is_made_opened_told_and_removed() -> None:
+    (placed, _) = PLACED
+    logs = logs_of(Entity("e" * 32, QUEUE, (placed,), EntityStatus.ACTIVE))
+    assert logs.make("ns") == [(placed, CreateFragment("a" * 32, "tasks", TOLD, "ns", 0))]
+    assert logs.open("ns") == [(placed, OpenFragment("a" * 32, "tasks", TOLD, "ns", 0))]
+    assert type(logs.open("ns")[0][1]) is OpenFragment, "what is opened is never made anew"
+    assert logs.change() == [(placed, ChangeFragment("a" * 32, TOLD))]
+    assert logs.remove() == [(placed, DeleteFragment("a" * 32))]
+
+
+def test_what_was_never_set_bounds_nothing() -> None:
+    settings = fragment_settings(QueueDescription("q", DeliverySettings(requires_session=True)))
+    assert (settings.default_ttl_ms, settings.duplicate_window_ms, settings.requires_session) == (None, None, True)
+
+
+def test_a_topic_lies_in_a_log_and_its_subscriptions_in_none() -> None:
+    topic = logs_of(Entity("e" * 32, TopicDescription("news", STORAGE), PLACED[:1], EntityStatus.ACTIVE))
+    assert [type(command) for _, command in topic.make("ns")] == [CreateFragment]
+    subscription = logs_of(Entity("s" * 32, SubscriptionDescription("news/Subscriptions/s"), (), EntityStatus.ACTIVE))
+    assert subscription.make("ns") == subscription.change() == subscription.remove() == []
 
 
 def test_a_kind_that_no_broker_keeps_is_named() -> None:

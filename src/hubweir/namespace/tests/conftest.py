@@ -18,7 +18,7 @@ from hubweir.namespace.changes import EntityChange
 from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
-from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 from hubweir.testing.answers import answered, made_log
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -71,7 +71,9 @@ class Process:
         intent = self.ask(lambda done: self.writer.begin_delete(name, kind, done))
         self.ask(lambda done: self.writer.commit_delete(intent, done))
 
-    def put_rule(self, subscription: str, rule: SubscriptionRule, *, replaces: bool = False) -> SubscriptionRule:
+    def put_rule(
+        self, subscription: str, rule: SubscriptionRuleDescription, *, replaces: bool = False
+    ) -> SubscriptionRuleDescription:
         return self.ask(lambda done: self.writer.put_rule(subscription, rule, done, replaces=replaces))
 
     def remove_rule(self, subscription: str, name: str) -> None:

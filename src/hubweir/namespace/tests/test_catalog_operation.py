@@ -28,7 +28,7 @@ from hubweir.namespace.catalog_operation import (
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability, Entity, EntityStatus, Placement
 from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
-from hubweir.namespace.iso_duration import TimeSpan
+from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rights import Rights
@@ -37,12 +37,12 @@ from hubweir.namespace.secret import Secret
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import (
-    CorrelationFilter,
-    FalseFilter,
+    CorrelationFilterDescription,
+    FalseFilterDescription,
     NamedValue,
-    SqlAction,
-    SqlFilter,
-    SubscriptionRule,
+    SqlActionDescription,
+    SqlFilterDescription,
+    SubscriptionRuleDescription,
     ValueType,
 )
 from hubweir.namespace.topic_description import TopicDescription
@@ -85,7 +85,7 @@ HUB_MAP = {
     "user_metadata": "mine",
     "rules": [RULE_MAP],
 }
-SPAN, SPAN_MAP = TimeSpan(60_000, "PT60S"), {"ms": 60_000, "text": "PT60S"}
+SPAN, SPAN_MAP = WrittenDuration(60_000, "PT60S"), {"ms": 60_000, "text": "PT60S"}
 DELIVERY = DeliverySettings(
     lock_duration=SPAN, max_delivery_count=3, requires_session=True, dead_letters_on_expiration=True,
     forward_to="sb://h/q", forward_dead_letters_to="dead",
@@ -112,14 +112,16 @@ STORAGE_MAP = {
     "max_message_kilobytes": 2_000,
 }
 VALUE, VALUE_MAP = NamedValue("@n", ValueType.INT, "1"), {"name": "@n", "type": "int", "text": "1"}
-SQL_RULE = SubscriptionRule("r", SqlFilter("a = @n", (VALUE,)), SqlAction("SET a = @n", (VALUE,)), 9)
+SQL_RULE = SubscriptionRuleDescription(
+    "r", SqlFilterDescription("a = @n", (VALUE,)), SqlActionDescription("SET a = @n", (VALUE,)), 9
+)
 SQL_RULE_MAP = {
     "name": "r",
     "filter": {"type": "sql", "expression": "a = @n", "parameters": [VALUE_MAP]},
     "action": {"expression": "SET a = @n", "parameters": [VALUE_MAP]},
     "created_at_ms": 9,
 }
-CORRELATION = CorrelationFilter(
+CORRELATION = CorrelationFilterDescription(
     correlation_id="a", message_id="b", to="c", reply_to="d", label="e", session_id="f", reply_to_session_id="g",
     content_type="h", properties=(VALUE,),
 )  # fmt: skip
@@ -192,7 +194,7 @@ ON_DISK: list[tuple[Operation, dict[str, object]]] = [
     ),
     (PutRule("s1", SQL_RULE), {"type": "put-rule", "entity_id": "s1", "rule": SQL_RULE_MAP}),
     (
-        PutRule("s1", SubscriptionRule("c", CORRELATION)),
+        PutRule("s1", SubscriptionRuleDescription("c", CORRELATION)),
         {
             "type": "put-rule",
             "entity_id": "s1",
@@ -200,7 +202,7 @@ ON_DISK: list[tuple[Operation, dict[str, object]]] = [
         },
     ),
     (
-        PutRule("s1", SubscriptionRule(filter=FalseFilter())),
+        PutRule("s1", SubscriptionRuleDescription(filter=FalseFilterDescription())),
         {
             "type": "put-rule",
             "entity_id": "s1",

@@ -12,8 +12,8 @@ from hubweir.namespace.iso_duration import (
     BadDuration,
     duration_text,
     parse_duration,
-    time_span,
-    time_span_of,
+    written_duration,
+    written_duration_of,
 )
 
 
@@ -107,12 +107,12 @@ def test_a_duration_is_written_in_its_largest_whole_unit(duration_ms: int, text:
 
 @pytest.mark.parametrize("text", ["PT6H", "PT45S", "PT10M1S", "PT10M0S", "PT0.5000001S", "00:01:00"])
 def test_a_span_keeps_the_text_that_was_sent(text: str) -> None:
-    assert time_span(text).text == text and time_span(text).ms == parse_duration(text)
+    assert written_duration(text).text == text and written_duration(text).ms == parse_duration(text)
 
 
 @pytest.mark.parametrize("text", ["P10675199DT2H48M5.4775807S", "P10675199DT2H48M5.47758S", "P20000000D"])
 def test_every_spelling_of_the_longest_span_becomes_one(text: str) -> None:
-    assert time_span(text) == UNLIMITED and UNLIMITED.is_unlimited
+    assert written_duration(text) == UNLIMITED and UNLIMITED.is_unlimited
     assert UNLIMITED.text == "P10675199DT2H48M5.4775807S"
 
 
@@ -120,5 +120,5 @@ def test_every_spelling_of_the_longest_span_becomes_one(text: str) -> None:
     ("ms", "text"), [(60_000, "PT1M"), (1_500, "PT1.5S"), (0, "PT0S"), (UNLIMITED_MS, UNLIMITED.text)]
 )
 def test_a_number_of_milliseconds_has_its_shortest_text(ms: int, text: str) -> None:
-    assert time_span_of(ms).text == text
-    assert time_span(text).ms == ms
+    assert written_duration_of(ms).text == text
+    assert written_duration(text).ms == ms

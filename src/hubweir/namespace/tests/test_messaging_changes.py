@@ -11,7 +11,7 @@ from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
-from hubweir.namespace.iso_duration import time_span
+from hubweir.namespace.iso_duration import written_duration
 from hubweir.namespace.messaging_changes import replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
@@ -20,7 +20,7 @@ from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import SubscriptionRule
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 from hubweir.namespace.tiers import PROFILES
 from hubweir.namespace.topic_description import TopicDescription
 
@@ -33,7 +33,7 @@ def test_an_update_replaces_all_settings_and_keeps_what_is_none() -> None:
         "Orders", DeliverySettings(max_delivery_count=3), created_at_ms=5, user_metadata="old", rules=(RULE,)
     )
     wanted = QueueDescription(
-        "orders", DeliverySettings(lock_duration=time_span("PT13S")), availability=Availability.DISABLED
+        "orders", DeliverySettings(lock_duration=written_duration("PT13S")), availability=Availability.DISABLED
     )
     changed = replace_settings(known, CONTEXT, wanted)
     assert changed == replace(wanted, name="Orders", created_at_ms=5, changed_at_ms=77, rules=(RULE,))
@@ -47,7 +47,7 @@ def test_rules_are_replaced_when_there_are_others_and_go_when_there_are_none() -
 
 
 def test_a_subscription_keeps_its_first_rule() -> None:
-    known = SubscriptionDescription("t/Subscriptions/s", first_rule=SubscriptionRule("mine"))
+    known = SubscriptionDescription("t/Subscriptions/s", first_rule=SubscriptionRuleDescription("mine"))
     assert replace_settings(known, CONTEXT, SubscriptionDescription("t/Subscriptions/s")).first_rule.name == "mine"
 
 
@@ -86,7 +86,5 @@ def test_what_only_a_new_entity_may_be_given_does_not_change(
 
 def test_a_change_is_held_to_the_ranges() -> None:
     with pytest.raises(ServiceError) as refused:
-        replace_settings(
-            QueueDescription("q"), CONTEXT, QueueDescription("q", DeliverySettings(max_delivery_count=0))
-        )
+        replace_settings(QueueDescription("q"), CONTEXT, QueueDescription("q", DeliverySettings(max_delivery_count=0)))
     assert refused.value.condition is ARGUMENT_OUT_OF_RANGE

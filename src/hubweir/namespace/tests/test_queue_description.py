@@ -12,7 +12,7 @@ from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Entity, EntityStatus
 from hubweir.namespace.forward_address import forward_name, forward_uri
-from hubweir.namespace.iso_duration import time_span
+from hubweir.namespace.iso_duration import written_duration
 from hubweir.namespace.messaging_tier import MESSAGING_TIERS
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
@@ -43,16 +43,18 @@ def refusal(queue: QueueDescription, profile: str = "standard") -> ServiceError:
     "queue",
     [
         QueueDescription("txt/.-_123"),
-        delivery(lock_duration=time_span("PT5S")),
-        delivery(lock_duration=time_span("PT5M")),
+        delivery(lock_duration=written_duration("PT5S")),
+        delivery(lock_duration=written_duration("PT5M")),
         delivery(max_delivery_count=1),
         delivery(max_delivery_count=2_000),
         delivery(forward_to="sb://HOST:5671/there", requires_session=True),
         storage(max_size_megabytes=5_120),
-        storage(duplicate_window=time_span("PT20S")),
-        storage(duplicate_window=time_span("P7D")),
+        storage(duplicate_window=written_duration("PT20S")),
+        storage(duplicate_window=written_duration("P7D")),
         storage(is_partitioned=True, is_express=True),
-        QueueDescription("q", default_time_to_live=time_span("PT1S"), auto_delete_on_idle=time_span("PT5M")),
+        QueueDescription(
+            "q", default_time_to_live=written_duration("PT1S"), auto_delete_on_idle=written_duration("PT5M")
+        ),
         QueueDescription("q", user_metadata="x" * 1_024),
     ],
 )
@@ -65,17 +67,23 @@ def test_values_at_the_limits_are_legal_and_kept_as_they_came(queue: QueueDescri
     [
         (QueueDescription("q/"), "queue name"),
         (QueueDescription("q" * 261), "1 to 260"),
-        (delivery(lock_duration=time_span("PT4.999S")), "LockDuration is PT4.999S; PT5S to PT5M"),
-        (delivery(lock_duration=time_span("PT5M0.001S")), "LockDuration"),
+        (delivery(lock_duration=written_duration("PT4.999S")), "LockDuration is PT4.999S; PT5S to PT5M"),
+        (delivery(lock_duration=written_duration("PT5M0.001S")), "LockDuration"),
         (delivery(max_delivery_count=0), "MaxDeliveryCount is 0; 1 to 2000"),
         (delivery(max_delivery_count=2_001), "MaxDeliveryCount is 2001"),
         (storage(max_size_megabytes=1_000), "MaxSizeInMegabytes is 1000; 1024, 2048"),
         (storage(max_size_megabytes=10_240), "MaxSizeInMegabytes is 10240"),
-        (storage(duplicate_window=time_span("PT19.9S")), "DuplicateDetectionHistoryTimeWindow is PT19.9S; PT20S to"),
-        (storage(duplicate_window=time_span("P7DT1S")), "DuplicateDetectionHistoryTimeWindow"),
+        (
+            storage(duplicate_window=written_duration("PT19.9S")),
+            "DuplicateDetectionHistoryTimeWindow is PT19.9S; PT20S to",
+        ),
+        (storage(duplicate_window=written_duration("P7DT1S")), "DuplicateDetectionHistoryTimeWindow"),
         (storage(max_message_kilobytes=1_024), "MaxMessageSizeInKilobytes is 256 and cannot be set"),
-        (QueueDescription("q", default_time_to_live=time_span("PT0.9S")), "DefaultMessageTimeToLive is PT0.9S"),
-        (QueueDescription("q", auto_delete_on_idle=time_span("PT4M59S")), "AutoDeleteOnIdle is PT4M59S; PT5M to"),
+        (QueueDescription("q", default_time_to_live=written_duration("PT0.9S")), "DefaultMessageTimeToLive is PT0.9S"),
+        (
+            QueueDescription("q", auto_delete_on_idle=written_duration("PT4M59S")),
+            "AutoDeleteOnIdle is PT4M59S; PT5M to",
+        ),
         (QueueDescription("q", user_metadata="x" * 1_025), "user_metadata"),
     ],
 )

@@ -14,12 +14,12 @@ from hubweir.namespace.messaging_tier import MESSAGING_TIERS
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import (
-    CorrelationFilter,
-    FalseFilter,
+    CorrelationFilterDescription,
+    FalseFilterDescription,
     NamedValue,
-    SqlAction,
-    SqlFilter,
-    SubscriptionRule,
+    SqlActionDescription,
+    SqlFilterDescription,
+    SubscriptionRuleDescription,
     ValueType,
     check_subscription_rule,
 )
@@ -76,10 +76,10 @@ def test_names_are_taken_within_the_topic(topic: Process) -> None:
 def test_a_topic_goes_with_its_subscriptions_and_their_rules(topic: Process) -> None:
     topic.make(TopicDescription("other"))
     topic.make(SubscriptionDescription("other/Subscriptions/all"))
-    topic.put_rule(ALL, SubscriptionRule("r", FalseFilter()))
+    topic.put_rule(ALL, SubscriptionRuleDescription("r", FalseFilterDescription()))
     topic.ask(lambda done: topic.writer.begin_delete("News", TopicDescription, done))
     assert topic.namespace.find(ALL, SubscriptionDescription) is None, "a topic that goes takes them along at once"
-    refused(NOT_FOUND, lambda: topic.put_rule(ALL, SubscriptionRule("s")))
+    refused(NOT_FOUND, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("s")))
     topic = topic.restarted()
     (going,) = topic.namespace.unfinished()
     topic.ask(lambda done: topic.writer.commit_delete(going, done))
@@ -92,7 +92,7 @@ def test_a_topic_goes_with_its_subscriptions_and_their_rules(topic: Process) -> 
 
 def test_a_subscription_begins_with_its_first_rule(process: Process) -> None:
     process.make(TopicDescription("News"))
-    rule = SubscriptionRule("mine", SqlFilter("a = 1"), SqlAction("SET b = 2"))
+    rule = SubscriptionRuleDescription("mine", SqlFilterDescription("a = 1"), SqlActionDescription("SET b = 2"))
     process.make(SubscriptionDescription(ALL, first_rule=rule))
     kept = process.namespace.subscription_rule(ALL, "MINE")
     assert kept == replace(rule, created_at_ms=kept.created_at_ms)
@@ -102,24 +102,24 @@ def test_a_subscription_begins_with_its_first_rule(process: Process) -> None:
 def test_rules_are_listed_default_first_then_as_they_were_made(topic: Process) -> None:
     topic.remove_rule(ALL, "$default")
     for name in ("z", "a", "$Default", "m"):
-        topic.put_rule(ALL, SubscriptionRule(name))
+        topic.put_rule(ALL, SubscriptionRuleDescription(name))
     assert names(topic) == ["$Default", "z", "a", "m"]
 
 
 def test_a_rule_that_is_replaced_keeps_its_place_its_spelling_and_its_time(topic: Process) -> None:
-    first = topic.put_rule(ALL, SubscriptionRule("One"))
-    topic.put_rule(ALL, SubscriptionRule("two"))
-    second = topic.put_rule(ALL, SubscriptionRule("ONE", FalseFilter()), replaces=True)
-    assert second == replace(first, filter=FalseFilter())
+    first = topic.put_rule(ALL, SubscriptionRuleDescription("One"))
+    topic.put_rule(ALL, SubscriptionRuleDescription("two"))
+    second = topic.put_rule(ALL, SubscriptionRuleDescription("ONE", FalseFilterDescription()), replaces=True)
+    assert second == replace(first, filter=FalseFilterDescription())
     assert names(topic) == ["$Default", "One", "two"]
 
 
 def test_a_rule_is_made_once_and_what_is_not_there_is_not_changed(topic: Process) -> None:
-    topic.put_rule(ALL, SubscriptionRule("r"))
-    refused(ENTITY_EXISTS, lambda: topic.put_rule(ALL, SubscriptionRule("R")))
-    refused(NOT_FOUND, lambda: topic.put_rule(ALL, SubscriptionRule("s"), replaces=True))
+    topic.put_rule(ALL, SubscriptionRuleDescription("r"))
+    refused(ENTITY_EXISTS, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("R")))
+    refused(NOT_FOUND, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("s"), replaces=True))
     refused(NOT_FOUND, lambda: topic.remove_rule(ALL, "s"))
-    refused(NOT_FOUND, lambda: topic.put_rule("News", SubscriptionRule("s")))
+    refused(NOT_FOUND, lambda: topic.put_rule("News", SubscriptionRuleDescription("s")))
     refused(NOT_FOUND, lambda: topic.namespace.subscription_rule(ALL, "s"))
     assert names(topic) == ["$Default", "r"]
 
@@ -127,8 +127,15 @@ def test_a_rule_is_made_once_and_what_is_not_there_is_not_changed(topic: Process
 @pytest.mark.parametrize("power_cut", [False, True])
 def test_what_was_answered_is_there_after_a_crash(topic: Process, power_cut: bool) -> None:
     value = NamedValue("@p", ValueType.DATE_TIME, "2026-01-01T00:00:00Z")
-    topic.put_rule(ALL, SubscriptionRule("sql", SqlFilter("a = @p", (value,)), SqlAction("SET b = @p", (value,))))
-    topic.put_rule(ALL, SubscriptionRule("same", CorrelationFilter(label="x", properties=(value,))))
+    topic.put_rule(
+        ALL,
+        SubscriptionRuleDescription(
+            "sql", SqlFilterDescription("a = @p", (value,)), SqlActionDescription("SET b = @p", (value,))
+        ),
+    )
+    topic.put_rule(
+        ALL, SubscriptionRuleDescription("same", CorrelationFilterDescription(label="x", properties=(value,)))
+    )
     topic.remove_rule(ALL, "$Default")
     before = list(topic.namespace.subscription_rules(ALL))
     after = topic.restarted(power_cut=power_cut)
@@ -137,7 +144,7 @@ def test_what_was_answered_is_there_after_a_crash(topic: Process, power_cut: boo
 
 def test_a_snapshot_holds_rules_and_what_belongs_inside(topic: Process) -> None:
     for number in range(300):  # more operations than a snapshot waits for
-        topic.put_rule(ALL, SubscriptionRule(f"r{number}", CorrelationFilter(label=str(number))))
+        topic.put_rule(ALL, SubscriptionRuleDescription(f"r{number}", CorrelationFilterDescription(label=str(number))))
     after = topic.restarted()
     assert names(after) == ["$Default", *(f"r{number}" for number in range(300))]
     assert after.namespace.subscription_rules(ALL).correlation_count == 300
@@ -156,16 +163,25 @@ def standard(sql: int, correlation: int, monkeypatch: pytest.MonkeyPatch) -> Pro
 def test_rules_of_a_topic_have_quotas_by_sort_over_all_its_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     process = standard(3, 1, monkeypatch)
     process.make(SubscriptionDescription("News/Subscriptions/b"))
-    process.put_rule(ALL, SubscriptionRule("sql", SqlFilter("a = 1")))
+    process.put_rule(ALL, SubscriptionRuleDescription("sql", SqlFilterDescription("a = 1")))
     assert "SQL filters; the quota of profile 'standard' is 3" in refused(
-        RESOURCE_LIMIT, lambda: process.put_rule("News/Subscriptions/b", SubscriptionRule("sql", SqlFilter("a = 1")))
+        RESOURCE_LIMIT,
+        lambda: process.put_rule(
+            "News/Subscriptions/b", SubscriptionRuleDescription("sql", SqlFilterDescription("a = 1"))
+        ),
     )
-    process.put_rule(ALL, SubscriptionRule("same", CorrelationFilter(label="x")))
-    refused(RESOURCE_LIMIT, lambda: process.put_rule(ALL, SubscriptionRule("more", CorrelationFilter(label="y"))))
-    refused(RESOURCE_LIMIT, lambda: process.put_rule(ALL, SubscriptionRule("same", SqlFilter("1=1")), replaces=True))
-    process.put_rule(ALL, SubscriptionRule("sql", SqlFilter("a = 2")), replaces=True)
+    process.put_rule(ALL, SubscriptionRuleDescription("same", CorrelationFilterDescription(label="x")))
+    refused(
+        RESOURCE_LIMIT,
+        lambda: process.put_rule(ALL, SubscriptionRuleDescription("more", CorrelationFilterDescription(label="y"))),
+    )
+    refused(
+        RESOURCE_LIMIT,
+        lambda: process.put_rule(ALL, SubscriptionRuleDescription("same", SqlFilterDescription("1=1")), replaces=True),
+    )
+    process.put_rule(ALL, SubscriptionRuleDescription("sql", SqlFilterDescription("a = 2")), replaces=True)
     process.remove_rule(ALL, "$Default")
-    process.put_rule(ALL, SubscriptionRule("again"))
+    process.put_rule(ALL, SubscriptionRuleDescription("again"))
 
 
 def test_subscriptions_of_a_topic_have_a_quota(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,18 +209,20 @@ VALUES = tuple(NamedValue(f"p{number}", ValueType.STRING, "") for number in rang
 @pytest.mark.parametrize(
     "rule",
     [
-        SubscriptionRule(""),
-        SubscriptionRule("r", SqlFilter("")),
-        SubscriptionRule("r", SqlFilter("x" * 1_025)),
-        SubscriptionRule("r", SqlFilter("a = 1", VALUES)),
-        SubscriptionRule("r", action=SqlAction("x" * 1_025)),
-        SubscriptionRule("r", CorrelationFilter(label="x" * 32_769)),
-        SubscriptionRule("r", CorrelationFilter(properties=VALUES)),
-        SubscriptionRule("r", CorrelationFilter(properties=(NamedValue("p", ValueType.STRING, "x" * 32_769),))),
+        SubscriptionRuleDescription(""),
+        SubscriptionRuleDescription("r", SqlFilterDescription("")),
+        SubscriptionRuleDescription("r", SqlFilterDescription("x" * 1_025)),
+        SubscriptionRuleDescription("r", SqlFilterDescription("a = 1", VALUES)),
+        SubscriptionRuleDescription("r", action=SqlActionDescription("x" * 1_025)),
+        SubscriptionRuleDescription("r", CorrelationFilterDescription(label="x" * 32_769)),
+        SubscriptionRuleDescription("r", CorrelationFilterDescription(properties=VALUES)),
+        SubscriptionRuleDescription(
+            "r", CorrelationFilterDescription(properties=(NamedValue("p", ValueType.STRING, "x" * 32_769),))
+        ),
     ],
     ids=lambda rule: str(rule)[:60],
 )
-def test_a_rule_that_is_too_long_is_refused(rule: SubscriptionRule) -> None:
+def test_a_rule_that_is_too_long_is_refused(rule: SubscriptionRuleDescription) -> None:
     with pytest.raises(ServiceError):
         check_subscription_rule(rule)
 
@@ -212,7 +230,7 @@ def test_a_rule_that_is_too_long_is_refused(rule: SubscriptionRule) -> None:
 def test_a_log_that_changes_rules_of_what_has_none_is_damaged() -> None:
     catalog = Catalog()
     catalog.apply(IntendCreate("q1", QueueDescription("q"), ()))
-    for operation in (PutRule("q1", SubscriptionRule("r")), RemoveRule("q1", "r"), CommitDelete("x1")):
+    for operation in (PutRule("q1", SubscriptionRuleDescription("r")), RemoveRule("q1", "r"), CommitDelete("x1")):
         with pytest.raises(Exception, match="the catalog changes"):
             catalog.apply(operation)
     catalog.apply(IntendCreate("s1", SubscriptionDescription("t/Subscriptions/s"), ()))
