@@ -33,6 +33,7 @@ HUBS = {"events": 4, "two": 2, "one": 1, "eight": 8, "many": 32}
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "eh(*numbers): checks of the list that this test shows")
+    config.addinivalue_line("markers", "sb(*numbers): checks of the list of queues and topics that this test shows")
     config.addinivalue_line("markers", "client(name): the client whose row this test counts in")
     config.addinivalue_line("markers", "feature(name): the column this test counts in")
     config.addinivalue_line("markers", "both_ways: runs by calls and over a socket pair, also without --all")

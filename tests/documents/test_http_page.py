@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.drivers import http_driver, websocket_driver
-from hubweir.gateway.http import custom_properties, entities, event_json, strict_xml
+from hubweir.gateway.http import custom_properties, entities, entity_requests, event_json, strict_xml
 from hubweir.gateway.http.route import Route
 from hubweir.gateway.http.router import ROUTES
 from hubweir.limits import PortLimits
@@ -36,7 +36,7 @@ def test_every_route_has_its_line(route: Route) -> None:
     path = "/" + "/".join(route.path)
     words = [path] if path in PAGE else [path.rpartition("/")[0], path.rpartition("/")[2].split("{")[0]]
     lines = [line for line in PAGE.splitlines() if line.startswith("|") and route.method in line]
-    if path.startswith("/{hub}/publisher/"):
+    if path.startswith("/{entity}/publisher/"):
         words = ["/publishers/", "`/publisher/`"]
     assert any(all(word in line for word in words) for line in lines), (route.method, path)
 
@@ -55,7 +55,7 @@ def test_every_route_has_its_line(route: Route) -> None:
         f"| {http_driver.PIPELINE_COUNT}, then nothing is read",
         f"{websocket_driver.MESSAGE_BYTES // KIB} KiB, {websocket_driver.FRAGMENT_COUNT:,} |",
         f"{websocket_driver.PING_BURST} at once, one a second",
-        f"at most {entities.PAGE_LIMIT} at a time",
+        f"at most {entity_requests.PAGE_LIMIT} at a time",
         f"({entities.PARTITION_COUNT_DEFAULT} when it is left out",
         event_json.BATCH_MEDIA_TYPE,
     ],

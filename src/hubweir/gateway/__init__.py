@@ -6,7 +6,8 @@ gateway_process.py is what the namespaces of a process share, and how a peer's i
 is directory.py; commands reach it through brokers.py, and what publishers send in a turn waits in append_queue.py.
 
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
-brokers do for it; management_view.py shows hubs, rule_management.py changes rules. namespace_units.py applies
+brokers do for it; management_view.py shows hubs, entity_counts.py what queues and topics hold. rule_management.py
+changes authorization rules, subscription_rule_management.py the rules of subscriptions. namespace_units.py applies
 throughput units. byte_budget.py limits what peers have sent and was not answered, held_runs.py what was read and not
 sent, management_rate.py requests for runtime information. refusals.py says what a peer and the log are told of a
 refusal. Everything here is plain code that is called back: sockets live in drivers.

@@ -29,8 +29,10 @@ from hubweir.namespace.address import address_at, not_found
 from hubweir.namespace.entity import of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.host_names import HostNames
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
+from hubweir.queue.queue_part import parse_queue_part
 
 
 class Authorization:
@@ -127,7 +129,11 @@ class Authorization:
         if not segments or segments[0].startswith("$"):
             return
         address = address_at(segments, self._namespace.find_any)
-        if address is None:
+        entity = None if address is None else of_kind(address.entity, MessagingDescription)
+        has_part = address is not None and (
+            entity is None or parse_queue_part(entity.description, address.part) is not None
+        )
+        if address is None or not has_part:
             raise not_found("/".join(segments), host=self._host_name)
         hub = of_kind(address.entity, EventHubDescription)
         match address.part:

@@ -27,10 +27,11 @@ from hubweir.env import Env, Timer
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.entity_logs import LogCommands, logs_of
-from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRules
+from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange, NamespaceChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityStatus, of_kind
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 
 logger = logging.getLogger(__name__)
 
@@ -131,6 +132,16 @@ class CatalogKeeper:
     def change_rules(self, name: str | None, change: RuleChange, on_done: OnRules) -> None:
         """Change the authorization rules of an entity, or with None of the namespace. It bites at once."""
         self._writer.change_rules(name, change, on_done)
+
+    def put_subscription_rule(
+        self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
+    ) -> None:
+        """Make a rule of a subscription, by its path, or replace the one of its name; see CatalogWriter."""
+        self._writer.put_rule(subscription, rule, on_done, replaces=replaces)
+
+    def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:
+        """Remove a rule of a subscription; see CatalogWriter."""
+        self._writer.remove_rule(subscription, name, on_done)
 
     def describe(self, change: NamespaceChange, on_done: OnNamespace) -> None:
         """Change what the namespace is, and which throughput units it holds."""

@@ -32,6 +32,7 @@ from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.refusals import RefusalLog, Refusals
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
+from hubweir.gateway.subscription_rule_management import SubscriptionRuleManagement
 from hubweir.limits import GatewayLimits
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.entity import AnyEntity
@@ -105,6 +106,7 @@ class Gateway:
         self.append_queue = AppendQueue(env, self.units.append, run_limit_bytes=run_limit_bytes)
         self.management = ManagementView(namespace, self.directory)
         self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
+        self.subscription_rules = SubscriptionRuleManagement(self.keeper)
         self.rules = RuleManagement(namespace, self.keeper, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}
         self._connections: dict[int, GatewayConnection] = {}

@@ -1,8 +1,11 @@
-"""The HTTP door: events in, hubs managed as ATOM entries, is the service alive. Floor: servers.
+"""The HTTP door: events in, entities managed as ATOM entries, is the service alive. Floor: servers.
 
 Start with router.py, the one table of what there is and which right it needs (route.py is one line of it), then
 application.py, the life of one request. Events come in at send_events.py; event_json.py and custom_properties.py say
-what a request makes of them. Descriptions are entities.py, written by atom.py and read by description_xml.py; logic
+what a request makes of them. Event hubs are managed by entities.py, their descriptions written by atom.py and read by
+description_xml.py. Queues, topics and subscriptions are messaging_entities.py, messaging_content.py and
+messaging_xml.py, their rules rule_xml.py; forward_authorization.py asks whether an entity may forward.
+named_entities.py is what all of them share a path for, and entity_requests.py what their requests have in common; logic
 that is not HTTP's own stands in gateway/management_view.py and gateway/catalog_keeper.py. Errors become answers in
 problem.py. The page is docs/http.md.
 

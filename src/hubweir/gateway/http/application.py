@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 from hubweir.auth.claims import Claims
 from hubweir.auth.resource_scope import Scope as Resource
 from hubweir.drivers.http_driver import HEADER_NAMES
-from hubweir.errors import AUTH_FAILED, INTERNAL_ERROR, ServiceError
+from hubweir.errors import AUTH_FAILED, INTERNAL_ERROR, UNAUTHORIZED, ServiceError
 from hubweir.gateway.http.exchange import ClientGone, Receive, Request, Response, Scope, Send
 from hubweir.gateway.http.health import Health
-from hubweir.gateway.http.problem import HttpRefusal, headers_of, problem_xml, status_of
+from hubweir.gateway.http.problem import HttpRefusal, headers_of, problem_xml, status_of, sub_code
+from hubweir.gateway.http.route import Match, Route
 from hubweir.gateway.http.router import find_route
 from hubweir.gateway.refusals import What
+from hubweir.namespace.address import not_found
 from hubweir.namespace.resource_path import IllegalPath, fold, parse_path
-from hubweir.namespace.rights import Rights
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
@@ -77,22 +78,27 @@ class Application:
         if health is not None:
             return health
         route, match = find_route(request.method, request.segments)
-        self._authorize(gateway, request, route.right, match.resource)
+        request.is_management = route.is_management
+        self._authorize(gateway, request, route, match)
         return await route.handler(gateway, request, match)
 
-    def _authorize(self, gateway: Gateway, request: Request, right: Rights, path: tuple[str, ...]) -> None:
-        """Raise ServiceError unless the request's token gives the right on the path. The token counts for it alone."""
-        resource = Resource(fold(gateway.settings.host_name), path)
+    def _authorize(self, gateway: Gateway, request: Request, route: Route, match: Match) -> None:
+        """Refuse the request unless its token gives the route's right. The token counts for it alone."""
+        resource = Resource(fold(gateway.settings.host_name), match.resource)
         token = _token_of(request)
         if token is None:
             raise ServiceError(AUTH_FAILED, f"MissingToken: An authorization header is needed for '{resource.uri}'.")
         try:
             claims = Claims()
             claims.put(resource, gateway.authorization.verify(token))
-            claims.check(right, resource, gateway.authorization.now_ms())
-        except ServiceError:
+            claims.check(route.right, resource, gateway.authorization.now_ms())
+        except ServiceError as refusal:
             gateway.counters["gateway.tokens_refused"] += 1
-            raise
+            if refusal.condition is not UNAUTHORIZED:
+                raise
+            if route.tells_absence and gateway.namespace.find_any(match.entity) is None:
+                raise not_found(match.entity, host=gateway.settings.host_name) from None
+            raise (HttpRefusal(401, route.refusal, headers_of(refusal)) if route.refusal else refusal) from None
 
 
 def _token_of(request: Request) -> str | None:
@@ -110,7 +116,10 @@ def _problem(gateway: Gateway, scope: Scope, request: Request | None, refusal: S
     entity = "" if first.startswith("$") else first
     client = scope.get("client")
     peer = f"{client[0]}:{client[1]}" if client else ""
-    described = gateway.refusals.describe(What.HTTP, symbol, refusal.text, entity=entity, peer=peer)
+    text = refusal.text
+    if request is not None and request.is_management and isinstance(refusal, ServiceError):
+        text = f"SubCode={sub_code(refusal)}. {text}"
+    described = gateway.refusals.describe(What.HTTP, symbol, text, entity=entity, peer=peer)
     return Response(status_of(refusal), problem_xml(refusal, described), headers=headers_of(refusal))
 
 

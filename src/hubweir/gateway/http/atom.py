@@ -6,7 +6,7 @@ are part of a hub's description: only who may manage the hub gets one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
@@ -45,23 +45,26 @@ def entry_response(entry: AtomEntry, *, author: str, status: int = 200) -> Respo
     return Response(status, f"{_xml(entry, author, root=True)}".encode(), ENTRY_TYPE)
 
 
-def feed_response(uri: str, title: str, entries: Iterable[AtomEntry], *, author: str, now_ms: int) -> Response:
-    """The answer that holds a list of entities."""
+def feed_response(
+    uri: str, title: str, entries: Iterable[AtomEntry], *, author: str, now_ms: int, next_uri: str | None = None
+) -> Response:
+    """The answer that holds a page of a list of entities. next_uri: of the next page; None: there is none."""
+    more = "" if next_uri is None else f'<link rel="next" href={quoteattr(next_uri)}/>'
     items = "".join(_xml(entry, author, root=False) for entry in entries)
     text = (
         f'<feed xmlns="{ATOM}"><title type="text">{escape(title)}</title><id>{escape(uri)}</id>'
-        f'<updated>{timestamp(now_ms)}Z</updated><link rel="self" href={quoteattr(uri)}/>{items}</feed>'
+        f'<updated>{timestamp(now_ms)}Z</updated><link rel="self" href={quoteattr(uri)}/>{more}{items}</feed>'
     )
     return Response(200, text.encode(), FEED_TYPE)
 
 
 def hub_content(hub: EventHubDescription) -> str:
     """EventHubDescription. Retention is told in whole days, rounded up."""
-    rules = "".join(_rule(rule) for rule in hub.rules)
+    rules = "".join(rule_content(rule) for rule in hub.rules)
     ids = "".join(f"<a:string>{partition_id}</a:string>" for partition_id in hub.partition_ids)
     created = f"{timestamp(hub.created_at_ms)}Z"
     metadata = (("UserMetadata", escape(hub.user_metadata)),) if hub.user_metadata else ()
-    return _description(
+    return description(
         "EventHubDescription",
         (
             ("MessageRetentionInDays", str(retention_days(hub))),
@@ -85,18 +88,18 @@ def group_content(group: GroupDetails) -> str:
     """ConsumerGroupDescription."""
     created, updated = (f"{timestamp(time_ms)}Z" for time_ms in (group.created_at_ms, group.updated_at_ms))
     metadata = (("UserMetadata", escape(group.user_metadata)),) if group.user_metadata else ()
-    return _description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", updated), *metadata))
+    return description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", updated), *metadata))
 
 
 def revoked_publisher_content(publisher: str) -> str:
     """RevokedPublisherDescription: the name is all there is to say."""
-    return _description("RevokedPublisherDescription", (("Name", publisher),))
+    return description("RevokedPublisherDescription", (("Name", publisher),))
 
 
 def partition_content(info: PartitionInfo) -> str:
     """PartitionDescription; rates of bytes are not measured a partition, and left out."""
     time_ms = YEAR_ONE_MS if info.last_enqueued_time_ms is None else info.last_enqueued_time_ms
-    return _description(
+    return description(
         "PartitionDescription",
         (
             ("SizeInBytes", str(info.size_bytes)),
@@ -108,13 +111,14 @@ def partition_content(info: PartitionInfo) -> str:
     )
 
 
-def _description(name: str, members: Sequence[tuple[str, str]], more: str = "") -> str:
-    """members: element and XML inside it."""
+def description(name: str, members: Iterable[tuple[str, str]], more: str = "") -> str:
+    """The XML of a description. members: element and XML inside it, in order. more: XML behind them."""
     inside = "".join(f"<{member}>{xml}</{member}>" for member, xml in members)
     return f'<{name} xmlns="{SERVICE_BUS}" xmlns:i="{INSTANCE}">{inside}{more}</{name}>'
 
 
-def _rule(rule: AuthorizationRuleDescription) -> str:
+def rule_content(rule: AuthorizationRuleDescription) -> str:
+    """One AuthorizationRule, with its keys in clear."""
     rights = "".join(f"<AccessRights>{right_name(right)}</AccessRights>" for right in _RIGHTS if right in rule.rights)
     return (
         '<AuthorizationRule i:type="SharedAccessAuthorizationRule"><ClaimType>SharedAccessKey</ClaimType>'

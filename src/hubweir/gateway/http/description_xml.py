@@ -41,7 +41,7 @@ def read_hub(data: bytes, new_key: Callable[[], Secret]) -> WantedHub:
     return WantedHub(
         _number(description, "MessageRetentionInDays"),
         _number(description, "PartitionCount"),
-        None if rules is None else tuple(_rule(rule, new_key) for rule in rules.children),
+        None if rules is None else tuple(read_rule(rule, new_key) for rule in rules.children),
         parse_availability(status) if status else None,
         _text(description, "UserMetadata"),
     )
@@ -59,7 +59,8 @@ def _description(data: bytes, name: str) -> Element:
     return description
 
 
-def _rule(rule: Element, new_key: Callable[[], Secret]) -> AuthorizationRuleDescription:
+def read_rule(rule: Element, new_key: Callable[[], Secret]) -> AuthorizationRuleDescription:
+    """One AuthorizationRule; new_key: makes a key where it has none. Raises ServiceError."""
     rights = rule.child("Rights")
     names = [right.text.strip() for right in rights.children] if rights is not None else []
     primary, secondary = (_text(rule, name) for name in ("PrimaryKey", "SecondaryKey"))

@@ -12,21 +12,18 @@ An update of a hub says what is to be different: what the request leaves out sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import parse_qs, quote
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.broker.commands.partition import PartitionInfo
-from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, PRECONDITION_FAILED, ServiceError
+from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.publisher_policy import is_revoked
 from hubweir.gateway.http.atom import (
     AtomEntry,
     entry_response,
-    feed_response,
     group_content,
     hub_content,
     partition_content,
@@ -34,9 +31,9 @@ from hubweir.gateway.http.atom import (
     revoked_publisher_content,
 )
 from hubweir.gateway.http.description_xml import WantedHub, read_group, read_hub
-from hubweir.gateway.http.exchange import Request, Response, Room, answer_of
+from hubweir.gateway.http.entity_requests import feed, is_change, page_of, read_body, uri_of
+from hubweir.gateway.http.exchange import Request, Response, answer_of
 from hubweir.gateway.http.route import Match
-from hubweir.gateway.http.strict_xml import XML_BYTES
 from hubweir.namespace.changes import EntityChange
 from hubweir.namespace.error_text import entity_not_found, entity_uri, printable
 from hubweir.namespace.event_hub_changes import add_group, change_group, remove_group, set_settings
@@ -48,31 +45,28 @@ from hubweir.namespace.tiers import DAY_MS
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
 
-T = TypeVar("T")
-
 # The default of the REST reference; the other doors have a smaller one.
 PARTITION_COUNT_DEFAULT = 16
-PAGE_LIMIT = 100
-_PAGE_DIGITS = 6
 
 
 async def list_hubs(gateway: Gateway, request: Request, match: Match) -> Response:
-    entries = [_hub_entry(request, hub) for hub in _page(request, gateway.management.hubs())]
-    return _feed(gateway, request, "EventHubs", entries)
+    page = page_of(request, gateway.management.hubs())
+    entries = [_hub_entry(request, hub) for hub in page.items]
+    return feed(gateway, request, "EventHubs", entries, page.next_uri)
 
 
 async def get_hub(gateway: Gateway, request: Request, match: Match) -> Response:
-    return _hub(gateway, request, gateway.management.hub(match.hub), 200)
+    return _hub(gateway, request, gateway.management.hub(match.entity), 200)
 
 
-async def put_hub(gateway: Gateway, request: Request, match: Match) -> Response:
-    change = _is_change(request)
-    data = await _body(gateway, request)
+async def put_hub(gateway: Gateway, request: Request, name: str, data: bytes) -> Response:
+    """data: the request's body, which may be empty."""
+    change = is_change(request)
     wanted = read_hub(data, lambda: new_key(gateway.env.random_bytes(KEY_BYTES)))
     if change:
-        return _hub(gateway, request, await _change_settings(gateway, match.hub, wanted), 200)
+        return _hub(gateway, request, await _change_settings(gateway, name, wanted), 200)
     count = PARTITION_COUNT_DEFAULT if wanted.partition_count is None else wanted.partition_count
-    description = EventHubDescription(match.hub, count, rules=wanted.rules or ())
+    description = EventHubDescription(name, count, rules=wanted.rules or ())
     if wanted.retention_days is not None:
         description = replace(description, retention_ms=wanted.retention_days * DAY_MS)
     description = _with(description, wanted)
@@ -80,16 +74,11 @@ async def put_hub(gateway: Gateway, request: Request, match: Match) -> Response:
     return _hub(gateway, request, made, 201)
 
 
-async def delete_hub(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub = gateway.management.hub(match.hub).name
-    await answer_of(partial(gateway.keeper.delete, hub, EventHubDescription))
-    return Response(200)
-
-
 async def list_groups(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub = gateway.management.hub(match.hub)
-    entries = [_group_entry(request, hub, group) for group in _page(request, hub.consumer_groups)]
-    return _feed(gateway, request, "ConsumerGroups", entries)
+    hub = gateway.management.hub(match.entity)
+    page = page_of(request, hub.consumer_groups)
+    entries = [_group_entry(request, hub, group) for group in page.items]
+    return feed(gateway, request, "ConsumerGroups", entries, page.next_uri)
 
 
 async def get_group(gateway: Gateway, request: Request, match: Match) -> Response:
@@ -97,9 +86,9 @@ async def get_group(gateway: Gateway, request: Request, match: Match) -> Respons
 
 
 async def put_group(gateway: Gateway, request: Request, match: Match) -> Response:
-    change = _is_change(request)
-    text = read_group(await _body(gateway, request))
-    hub, group = gateway.management.hub(match.hub).name, match.names["group"]
+    change = is_change(request)
+    text = read_group(await read_body(gateway, request))
+    hub, group = gateway.management.hub(match.entity).name, match.names["group"]
     if change:
         await _change(gateway, hub, partial(change_group, name=group, user_metadata=text))
         return _group(gateway, request, match, 200)
@@ -108,27 +97,28 @@ async def put_group(gateway: Gateway, request: Request, match: Match) -> Respons
 
 
 async def delete_group(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub = gateway.management.hub(match.hub).name
+    hub = gateway.management.hub(match.entity).name
     group = gateway.management.group(hub, match.names["group"])
     await _change(gateway, hub, partial(remove_group, name=group))
     return Response(200)
 
 
 async def list_revoked_publishers(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub = gateway.management.hub(match.hub)
-    entries = [_revoked_entry(request, hub, one) for one in _page(request, hub.revoked_publishers)]
-    return _feed(gateway, request, "RevokedPublishers", entries)
+    hub = gateway.management.hub(match.entity)
+    page = page_of(request, hub.revoked_publishers)
+    entries = [_revoked_entry(request, hub, one) for one in page.items]
+    return feed(gateway, request, "RevokedPublishers", entries, page.next_uri)
 
 
 async def revoke_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
     """Its links end and its tokens mean nothing until it is restored. Revoking twice is no mistake."""
-    hub, publisher = gateway.management.hub(match.hub).name, match.names["publisher"]
+    hub, publisher = gateway.management.hub(match.entity).name, match.names["publisher"]
     entry = _revoked_entry(request, await _change(gateway, hub, partial(revoke, publisher=publisher)), publisher)
     return entry_response(entry, author=gateway.settings.namespace, status=201)
 
 
 async def restore_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub, publisher = gateway.management.hub(match.hub), match.names["publisher"]
+    hub, publisher = gateway.management.hub(match.entity), match.names["publisher"]
     if not is_revoked(hub, publisher):
         raise ServiceError(NOT_FOUND, f"The publisher '{printable(publisher)}' of '{hub.name}' is not revoked.")
     await _change(gateway, hub.name, partial(restore, publisher=publisher))
@@ -136,17 +126,15 @@ async def restore_publisher(gateway: Gateway, request: Request, match: Match) ->
 
 
 async def list_partitions(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub = gateway.management.hub(match.hub)
+    hub = gateway.management.hub(match.entity)
     group = gateway.management.group(hub.name, match.names["group"])
-    entries = [
-        await _partition_entry(gateway, request, hub, group, partition_id)
-        for partition_id in _page(request, hub.partition_ids)
-    ]
-    return _feed(gateway, request, "Partitions", entries)
+    page = page_of(request, hub.partition_ids)
+    entries = [await _partition_entry(gateway, request, hub, group, partition_id) for partition_id in page.items]
+    return feed(gateway, request, "Partitions", entries, page.next_uri)
 
 
 async def get_partition(gateway: Gateway, request: Request, match: Match) -> Response:
-    hub = gateway.management.hub(match.hub)
+    hub = gateway.management.hub(match.entity)
     group = gateway.management.group(hub.name, match.names["group"])
     partition_id = match.names["partition"]
     if not hub.has_partition(partition_id):
@@ -183,61 +171,27 @@ def _with(hub: EventHubDescription, wanted: WantedHub) -> EventHubDescription:
     return hub
 
 
-def _is_change(request: Request) -> bool:
-    """Whether a PUT is an update. There are no entity tags, so `*` is the only condition that can hold."""
-    condition = request.header(b"if-match")
-    if condition is not None and condition.strip() != "*":
-        raise ServiceError(PRECONDITION_FAILED, "Entities have no tags here: update with 'If-Match: *'.")
-    return condition is not None
-
-
-async def _body(gateway: Gateway, request: Request) -> bytes:
-    room = Room(gateway.process_budget)
-    await room.take(request.body_size(XML_BYTES, "The description"))
-    try:
-        return await request.body(XML_BYTES, "The description")
-    finally:
-        room.give_back()
-
-
-def _page(request: Request, items: Sequence[T]) -> Sequence[T]:
-    """The part of a list that $skip and $top name: from the start, and at most PAGE_LIMIT, when they do not."""
-    query = parse_qs(request.query, keep_blank_values=True, max_num_fields=32)
-    skip = _count(query, "$skip", 0)
-    return items[skip : skip + min(PAGE_LIMIT, _count(query, "$top", PAGE_LIMIT))]
-
-
-def _count(query: dict[str, list[str]], name: str, default: int) -> int:
-    values = query.get(name)
-    if values is None:
-        return default
-    text = values[0]
-    if len(values) > 1 or not (text.isascii() and text.isdigit()) or len(text) > _PAGE_DIGITS:
-        raise ServiceError(ARGUMENT_ERROR, f"{name} must be one number of at most {_PAGE_DIGITS} digits.")
-    return int(text)
-
-
 def _hub(gateway: Gateway, request: Request, hub: EventHubDescription, status: int) -> Response:
     return entry_response(_hub_entry(request, hub), author=gateway.settings.namespace, status=status)
 
 
 def _group(gateway: Gateway, request: Request, match: Match, status: int) -> Response:
-    hub = gateway.management.hub(match.hub)
+    hub = gateway.management.hub(match.entity)
     group = gateway.management.group(hub.name, match.names["group"])
     return entry_response(_group_entry(request, hub, group), author=gateway.settings.namespace, status=status)
 
 
 def _hub_entry(request: Request, hub: EventHubDescription) -> AtomEntry:
-    return AtomEntry(_uri(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub), hub.updated_at_ms)
+    return AtomEntry(uri_of(request, hub.name), hub.name, hub.created_at_ms, hub_content(hub), hub.updated_at_ms)
 
 
 def _group_entry(request: Request, hub: EventHubDescription, group: str) -> AtomEntry:
-    uri, details = _uri(request, hub.name, "consumergroups", group), hub.details_of(group)
+    uri, details = uri_of(request, hub.name, "consumergroups", group), hub.details_of(group)
     return AtomEntry(uri, group, details.created_at_ms, group_content(details), details.updated_at_ms)
 
 
 def _revoked_entry(request: Request, hub: EventHubDescription, publisher: str) -> AtomEntry:
-    uri = _uri(request, hub.name, "revokedpublishers", publisher)
+    uri = uri_of(request, hub.name, "revokedpublishers", publisher)
     return AtomEntry(uri, publisher, hub.created_at_ms, revoked_publisher_content(publisher))
 
 
@@ -247,14 +201,5 @@ async def _partition_entry(
     info: PartitionInfo = await answer_of(
         lambda on_done: gateway.management.partition_info(hub.name, partition_id, on_done)
     )
-    uri = _uri(request, hub.name, "consumergroups", group, "partitions", partition_id)
+    uri = uri_of(request, hub.name, "consumergroups", group, "partitions", partition_id)
     return AtomEntry(uri, partition_id, hub.created_at_ms, partition_content(info))
-
-
-def _feed(gateway: Gateway, request: Request, title: str, entries: Sequence[AtomEntry]) -> Response:
-    uri = _uri(request, *request.segments)
-    return feed_response(uri, title, entries, author=gateway.settings.namespace, now_ms=gateway.env.now_ms())
-
-
-def _uri(request: Request, *path: str) -> str:
-    return "/".join((request.base_uri, *(quote(part, safe="/$") for part in path)))

@@ -1,13 +1,23 @@
 """An error as an HTTP answer: status from the table of conditions, and the service's XML body.
 
 <Error><Code>401</Code><Detail>InvalidSignature: …, TrackingId:…, SystemTracker:…, Timestamp:…</Detail></Error>
+
+Of a request of management the text begins with a number that says more than the status: `SubCode=40103. Invalid…`.
 """
 
 from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from hubweir.errors import SERVER_BUSY, HubweirError, ServiceError
+from hubweir.auth.refusal import RefusalKind
+from hubweir.errors import (
+    AUTH_FAILED,
+    SERVER_BUSY,
+    STORE_OFFLINE,
+    TIMED_OUT,
+    HubweirError,
+    ServiceError,
+)
 from hubweir.namespace.error_text import printable
 
 # Seconds that a client over a limit is asked to wait; the official clients' own back-off is as long.
@@ -38,7 +48,25 @@ def headers_of(error: ServiceError | HttpRefusal) -> dict[str, str]:
     return {"retry-after": str(BUSY_WAIT_S)} if error.condition is SERVER_BUSY else {}
 
 
+def sub_code(error: ServiceError) -> int:
+    """The number that clients of management find in an error's text."""
+    if error.condition is AUTH_FAILED:
+        return _AUTH_SUB_CODES.get(error.text.partition(":")[0], 40100)
+    return _SUB_CODES.get(error.condition, error.condition.http * 100)
+
+
 def problem_xml(error: ServiceError | HttpRefusal, described: str) -> bytes:
     """The body of an error's answer. described: its text with its reference."""
     detail = printable(described, _DETAIL_LIMIT)
     return f"<Error><Code>{status_of(error)}</Code><Detail>{escape(detail)}</Detail></Error>".encode()
+
+
+# Where it is not the status with two noughts behind it. Of a token by the first word of its refusal.
+_SUB_CODES = {SERVER_BUSY: 50004, STORE_OFFLINE: 50004, TIMED_OUT: 50004}
+_AUTH_SUB_CODES = {
+    "MissingToken": 40102,
+    RefusalKind.INVALID_SIGNATURE.value: 40103,
+    RefusalKind.INVALID_AUDIENCE.value: 40104,
+    RefusalKind.MALFORMED.value: 40105,
+    RefusalKind.EXPIRED.value: 40106,
+}

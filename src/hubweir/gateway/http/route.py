@@ -1,7 +1,7 @@
 """A route of the HTTP door: one line of its table, and the values that a path gives.
 
-A path is matched segment by segment, keywords in any case. `{hub}` stands for one segment or more, because a hub's
-name may have slashes, and never for a keyword or a name with `$` in front.
+A path is matched segment by segment, keywords in any case. `{entity}` stands for one segment or more, because the name
+of an event hub, a queue or a topic may have slashes, and never for a keyword or a name with `$` in front.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hubweir.namespace.rights import Rights
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
 
-KEYWORDS = frozenset(("consumergroups", "partitions", "publishers", "revokedpublishers"))
+KEYWORDS = frozenset(("consumergroups", "partitions", "publishers", "revokedpublishers", "subscriptions"))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A path that a route takes. hub: as the peer wrote it, "" when the path has none. resource: what rights are for.
+    """A path that a route takes. entity: as the peer wrote it, "" when the path has none.
 
-    names: the other parts in braces.
+    resource: what rights are for. names: the other parts in braces.
     """
 
-    hub: str
+    entity: str
     names: dict[str, str]
     resource: tuple[str, ...]
 
@@ -37,22 +37,32 @@ Handler = Callable[["Gateway", Request, Match], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One line of the table. resource: the path that the right is asked for, "" for the namespace."""
+    """One line of the table. resource: the path that the right is asked for, "" for the namespace.
+
+    refusal: what a request is told whose token is good and does not give the right, when clients match the words.
+    tells_absence: such a request is told when there is no such entity. is_management: errors have a SubCode.
+    """
 
     method: str
     path: tuple[str, ...]
     resource: tuple[str, ...]
     right: Rights
     handler: Handler
+    refusal: str = ""
+    tells_absence: bool = False
+
+    @property
+    def is_management(self) -> bool:
+        return self.right is Rights.MANAGE
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
         """The parts of a path when it has this form. segments: not empty."""
-        at, names, hub = 0, dict[str, str](), tuple[str, ...]()
+        at, names, entity = 0, dict[str, str](), tuple[str, ...]()
         for part in self.path:
-            if part == "{hub}":
+            if part == "{entity}":
                 width = len(segments) - len(self.path) + 1
-                hub = segments[:width]
-                if width < 1 or any(fold(piece) in KEYWORDS or piece.startswith("$") for piece in hub):
+                entity = segments[:width]
+                if width < 1 or any(fold(piece) in KEYWORDS or piece.startswith("$") for piece in entity):
                     return None
                 at = width
             elif at == len(segments):
@@ -66,6 +76,6 @@ class Route:
                 at += 1
         if at != len(segments):
             return None
-        parts = {"{hub}": hub, **{f"{{{name}}}": (value,) for name, value in names.items()}}
+        parts = {"{entity}": entity, **{f"{{{name}}}": (value,) for name, value in names.items()}}
         resource = tuple(fold(piece) for part in self.resource for piece in parts.get(part, (part,)))
-        return Match("/".join(hub), names, resource)
+        return Match("/".join(entity), names, resource)

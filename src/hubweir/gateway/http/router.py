@@ -1,46 +1,84 @@
 """The routes of the HTTP door: one table of method, path, resource and right. Nothing else is served.
 
 How a path is matched is route.py. The right is asked at the resource, before anybody looks whether the entity exists
-(rule R23).
+(rule R23); but a token that is good there and may not manage it is told when nothing has the name, as the service does.
 """
 
 from __future__ import annotations
 
-from hubweir.gateway.http import entities, send_events
+from hubweir.gateway.http import entities, named_entities, send_events
+from hubweir.gateway.http import messaging_entities as messaging
 from hubweir.gateway.http.problem import HttpRefusal
 from hubweir.gateway.http.route import Handler, Match, Route
 from hubweir.namespace.rights import Rights
 
 
-def _route(method: str, path: str, resource: str, right: Rights, handler: Handler) -> Route:
-    return Route(method, tuple(path.split("/")), tuple(resource.split("/")) if resource else (), right, handler)
+def _route(
+    method: str,
+    path: str,
+    resource: str,
+    right: Rights,
+    handler: Handler,
+    refusal: str = "",
+    *,
+    tells_absence: bool = False,
+) -> Route:
+    segments = tuple(resource.split("/")) if resource else ()
+    return Route(method, tuple(path.split("/")), segments, right, handler, refusal, tells_absence)
 
 
-_PARTITION = "{hub}/consumergroups/{group}/partitions/{partition}"
+def _denied(operation: str) -> str:
+    """What clients match of a request on a subscription or a rule by a token without the right to manage."""
+    return f"401 SubCode=40100: Unauthorized : Unauthorized access for '{operation}' operation."
+
+
+_PARTITION = "{entity}/consumergroups/{group}/partitions/{partition}"
+_SUBSCRIPTION = "{entity}/subscriptions/{subscription}"
+_RULES = f"{_SUBSCRIPTION}/rules"
+_READ = "Manage,EntityRead claims required for this operation."
 _SEND, _MANAGE = Rights.SEND, Rights.MANAGE
-# Longer paths come first: a shorter one would take a keyword for a part of the hub's name.
+# Longer paths come first: a shorter one would take a keyword for a part of an entity's name.
 ROUTES = (
-    _route("POST", "{hub}/partitions/{partition}/messages", "{hub}/partitions/{partition}", _SEND,
+    _route("POST", "{entity}/partitions/{partition}/messages", "{entity}/partitions/{partition}", _SEND,
            send_events.send_to_partition),
-    _route("POST", "{hub}/publishers/{publisher}/messages", "{hub}/publishers/{publisher}", _SEND,
+    _route("POST", "{entity}/publishers/{publisher}/messages", "{entity}/publishers/{publisher}", _SEND,
            send_events.send_as_publisher),
-    _route("POST", "{hub}/publisher/{publisher}/messages", "{hub}/publishers/{publisher}", _SEND,
+    _route("POST", "{entity}/publisher/{publisher}/messages", "{entity}/publishers/{publisher}", _SEND,
            send_events.send_as_publisher),
-    _route("POST", "{hub}/messages", "{hub}", _SEND, send_events.send_to_hub),
+    _route("POST", "{entity}/messages", "{entity}", _SEND, send_events.send_to_hub),
     _route("GET", "$resources/eventhubs", "", _MANAGE, entities.list_hubs),
     _route("GET", _PARTITION, _PARTITION, _MANAGE, entities.get_partition),
-    _route("GET", "{hub}/consumergroups/{group}/partitions", "{hub}/consumergroups/{group}", _MANAGE,
+    _route("GET", "{entity}/consumergroups/{group}/partitions", "{entity}/consumergroups/{group}", _MANAGE,
            entities.list_partitions),
-    _route("GET", "{hub}/consumergroups/{group}", "{hub}/consumergroups/{group}", _MANAGE, entities.get_group),
-    _route("PUT", "{hub}/consumergroups/{group}", "{hub}/consumergroups/{group}", _MANAGE, entities.put_group),
-    _route("DELETE", "{hub}/consumergroups/{group}", "{hub}/consumergroups/{group}", _MANAGE, entities.delete_group),
-    _route("GET", "{hub}/consumergroups", "{hub}", _MANAGE, entities.list_groups),
-    _route("GET", "{hub}/revokedpublishers", "{hub}", _MANAGE, entities.list_revoked_publishers),
-    _route("PUT", "{hub}/revokedpublishers/{publisher}", "{hub}", _MANAGE, entities.revoke_publisher),
-    _route("DELETE", "{hub}/revokedpublishers/{publisher}", "{hub}", _MANAGE, entities.restore_publisher),
-    _route("GET", "{hub}", "{hub}", _MANAGE, entities.get_hub),
-    _route("PUT", "{hub}", "{hub}", _MANAGE, entities.put_hub),
-    _route("DELETE", "{hub}", "{hub}", _MANAGE, entities.delete_hub),
+    _route("GET", "{entity}/consumergroups/{group}", "{entity}/consumergroups/{group}", _MANAGE, entities.get_group),
+    _route("PUT", "{entity}/consumergroups/{group}", "{entity}/consumergroups/{group}", _MANAGE, entities.put_group),
+    _route("DELETE", "{entity}/consumergroups/{group}", "{entity}/consumergroups/{group}", _MANAGE,
+           entities.delete_group),
+    _route("GET", "{entity}/consumergroups", "{entity}", _MANAGE, entities.list_groups),
+    _route("GET", "{entity}/revokedpublishers", "{entity}", _MANAGE, entities.list_revoked_publishers),
+    _route("PUT", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.revoke_publisher),
+    _route("DELETE", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.restore_publisher),
+    _route("GET", "$namespaceinfo", "", _MANAGE, messaging.namespace_info, _READ),
+    _route("GET", "$resources/queues", "", _MANAGE, messaging.list_queues, _READ),
+    _route("GET", "$resources/topics", "", _MANAGE, messaging.list_topics, _READ),
+    _route("GET", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.get_rule, _denied("GetRule")),
+    _route("PUT", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.put_rule,
+           _denied("CreateOrUpdateRule")),
+    _route("DELETE", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.delete_rule,
+           _denied("DeleteRule")),
+    _route("GET", _RULES, _SUBSCRIPTION, _MANAGE, messaging.list_rules, _denied("EnumerateRules")),
+    _route("GET", _SUBSCRIPTION, _SUBSCRIPTION, _MANAGE, messaging.get_subscription, _denied("GetSubscription")),
+    _route("PUT", _SUBSCRIPTION, _SUBSCRIPTION, _MANAGE, messaging.put_subscription,
+           _denied("CreateOrUpdateSubscription")),
+    _route("DELETE", _SUBSCRIPTION, _SUBSCRIPTION, _MANAGE, messaging.delete_subscription,
+           _denied("DeleteSubscription")),
+    _route("GET", "{entity}/subscriptions", "{entity}", _MANAGE, messaging.list_subscriptions,
+           _denied("EnumerateSubscriptions")),
+    _route("GET", "{entity}", "{entity}", _MANAGE, named_entities.get_entity, _READ, tells_absence=True),
+    _route("PUT", "{entity}", "{entity}", _MANAGE, named_entities.put_entity,
+           "Authorization failed for specified action: Manage,EntityWrite."),
+    _route("DELETE", "{entity}", "{entity}", _MANAGE, named_entities.delete_entity,
+           "Authorization failed for specified action: Manage,EntityDelete."),
 )  # fmt: skip
 
 

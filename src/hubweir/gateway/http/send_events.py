@@ -44,20 +44,20 @@ CREATED = Response(201)
 
 async def send_to_hub(gateway: Gateway, request: Request, match: Match) -> Response:
     """To the partition of the key, else to the next in turn."""
-    hub = gateway.management.hub(match.hub).name
+    hub = gateway.management.hub(match.entity).name
     return await _send(gateway, request, hub, None, None)
 
 
 async def send_to_partition(gateway: Gateway, request: Request, match: Match) -> Response:
     """To this partition, whatever the key."""
-    place = gateway.directory.partition(match.hub, match.names["partition"])
+    place = gateway.directory.partition(match.entity, match.names["partition"])
     return await _send(gateway, request, place.hub, place, None)
 
 
 async def send_as_publisher(gateway: Gateway, request: Request, match: Match) -> Response:
     """In the name of a publisher, which is the partition key of all it sends."""
     publisher = match.names["publisher"]
-    description = gateway.management.hub(match.hub)
+    description = gateway.management.hub(match.entity)
     check_publisher(description, publisher)
     hub = description.name
     partition = gateway.router(hub).partition_of_key(publisher.encode())

@@ -13,14 +13,19 @@ from hubweir.errors import ARGUMENT_ERROR, ServiceError
 XML_BYTES = 64 * 1024
 DEPTH = 32
 ELEMENT_COUNT = 4_096
+_TYPE = "http://www.w3.org/2001/XMLSchema-instance type"
 _DECLARATIONS = (b"<!DOCTYPE", b"<!doctype", b"<!ENTITY")
 
 
 @dataclass(slots=True)
 class Element:
-    """name: without its namespace. text: all character data directly inside, joined."""
+    """name: without its namespace. text: all character data directly inside, joined.
+
+    type: what the attribute `type` of XML Schema instances says, without its prefix; "" when there is none.
+    """
 
     name: str
+    type: str = ""
     children: list[Element] = field(default_factory=list)
     text: str = ""
 
@@ -78,11 +83,11 @@ class _Reader:
     def doctype(self, *_: object) -> None:
         raise refused("it has a DOCTYPE, and none is taken")
 
-    def start(self, name: str, _: object) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         self._count += 1
         if len(self._open) >= DEPTH or self._count > ELEMENT_COUNT:
             raise refused(f"it is nested deeper than {DEPTH} levels, or has more than {ELEMENT_COUNT} elements")
-        element = Element(name.rpartition(" ")[2])
+        element = Element(name.rpartition(" ")[2], attributes.get(_TYPE, "").rpartition(":")[2])
         if self._open:
             self._open[-1].children.append(element)
         else:

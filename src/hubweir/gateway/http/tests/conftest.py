@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hubweir.gateway.http.tests.messaging_forms import atom
 from hubweir.gateway.http.tests.service import Http
 from hubweir.testing.running_namespace import running_namespace
 
@@ -27,3 +28,12 @@ def new_hub(http: Http) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture
+def clean(http: Http) -> Iterator[Http]:
+    """The service, without the queues and topics of the test behind it."""
+    yield http
+    for path in ("$Resources/Queues", "$Resources/Topics"):
+        for uri in atom(http.call("GET", f"/{path}").body, "title")[1:]:
+            assert http.call("DELETE", f"/{uri}").status == 200

@@ -17,13 +17,13 @@ def route(path: str, resource: str = "") -> Route:
 
 
 def test_the_hub_takes_every_segment_that_is_over_and_keeps_how_it_was_written() -> None:
-    group = route("{hub}/consumergroups/{group}", "{hub}/consumergroups/{group}")
+    group = route("{entity}/consumergroups/{group}", "{entity}/consumergroups/{group}")
     match = group.match(("Team", "Hub", "ConsumerGroups", "Readers"))
     assert match == Match("Team/Hub", {"group": "Readers"}, ("team", "hub", "consumergroups", "readers"))
 
 
 def test_a_resource_that_is_shorter_than_the_path_has_its_parts_only() -> None:
-    match = route("{hub}/revokedpublishers/{publisher}", "{hub}").match(("hub", "revokedpublishers", "P"))
+    match = route("{entity}/revokedpublishers/{publisher}", "{entity}").match(("hub", "revokedpublishers", "P"))
     assert match == Match("hub", {"publisher": "P"}, ("hub",))
 
 
@@ -33,11 +33,11 @@ def test_a_path_without_a_hub_asks_for_the_namespace() -> None:
 
 @pytest.mark.parametrize("piece", [*sorted(KEYWORDS), "Partitions", "$cbs"])
 def test_a_hub_has_no_keyword_and_no_dollar_in_its_name(piece: str) -> None:
-    hub = route("{hub}")
+    hub = route("{entity}")
     assert hub.match(("team", "hub")) is not None
     assert hub.match(("team", piece)) is None
 
 
 @pytest.mark.parametrize("segments", [("consumergroups",), ("hub", "consumergroups", "g", "x"), ("hub", "partitions")])
 def test_a_path_of_another_form_is_not_taken(segments: tuple[str, ...]) -> None:
-    assert route("{hub}/consumergroups").match(segments) is None
+    assert route("{entity}/consumergroups").match(segments) is None

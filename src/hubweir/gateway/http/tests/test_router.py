@@ -10,7 +10,7 @@ from hubweir.gateway.http.router import ROUTES, find_route
 def path_of(route: Route) -> tuple[str, ...]:
     """A path for this route; its hub has a slash in its name."""
     return tuple(
-        piece for part in route.path for piece in ({"{hub}": ("team", "hub")}.get(part) or (part.strip("{}"),))
+        piece for part in route.path for piece in ({"{entity}": ("team", "hub")}.get(part) or (part.strip("{}"),))
     )
 
 
@@ -19,7 +19,7 @@ def test_every_line_of_the_table_is_reached_in_any_case(route: Route) -> None:
     for path in (path_of(route), tuple(piece.upper() for piece in path_of(route))):
         found, match = find_route(route.method, path)
         assert found is route
-        assert match.hub.lower() == ("team/hub" if "{hub}" in route.path else "")
+        assert match.entity.lower() == ("team/hub" if "{entity}" in route.path else "")
         assert match.resource == tuple(piece.lower() for piece in match.resource)
 
 
@@ -42,7 +42,7 @@ def test_other_methods_are_refused_with_those_that_exist(
     method: str, path: tuple[str, ...], allowed: str | None
 ) -> None:
     if allowed is None:
-        assert find_route(method, path)[1].hub == "/".join(path)
+        assert find_route(method, path)[1].entity == "/".join(path)
         return
     with pytest.raises(HttpRefusal) as refusal:
         find_route(method, path)

@@ -1,0 +1,59 @@
+"""How many messages an entity holds now, asked of the brokers of its fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
+from hubweir.gateway.brokers import Brokers
+from hubweir.namespace.entity import AnyEntity
+
+
+@dataclass(frozen=True, slots=True)
+class EntityCounts:
+    """Messages by where they are; size_bytes: of all. A deferred or locked message counts as active.
+
+    is_limited: a broker did not answer, so that its part is missing.
+    """
+
+    active: int = 0
+    dead_lettered: int = 0
+    scheduled: int = 0
+    transfer_dead_lettered: int = 0
+    size_bytes: int = 0
+    is_limited: bool = False
+
+    @property
+    def all(self) -> int:
+        """The messages of a queue or a subscription as descriptions count them."""
+        return self.active + self.dead_lettered + self.scheduled
+
+    def plus(self, info: FragmentInfo) -> EntityCounts:
+        """With those of one fragment more."""
+        return replace(
+            self,
+            active=self.active + info.active + info.deferred,
+            dead_lettered=self.dead_lettered + info.dead_lettered,
+            scheduled=self.scheduled + info.scheduled,
+            transfer_dead_lettered=self.transfer_dead_lettered + info.transfer_dead_lettered,
+            size_bytes=self.size_bytes + info.size_bytes,
+        )
+
+
+def ask_counts(entity: AnyEntity, brokers: Brokers, on_done: Callable[[EntityCounts], None]) -> None:
+    """Sum over the fragments of an entity; on_done once, when every broker has answered. Of no fragments: at once."""
+    counts, left = EntityCounts(), len(entity.placements)
+
+    def answered(answer: Answer) -> None:
+        nonlocal counts, left
+        left -= 1
+        counts = counts.plus(answer) if isinstance(answer, FragmentInfo) else replace(counts, is_limited=True)
+        if not left:
+            on_done(counts)
+
+    if not left:
+        on_done(counts)
+    for placement in entity.placements:
+        brokers.of_store(placement.store_index).submit(AskFragmentInfo(placement.log_id), answered)
