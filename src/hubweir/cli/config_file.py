@@ -78,7 +78,7 @@ def show(config: Path | None, **flags: object) -> None:
     settings = load(flags, os.environ, config)
     document: dict[str, object] = {"Settings": _settings(settings)}
     if settings.emulator_config:
-        document |= effective_document(config_files(settings), longest_ms=PROFILES[settings.profile].retention_ms)
+        document |= effective_document(config_files(settings), profile=PROFILES[settings.profile])
     print_json(document)
 
 
@@ -131,8 +131,12 @@ def _problem(problem: Problem) -> dict[str, object]:
 
 
 def _summary(found: EmulatorConfig) -> str:
-    hubs = sum(len(namespace.hubs) for namespace in found.namespaces)
-    return f"valid: {_count(len(found.namespaces), 'namespace')}, {_count(hubs, 'event hub')}"
+    counts = [f"valid: {_count(len(found.namespaces), 'namespace')}"]
+    for what, member in (("event hub", "hubs"), ("queue", "queues"), ("topic", "topics")):
+        number = sum(len(getattr(namespace, member)) for namespace in found.namespaces)
+        if number or what == "event hub":
+            counts.append(_count(number, what))
+    return ", ".join(counts)
 
 
 def _count(number: int, what: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hubweir.config.emulator_entities import EmulatorConfig, Root
+from hubweir.config.emulator_entities import EmulatorConfig
 from hubweir.config.emulator_file import read_emulator_files
 from hubweir.config.emulator_limits import file_limits
 from hubweir.config.emulator_variables import companions_in
@@ -112,8 +112,7 @@ def configured(
             f"variables of the official emulators that hubweir has no use for: {', '.join(companions)}", err=True
         )
     found = config_files(settings).namespaces if settings.emulator_config else ()
-    files = [each for each in found if each.root is Root.EVENT_HUBS]
-    return settings, said_namespaces(settings, files, sources=given.sources)
+    return settings, said_namespaces(settings, found, sources=given.sources)
 
 
 def config_files(settings: Settings) -> EmulatorConfig:

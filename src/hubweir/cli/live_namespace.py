@@ -13,7 +13,7 @@ from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
 from hubweir.client.entity_info import HubInfo
 from hubweir.client.management import Management
-from hubweir.config.effective_document import rights_words
+from hubweir.config.authorization_documents import rights_words
 from hubweir.config.emulator_capture import capture_description, capture_document
 from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, Root
 from hubweir.config.settings import ROOT_RULE

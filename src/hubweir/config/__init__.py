@@ -6,5 +6,6 @@ namespaces a service has, and which hosts lead to each, is namespace_settings.py
 
 A Config.json goes through five files, each of which knows only the one before: file_text.py (bytes to text), jsonc.py
 (text to values with places), json_file.py (a file and its problems), json_fields.py (members by type and range), and
-emulator_file.py with its neighbours, which know what hubs and namespaces are. What comes out is emulator_entities.py.
+emulator_file.py with its neighbours, which know what hubs, queues and namespaces are. What comes out is
+emulator_entities.py; emulator_capture.py and emulator_messaging.py make descriptions of the catalog of it.
 """

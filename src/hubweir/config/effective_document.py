@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from hubweir.config.authorization_documents import authorization_rule_document
 from hubweir.config.emulator_capture import capture_description, capture_document
-from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, NamespaceConfig, Root
+from hubweir.config.emulator_entities import EmulatorConfig, HubConfig, NamespaceConfig, Root
+from hubweir.config.emulator_messaging import queues_and_topics
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS
 from hubweir.namespace.names import DEFAULT_GROUP
-from hubweir.namespace.rights import Rights, right_name
-from hubweir.namespace.tiers import HOUR_MS
-
-_RIGHTS = (Rights.LISTEN, Rights.SEND, Rights.MANAGE)
+from hubweir.namespace.tiers import DEVELOPMENT, HOUR_MS, Profile
 
 
-def effective_document(found: EmulatorConfig, *, longest_ms: int | None = None) -> dict[str, object]:
-    """UserConfig with the namespaces of event hubs; queues and topics, which are not served, are left out.
+def effective_document(found: EmulatorConfig, *, profile: Profile = DEVELOPMENT) -> dict[str, object]:
+    """UserConfig with all namespaces: each under the roots of which it has something.
 
-    longest_ms: of retention, as the profile has it; None: its usual default holds. Raises ServiceError for capture that
-    a start would refuse.
+    profile: whose defaults hold where a namespace names no tier. Raises ServiceError for capture that a start would
+    refuse.
     """
-    retention_ms = min(RETENTION_DEFAULT_MS, longest_ms or RETENTION_DEFAULT_MS)
-    served = [each for each in found.namespaces if each.root is Root.EVENT_HUBS]
-    return {"UserConfig": {"NamespaceConfig": [_namespace(each, retention_ms) for each in served]}}
+    retention_ms = min(RETENTION_DEFAULT_MS, profile.retention_ms or RETENTION_DEFAULT_MS)
+    hubs = [each for each in found.namespaces if each.root is Root.EVENT_HUBS or each.hubs]
+    buses = [each for each in found.namespaces if each.root is Root.SERVICE_BUS or each.queues or each.topics]
+    document: dict[str, object] = {}
+    if hubs:
+        document["NamespaceConfig"] = [_hub_namespace(each, retention_ms) for each in hubs]
+    if buses:
+        document["Namespaces"] = [_namespace(each) | queues_and_topics(each, profile) for each in buses]
+    return {"UserConfig": document}
 
 
-def _namespace(namespace: NamespaceConfig, retention_ms: int) -> dict[str, object]:
-    document: dict[str, object] = {"Type": "EventHub", "Name": namespace.name}
+def _hub_namespace(namespace: NamespaceConfig, retention_ms: int) -> dict[str, object]:
+    hubs = [_hub(hub, retention_ms) for hub in namespace.hubs]
+    return {"Type": "EventHub", **_namespace(namespace), "Entities": hubs}
+
+
+def _namespace(namespace: NamespaceConfig) -> dict[str, object]:
+    document: dict[str, object] = {"Name": namespace.name}
     if namespace.sku is not None:
         document["Sku"] = namespace.sku.value
     if namespace.hostnames:
@@ -37,8 +47,8 @@ def _namespace(namespace: NamespaceConfig, retention_ms: int) -> dict[str, objec
     if namespace.is_auto_inflate_enabled is not None:
         document["IsAutoInflateEnabled"] = namespace.is_auto_inflate_enabled
     if namespace.rules:
-        document["AuthorizationRules"] = [_rule(rule) for rule in namespace.rules]
-    return document | {"Entities": [_hub(hub, retention_ms) for hub in namespace.hubs]}
+        document["AuthorizationRules"] = [authorization_rule_document(rule) for rule in namespace.rules]
+    return document
 
 
 def _hub(hub: HubConfig, retention_ms: int) -> dict[str, object]:
@@ -54,14 +64,5 @@ def _hub(hub: HubConfig, retention_ms: int) -> dict[str, object]:
     if hub.capture is not None:
         document["CaptureDescription"] = capture_document(capture_description(hub.capture))
     if hub.rules:
-        document["AuthorizationRules"] = [_rule(rule) for rule in hub.rules]
+        document["AuthorizationRules"] = [authorization_rule_document(rule) for rule in hub.rules]
     return document
-
-
-def _rule(rule: AuthorizationRuleConfig) -> dict[str, object]:
-    return {"KeyName": rule.name, "Rights": rights_words(rule.rights)}
-
-
-def rights_words(rights: Rights) -> list[str]:
-    """`Listen`, `Send`, `Manage`, those that are there."""
-    return [right_name(right) for right in _RIGHTS if right in rights]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hubweir.config.problems import Kind, Location, Problem, Severity
+from hubweir.config.problems import Location, Problem
+from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.secret import Secret
 
@@ -119,11 +120,11 @@ class MessagingProperties:
     """
 
     dead_lettering_on_message_expiration: bool | None = None
-    default_message_time_to_live_ms: int | None = None
-    duplicate_detection_history_time_window_ms: int | None = None
+    default_message_time_to_live: WrittenDuration | None = None
+    duplicate_detection_history_time_window: WrittenDuration | None = None
     forward_dead_lettered_messages_to: str | None = None
     forward_to: str | None = None
-    lock_duration_ms: int | None = None
+    lock_duration: WrittenDuration | None = None
     max_delivery_count: int | None = None
     requires_duplicate_detection: bool | None = None
     requires_session: bool | None = None
@@ -131,7 +132,7 @@ class MessagingProperties:
     enable_partitioning: bool | None = None
     max_size_in_megabytes: int | None = None
     max_message_size_in_kilobytes: int | None = None
-    auto_delete_on_idle_ms: int | None = None
+    auto_delete_on_idle: WrittenDuration | None = None
     status: Status | None = None
     user_metadata: str | None = None
     enable_batched_operations: bool | None = None
@@ -198,7 +199,7 @@ class TopicConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceConfig:
     """One namespace. hostnames in lower case, each of one namespace only; hubs under one root, queues and topics
-    under the other."""
+    under the other, both in one that stands under both. root: the one that it was first found under."""
 
     root: Root
     name: str
@@ -223,21 +224,3 @@ class EmulatorConfig:
     namespaces: tuple[NamespaceConfig, ...]
     log_targets: tuple[LogTarget, ...]
     warnings: tuple[Problem, ...] = field(compare=False)
-
-    @property
-    def unserved(self) -> tuple[Problem, ...]:
-        """A warning for each part of the files that is legal and that hubweir does not serve, in the files' order."""
-        return tuple(
-            Problem(Severity.WARNING, Kind.NOT_SERVED, place, f"{what} is not served by hubweir", "", "")
-            for namespace in self.namespaces
-            for what, place in _unserved(namespace)
-        )
-
-
-def _unserved(namespace: NamespaceConfig) -> list[tuple[str, Location]]:
-    entities: list[tuple[str, Location]] = []
-    for queue in namespace.queues:
-        entities.append((f'the queue "{queue.name}"', queue.location))
-    for topic in namespace.topics:
-        entities.append((f'the topic "{topic.name}"', topic.location))
-    return entities

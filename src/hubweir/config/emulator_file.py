@@ -1,8 +1,8 @@
 """The Config.json of the official emulators, read unchanged: bytes in, frozen values out, or every error at once.
 
 A file has the member UserConfig, and in it NamespaceConfig (Event Hubs), Namespaces (Service Bus), or both. parse_…
-takes the bytes of files and touches nothing; read_… opens files and folders and also decides whether there is anything
-to serve. The page is docs/emulator_config.md. (Event Hubs emulator and Service Bus emulator, configuration schemas)
+takes the bytes of files and touches nothing; read_… opens files and folders. The page is docs/emulator_config.md. (Event
+Hubs emulator and Service Bus emulator, configuration schemas)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hubweir.config.emulator_entities import EmulatorConfig, LogTarget, NamespaceConfig, Root
 from hubweir.config.emulator_limits import SERVICE, FileLimits
-from hubweir.config.emulator_namespace import Taken, read_namespaces
+from hubweir.config.emulator_namespace import Taken, joined, read_namespaces
 from hubweir.config.file_text import SIZE_LIMIT_BYTES
 from hubweir.config.json_fields import Fields, fields_of
 from hubweir.config.json_file import ConfigFile
@@ -25,27 +25,11 @@ LOGGING = {Root.EVENT_HUBS: "LoggingConfig", Root.SERVICE_BUS: "Logging"}
 def read_emulator_files(paths: Iterable[Path], *, limits: FileLimits = SERVICE, strict: bool = False) -> EmulatorConfig:
     """All files together, as if one file held all their namespaces; a folder means every `*.json` in it, by name.
 
-    What is not served is among the warnings, or an error when the files hold nothing that is. Raises
-    EmulatorFileError, also for files that cannot be read.
+    Raises EmulatorFileError, also for files that cannot be read.
     """
     problems = Problems()
     contents = [(str(path), data) for path in _files(paths, problems) if (data := _read(path, problems)) is not None]
-    config = parse_emulator_files(contents, problems, limits=limits, strict=strict)
-    served = any(namespace.root is Root.EVENT_HUBS for namespace in config.namespaces)
-    for problem in config.unserved:
-        problems.add(problem)
-    if not served:
-        first = config.namespaces[0]
-        what = "only queues and topics stand here, and hubweir serves event hubs"
-        allowed = f"a {Root.EVENT_HUBS.value} beside {Root.SERVICE_BUS.value}"
-        problems.add(Problem(Severity.ERROR, Kind.NOT_SERVED, first.location, what, "", allowed))
-    problems.raise_errors()
-    return EmulatorConfig(
-        files=config.files,
-        namespaces=config.namespaces,
-        log_targets=config.log_targets,
-        warnings=problems.warnings,
-    )
+    return parse_emulator_files(contents, problems, limits=limits, strict=strict)
 
 
 def parse_emulator_files(
@@ -54,7 +38,7 @@ def parse_emulator_files(
     """The contents of files, each with its name in problems. strict: unknown members are errors, not warnings.
 
     Raises EmulatorFileError with all problems, those that problems held before too, and nothing else, whatever the
-    bytes are. Queues and topics are read and not served: EmulatorConfig.unserved tells.
+    bytes are.
     """
     taken = Taken()
     namespaces: list[NamespaceConfig] = []
@@ -67,7 +51,7 @@ def parse_emulator_files(
     problems.raise_errors()
     return EmulatorConfig(
         files=tuple(name for name, _ in contents),
-        namespaces=tuple(namespaces),
+        namespaces=joined(namespaces),
         log_targets=tuple(log_targets),
         warnings=problems.warnings,
     )

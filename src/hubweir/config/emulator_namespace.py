@@ -1,11 +1,13 @@
 """Namespaces in a configuration file: the elements of `NamespaceConfig` (Event Hubs) and of `Namespaces` (Service Bus).
 
-Both take the extension members: Sku, units, Hostnames, AuthorizationRules; and there may be several of them.
+Both take the extension members: Sku, units, Hostnames, AuthorizationRules; and there may be several of them. A name
+that stands under both is one namespace.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from hubweir.config.emulator_entities import NamespaceConfig, Root, Sku
@@ -22,9 +24,14 @@ from hubweir.config.emulator_service_bus import read_queues_and_topics
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind, Location, quoted
 from hubweir.namespace.names import NAMESPACE_NAME_LIMIT, check_namespace_name
+from hubweir.namespace.resource_path import fold
 
 # What the official files must say, and what holds when they do not say it.
 OFFICIAL_NAMES = {Root.EVENT_HUBS: "emulatorNs1", Root.SERVICE_BUS: "sbemulatorns"}
+
+
+_OFFICIAL = frozenset(map(fold, OFFICIAL_NAMES.values()))
+_ONE = ""  # no name is empty
 
 
 class NamespaceType(Enum):
@@ -37,7 +44,9 @@ class NamespaceType(Enum):
 class Taken:
     """Names that lead to one namespace each, over all files that are read together."""
 
-    namespaces: UniqueNames = field(default_factory=lambda: UniqueNames("namespace"))
+    namespaces: dict[Root, UniqueNames] = field(
+        default_factory=lambda: {root: UniqueNames("namespace") for root in Root}
+    )
     hostnames: dict[str, Location] = field(default_factory=dict)
 
 
@@ -50,6 +59,42 @@ def read_namespaces(user_config: Fields, root: Root, limits: FileLimits, taken: 
         if namespace is not None:
             namespaces.append(namespace)
     return namespaces
+
+
+def joined(namespaces: Sequence[NamespaceConfig]) -> tuple[NamespaceConfig, ...]:
+    """The namespaces, each once: one that stands under both roots has all that both say; the first says more.
+
+    So are the two that have the names of the official emulators, whose clients reach both at the same address.
+    """
+    found: dict[str, NamespaceConfig] = {}
+    for namespace in namespaces:
+        key = _ONE if fold(namespace.name) in _OFFICIAL else fold(namespace.name)
+        known = found.get(key)
+        found[key] = namespace if known is None else _both(known, namespace)
+    return tuple(found.values())
+
+
+def _both(first: NamespaceConfig, second: NamespaceConfig) -> NamespaceConfig:
+    rules = {fold(rule.name): rule for rule in (*second.rules, *first.rules)}
+    either = {
+        name: getattr(second, name) if getattr(first, name) is None else getattr(first, name)
+        for name in (
+            "sku",
+            "throughput_units",
+            "maximum_throughput_units",
+            "is_auto_inflate_enabled",
+            "premium_messaging_partitions",
+        )
+    }
+    return replace(
+        first,
+        hostnames=(*first.hostnames, *second.hostnames),
+        rules=tuple(rules.values()),
+        hubs=first.hubs or second.hubs,
+        queues=first.queues or second.queues,
+        topics=first.topics or second.topics,
+        **either,
+    )
 
 
 def _read_namespace(fields: Fields, root: Root, limits: FileLimits, taken: Taken) -> NamespaceConfig | None:
@@ -74,7 +119,7 @@ def _read_namespace(fields: Fields, root: Root, limits: FileLimits, taken: Taken
     rules = read_authorization_rules(fields)
     hubs = read_hubs(fields, limits) if root is Root.EVENT_HUBS else ()
     queues, topics = read_queues_and_topics(fields, limits) if root is Root.SERVICE_BUS else ((), ())
-    if name is None or not taken.namespaces.take_name(name, fields):
+    if name is None or not taken.namespaces[root].take_name(name, fields):
         return None
     return NamespaceConfig(
         root=root,

@@ -1,11 +1,13 @@
-"""Queues, topics, subscriptions and rules in a configuration file: read and checked, for whoever will serve them.
+"""Queues, topics, subscriptions and rules in a configuration file: the elements of `Queues` and `Topics`.
 
-hubweir has no queues yet; a file that names some is checked like any other, so that its errors are found now, and
-EmulatorConfig.unserved names what is not there. (Service Bus emulator, schema of the configuration file)
+What the official files do not have are extensions, with the names that resource templates of the cloud have. (Service
+Bus emulator, schema of the configuration file; ARM reference)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hubweir.config.emulator_entities import (
@@ -32,6 +34,7 @@ from hubweir.config.emulator_members import (
 from hubweir.config.json_fields import Fields, shown
 from hubweir.config.problems import Kind
 from hubweir.namespace.iso_duration import MINUTE_MS, UNLIMITED_MS
+from hubweir.namespace.names import check_entity_name, check_subscription_name, check_subscription_rule_name
 
 SQL_LIMIT = 1_024  # characters of a filter, and of an action
 AUTO_DELETE_MIN_MS = 5 * MINUTE_MS
@@ -46,14 +49,14 @@ def read_queues_and_topics(
     names = UniqueNames("queue or topic")
     queues = []
     for fields in namespace.objects("Queues", most=limits.entities_limit):
-        name = _read_name(fields, limits, ENTITY_NAME_LIMIT)
+        name = _read_name(fields, limits, partial(check_entity_name, "queue"), ENTITY_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="queue")
         fields.finish()
         if name is not None and names.take_name(name, fields):
             queues.append(QueueConfig(name=name, properties=properties, location=fields.place("Name")))
     topics = []
     for fields in namespace.objects("Topics", most=limits.entities_limit):
-        name = _read_name(fields, limits, ENTITY_NAME_LIMIT)
+        name = _read_name(fields, limits, partial(check_entity_name, "topic"), ENTITY_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="topic")
         subscriptions = _read_subscriptions(fields, limits)
         fields.finish()
@@ -66,9 +69,9 @@ def read_queues_and_topics(
     return tuple(queues), tuple(topics)
 
 
-def _read_name(fields: Fields, limits: FileLimits, length: int) -> str | None:
-    check = official_and(entity_name(length), official=limits.official)
-    return fields.text("Name", required=True, check=check, allowed=f"1 to {length} characters: {ENTITY_NAME}")
+def _read_name(fields: Fields, limits: FileLimits, check: Callable[[str], str], length: int) -> str | None:
+    checked = official_and(check, official=limits.official)
+    return fields.text("Name", required=True, check=checked, allowed=f"1 to {length} characters: {ENTITY_NAME}")
 
 
 def _read_subscriptions(topic: Fields, limits: FileLimits) -> tuple[SubscriptionConfig, ...]:
@@ -76,7 +79,7 @@ def _read_subscriptions(topic: Fields, limits: FileLimits) -> tuple[Subscription
     subscriptions = []
     least = limits.subscriptions_min
     for fields in topic.objects("Subscriptions", required=least > 0, least=least, most=limits.subscriptions_limit):
-        name = _read_name(fields, limits, SHORT_NAME_LIMIT)
+        name = _read_name(fields, limits, check_subscription_name, SHORT_NAME_LIMIT)
         properties = _read_properties(fields, limits, kind="subscription")
         rules = _read_rules(fields, limits)
         fields.finish()
@@ -97,11 +100,11 @@ def _read_properties(entity: Fields, limits: FileLimits, *, kind: str) -> Messag
         # The official process shows it for subscriptions, without an effect.
         fields.ignore("DuplicateDetectionHistoryTimeWindow")
     properties = MessagingProperties(
-        default_message_time_to_live_ms=fields.duration(
+        default_message_time_to_live=fields.duration(
             "DefaultMessageTimeToLive", least_ms=limits.time_to_live_min_ms, most_ms=limits.time_to_live_limit_ms
         ),
         support_ordering=fields.boolean("SupportOrdering") if kind == "topic" else None,
-        auto_delete_on_idle_ms=fields.duration("AutoDeleteOnIdle", least_ms=AUTO_DELETE_MIN_MS, most_ms=UNLIMITED_MS),
+        auto_delete_on_idle=fields.duration("AutoDeleteOnIdle", least_ms=AUTO_DELETE_MIN_MS, most_ms=UNLIMITED_MS),
         status=fields.choice("Status", Status),
         user_metadata=read_user_metadata(fields),
         enable_batched_operations=fields.boolean("EnableBatchedOperations"),
@@ -118,7 +121,7 @@ def _read_delivery(fields: Fields, limits: FileLimits) -> dict[str, Any]:
         "dead_lettering_on_message_expiration": fields.boolean("DeadLetteringOnMessageExpiration"),
         "forward_dead_lettered_messages_to": _read_forward(fields, "ForwardDeadLetteredMessagesTo"),
         "forward_to": _read_forward(fields, "ForwardTo"),
-        "lock_duration_ms": fields.duration("LockDuration", least_ms=limits.lock_min_ms, most_ms=limits.lock_limit_ms),
+        "lock_duration": fields.duration("LockDuration", least_ms=limits.lock_min_ms, most_ms=limits.lock_limit_ms),
         "max_delivery_count": fields.integer("MaxDeliveryCount", least=1, most=limits.delivery_count_limit),
         "requires_session": fields.boolean("RequiresSession"),
     }
@@ -127,7 +130,7 @@ def _read_delivery(fields: Fields, limits: FileLimits) -> dict[str, Any]:
 def _read_storage(fields: Fields, limits: FileLimits) -> dict[str, Any]:
     """What queues and topics have, which take messages in."""
     return {
-        "duplicate_detection_history_time_window_ms": fields.duration(
+        "duplicate_detection_history_time_window": fields.duration(
             "DuplicateDetectionHistoryTimeWindow",
             least_ms=limits.duplicate_window_min_ms,
             most_ms=limits.duplicate_window_limit_ms,
@@ -162,7 +165,7 @@ def _read_rules(subscription: Fields, limits: FileLimits) -> tuple[RuleConfig, .
 
 def _read_rule(fields: Fields, limits: FileLimits) -> RuleConfig | None:
     """The rule; None when it is not usable, which was noted then."""
-    name = _read_name(fields, limits, SHORT_NAME_LIMIT)
+    name = _read_name(fields, limits, check_subscription_rule_name, SHORT_NAME_LIMIT)
     properties = fields.object("Properties", required=True)
     if properties is None:
         return None

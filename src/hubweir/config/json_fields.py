@@ -16,7 +16,7 @@ from hubweir.config.json_file import ConfigFile
 from hubweir.config.jsonc import JsonNode, Member
 from hubweir.config.problems import QUOTE_LIMIT, Kind, Location, Step, quoted
 from hubweir.errors import ServiceError
-from hubweir.namespace.iso_duration import BadDuration, duration_text, parse_duration
+from hubweir.namespace.iso_duration import BadDuration, WrittenDuration, duration_text, written_duration
 
 _Choice = TypeVar("_Choice", bound=Enum)
 # Of an integer that is given as a text.
@@ -169,19 +169,19 @@ class Fields:
         self.bad(name, f"{name} is none of the values it may have", found=quoted(text), allowed=allowed)
         return None
 
-    def duration(self, name: str, *, least_ms: int, most_ms: int) -> int | None:
-        """Milliseconds of least_ms to most_ms, from an ISO 8601 duration or `d.hh:mm:ss`."""
+    def duration(self, name: str, *, least_ms: int, most_ms: int) -> WrittenDuration | None:
+        """A length of time of least_ms to most_ms, from an ISO 8601 duration or `d.hh:mm:ss`."""
         allowed = f"a duration from {duration_text(least_ms)} to {duration_text(most_ms)}"
         text = self.text(name, allowed=allowed)
         if text is None:
             return None
         try:
-            duration_ms = parse_duration(text)
+            duration = written_duration(text)
         except BadDuration as error:
             self.bad(name, f"{name} is no duration: {error}", found=quoted(text), allowed=allowed)
             return None
-        if least_ms <= duration_ms <= most_ms:
-            return duration_ms
+        if least_ms <= duration.ms <= most_ms:
+            return duration
         self.bad(name, f"{name} is out of range", found=quoted(text), allowed=allowed)
         return None
 

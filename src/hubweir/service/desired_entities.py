@@ -13,7 +13,14 @@ from functools import partial
 from msgspec.structs import replace
 
 from hubweir.config.emulator_capture import capture_description
-from hubweir.config.emulator_entities import AuthorizationRuleConfig, HubConfig, NamespaceConfig
+from hubweir.config.emulator_entities import (
+    AuthorizationRuleConfig,
+    HubConfig,
+    MessagingProperties,
+    NamespaceConfig,
+    SubscriptionConfig,
+    TopicConfig,
+)
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity
 from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
@@ -21,14 +28,25 @@ from hubweir.gateway.http.exchange import answer_of
 from hubweir.namespace.entity import parse_availability
 from hubweir.namespace.event_hub_changes import add_group, set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import DEFAULT_GROUP
+from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
+from hubweir.namespace.subscription_description import SubscriptionDescription, subscription_path
+from hubweir.namespace.topic_description import TopicDescription
+from hubweir.service.desired_messaging import (
+    make_destinations,
+    make_queue_or_topic,
+    make_subscription,
+    make_subscription_rule,
+    remove_default_rule,
+)
 
 
 async def make_entities(gateway: Gateway, wanted: NamespaceConfig) -> None:
-    """Make the hubs, groups and rules of a file. Raises EmulatorFileError with everything that could not be."""
+    """Make all that a file names. Raises EmulatorFileError with everything that could not be."""
     problems = Problems()
     for rule in wanted.rules:
         await _try(problems, rule.location, _make_rule(gateway, None, rule))
@@ -36,7 +54,40 @@ async def make_entities(gateway: Gateway, wanted: NamespaceConfig) -> None:
         if await _try(problems, hub.location, _make_hub(gateway, hub, problems)):
             for rule in hub.rules:
                 await _try(problems, rule.location, _make_rule(gateway, hub.name, rule))
+    await _make_queues_and_topics(gateway, wanted, problems)
     problems.raise_errors()
+
+
+async def _make_queues_and_topics(gateway: Gateway, wanted: NamespaceConfig, problems: Problems) -> None:
+    """See desired_messaging.py: destinations come last, when all that is forwarded to is there."""
+    entities: list[tuple[MessagingDescription, MessagingProperties, Location]] = [
+        *((QueueDescription(queue.name), queue.properties, queue.location) for queue in wanted.queues),
+        *((TopicDescription(topic.name), topic.properties, topic.location) for topic in wanted.topics),
+    ]
+    for new, properties, place in entities:
+        if await _try(problems, place, make_queue_or_topic(gateway, new, properties)):
+            for rule in properties.rules:
+                await _try(problems, rule.location, _make_rule(gateway, new.name, rule))
+    for topic in wanted.topics:
+        if gateway.namespace.find(topic.name, TopicDescription) is not None:
+            for subscription in topic.subscriptions:
+                await _make_subscription(gateway, topic, subscription, problems)
+                name = subscription_path(topic.name, subscription.name)
+                entities.append((SubscriptionDescription(name), subscription.properties, subscription.location))
+    for new, properties, place in entities:
+        if gateway.namespace.find(new.name, type(new)) is not None:
+            await _try(problems, place, make_destinations(gateway, new, properties))
+
+
+async def _make_subscription(
+    gateway: Gateway, topic: TopicConfig, subscription: SubscriptionConfig, problems: Problems
+) -> None:
+    if not await _try(problems, subscription.location, make_subscription(gateway, topic, subscription)):
+        return
+    names = topic.name, subscription.name
+    for rule in subscription.rules:
+        await _try(problems, rule.location, make_subscription_rule(gateway, *names, rule))
+    await _try(problems, subscription.location, remove_default_rule(gateway, *names, subscription.rules))
 
 
 async def _try(problems: Problems, place: Location, step: object) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from hubweir.config.effective_document import effective_document
 from hubweir.config.tests.emulator_texts import parse_emulator_file
+from hubweir.namespace.tiers import OFFICIAL_EMULATOR
 
 FILE = {
     "UserConfig": {
@@ -52,6 +54,27 @@ def test_the_document_reads_back_as_the_same_configuration_and_holds_no_key() ->
 
 
 def test_the_profile_bounds_the_default_of_retention_and_not_what_a_file_says() -> None:
-    document = effective_document(parse_emulator_file(json.dumps(FILE).encode(), file="f"), longest_ms=3_600_000)
+    document = effective_document(parse_emulator_file(json.dumps(FILE).encode(), file="f"), profile=OFFICIAL_EMULATOR)
     text = json.dumps(document)
     assert '"RetentionTimeInHours": 1,' in text and '"RetentionTimeInHours": 48,' in text
+
+
+def test_queues_and_topics_read_back_as_the_same_and_have_their_defaults() -> None:
+    sample = Path(__file__).parent / "samples/service_bus.json"
+    first = parse_emulator_file(sample.read_bytes(), file="f")
+    document = effective_document(first)
+    again = parse_emulator_file(json.dumps(document).encode(), file="f", strict=True)
+    assert effective_document(again) == document
+    (before,), (after,) = first.namespaces, again.namespaces
+    assert [each.rules for each in after.topics[0].subscriptions] == [
+        each.rules for each in before.topics[0].subscriptions
+    ]
+    assert after.queues[0].properties.lock_duration == before.queues[0].properties.lock_duration
+    assert after.queues[0].properties.max_size_in_megabytes == 1024
+
+
+def test_a_file_of_both_services_is_shown_under_both_roots() -> None:
+    both = {"UserConfig": {**FILE["UserConfig"], "Namespaces": [{"Name": "ns1", "Queues": [{"Name": "q"}]}]}}
+    document = json.loads(json.dumps(effective_document(parse_emulator_file(json.dumps(both).encode(), file="f"))))
+    (hubs,), (bus,) = document["UserConfig"]["NamespaceConfig"], document["UserConfig"]["Namespaces"]
+    assert hubs["Name"] == bus["Name"] == "ns1" and len(hubs["Entities"]) == 2 and bus["Queues"][0]["Name"] == "q"

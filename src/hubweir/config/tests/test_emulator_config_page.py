@@ -31,7 +31,7 @@ def test_the_files_of_the_page_load_without_a_warning() -> None:
     assert len(blocks("json")) == 2
     for text in blocks("json"):
         config = parse_emulator_file(text.encode(), file="Config.json", strict=True)
-        assert config.warnings == config.unserved == ()
+        assert config.warnings == ()
 
 
 def test_the_messages_of_the_page_are_those_of_its_wrong_file() -> None:
@@ -53,6 +53,14 @@ def test_the_messages_of_the_page_are_those_of_its_wrong_file() -> None:
             ],
         ),
         ("An event hub", [b'{"UserConfig": {"NamespaceConfig": [{"Entities": [{"unknown": 1}]}]}}']),
+        (
+            "A queue, a topic, a subscription",
+            [
+                b'{"UserConfig": {"Namespaces": [{"Queues": [{"Properties": {"unknown": 1}}]}]}}',
+                b'{"UserConfig": {"Namespaces": [{"Topics": [{"Properties": {"unknown": 1}}]}]}}',
+                b'{"UserConfig": {"Namespaces": [{"Topics": [{"Subscriptions": [{"Properties": {"unknown": 1}}]}]}]}}',
+            ],
+        ),
     ],
 )
 def test_the_tables_of_the_page_name_every_member_and_no_other(title: str, files: list[bytes]) -> None:

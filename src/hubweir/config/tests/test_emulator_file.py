@@ -23,10 +23,12 @@ from hubweir.config.tests.emulator_texts import (
     problems_of,
     told,
 )
+from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.rights import Rights
 
 SAMPLES = Path(__file__).parent / "samples"
 OFFICIAL = ("event_hubs.json", "minimal.json", "service_bus.json", "text_counts.json")
+RULE = {"KeyName": "r", "Rights": ["Send"]}
 DAY_MS = 86_400_000
 
 
@@ -78,8 +80,7 @@ def test_a_service_bus_file_is_read_with_each_shape_of_a_rule() -> None:
     assert by_property.rules[0].correlation_filter is not None
     assert by_property.rules[0].correlation_filter.properties == (("colour", "red"), ("size", 3))
     assert by_expression.rules[0].action == "SET sys.To = 'night-shift'"
-    assert namespace.queues[0].properties.lock_duration_ms == 120_000
-    assert len(config.unserved) == 2
+    assert namespace.queues[0].properties.lock_duration == WrittenDuration(120_000, "PT2M")
 
 
 def test_extensions_are_read_and_two_tiers_stand_side_by_side() -> None:
@@ -216,22 +217,33 @@ def test_files_and_folders_are_read_as_one(tmp_path: Path) -> None:
     assert [namespace.name for namespace in config.namespaces] == ["one", "two", "sbemulatorns"]
     assert config.files == (str(folder / "1.json"), str(folder / "2.json"), str(last))
     assert config.log_targets == (LogTarget.FILE, LogTarget.CONSOLE)
-    assert [str(problem.location.path) for problem in config.warnings] == ["$.UserConfig.Namespaces[0].Queues[0].Name"]
+    assert config.warnings == ()
 
 
-def test_a_file_with_queues_alone_is_refused_because_nothing_of_it_is_served() -> None:
-    with pytest.raises(EmulatorFileError) as caught:
-        read_emulator_files([SAMPLES / "service_bus.json"])
-    error, *warnings = caught.value.problems
-    assert (error.severity, error.kind, error.location.path) == (
-        Severity.ERROR,
-        Kind.NOT_SERVED,
-        "$.UserConfig.Namespaces[0].Name",
-    )
-    assert [problem.what for problem in warnings] == [
-        'the queue "jobs" is not served by hubweir',
-        'the topic "news" is not served by hubweir',
-    ]
+def test_a_file_with_queues_alone_is_a_namespace_of_its_own() -> None:
+    config = read_emulator_files([SAMPLES / "service_bus.json"])
+    (namespace,) = config.namespaces
+    assert (namespace.name, len(namespace.queues), len(namespace.topics), config.warnings) == ("sbemulatorns", 1, 1, ())
+
+
+def test_the_official_files_of_both_services_are_one_namespace(tmp_path: Path) -> None:
+    hubs = write(tmp_path, "1.json", hubs_file(HUB, AuthorizationRules=[RULE, {**RULE, "KeyName": "r2"}]))
+    bus = write(tmp_path, "2.json", bus_file(Queues=[{"Name": "q"}], AuthorizationRules=[RULE], Sku="Premium"))
+    for files in ((hubs, bus), (bus, hubs)):
+        (namespace,) = read_emulator_files(files).namespaces
+        assert [hub.name for hub in namespace.hubs] == [HUB["Name"]]
+        assert [queue.name for queue in namespace.queues] == ["q"] and namespace.sku is Sku.PREMIUM
+        assert sorted(rule.name for rule in namespace.rules) == ["r", "r2"]
+    assert read_emulator_files((hubs, bus)).namespaces[0].name == "emulatorNs1"
+
+
+def test_a_name_under_both_roots_is_one_namespace_and_twice_under_one_an_error() -> None:
+    bus = [{"Name": "ONE", "Queues": [{"Name": "q"}]}]
+    config = parsed(namespaces_file({"Name": "one", "Entities": [HUB]}, Namespaces=bus))
+    (namespace,) = config.namespaces
+    assert (namespace.name, len(namespace.hubs), len(namespace.queues)) == ("one", 1, 1)
+    with pytest.raises(EmulatorFileError):
+        parsed(namespaces_file({"Name": "one", "Entities": [HUB]}, {"Name": "ONE", "Entities": []}))
 
 
 def test_problems_of_all_files_are_told_together(tmp_path: Path) -> None:

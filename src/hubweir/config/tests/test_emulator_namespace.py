@@ -98,13 +98,13 @@ def test_several_namespaces_stand_in_one_file_in_its_order() -> None:
     assert [(namespace.name, namespace.hubs[0].name) for namespace in config.namespaces] == [("b", "h"), ("a", "h")]
 
 
-def test_two_namespaces_need_two_names_whatever_their_root() -> None:
+def test_two_namespaces_of_one_root_need_two_names() -> None:
     unnamed = namespaces_file({"Entities": []}, {"Entities": []})
     [problem] = problems_of(unnamed)
     assert str(problem.location).endswith("$.UserConfig.NamespaceConfig[1].Name")
     assert problem.found == '"emulatorNs1" again; it stands at c.json:1 already'
-    across = namespaces_file({"Name": "Same", "Entities": []}, Namespaces=[{"Name": "same"}])
-    assert [str(found.location.path) for found in problems_of(across)] == ["$.UserConfig.Namespaces[0].Name"]
+    buses = namespaces_file({"Entities": []}, Namespaces=[{"Name": "Same"}, {"Name": "same"}])
+    assert [str(found.location.path) for found in problems_of(buses)] == ["$.UserConfig.Namespaces[1].Name"]
 
 
 def test_the_official_emulator_has_one_namespace() -> None:

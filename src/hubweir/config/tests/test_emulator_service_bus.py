@@ -7,8 +7,7 @@ import pytest
 from hubweir.config.emulator_entities import FilterType, MessagingProperties, Status
 from hubweir.config.emulator_limits import OFFICIAL_EMULATOR, SERVICE
 from hubweir.config.tests.emulator_texts import bus_file, namespace_of, told
-
-MINUTE_MS = 60_000
+from hubweir.namespace.iso_duration import written_duration
 
 
 def topic(**subscription: Any) -> list[dict[str, Any]]:
@@ -39,21 +38,22 @@ RECEIVES = ("queue", "subscription")
 STORES = ("queue", "topic")
 MEMBERS = [
     # member, attribute, value in the file, value read, kinds of entity that have it, values that are refused
-    ("DefaultMessageTimeToLive", "default_message_time_to_live_ms", "PT30M", 30 * MINUTE_MS, BOTH, ("PT0S", "PT", 5)),
+    ("DefaultMessageTimeToLive", "default_message_time_to_live", "PT30M", written_duration("PT30M"), BOTH,
+     ("PT0S", "PT", 5)),
     ("DeadLetteringOnMessageExpiration", "dead_lettering_on_message_expiration", "True", True, RECEIVES, (1,)),
     ("ForwardTo", "forward_to", "other", "other", RECEIVES, ("-x", 5)),
     ("ForwardDeadLetteredMessagesTo", "forward_dead_lettered_messages_to", "", None, RECEIVES, ("a b",)),
-    ("LockDuration", "lock_duration_ms", "PT5S", 5_000, RECEIVES, ("PT4S", "PT301S")),
+    ("LockDuration", "lock_duration", "PT5S", written_duration("PT5S"), RECEIVES, ("PT4S", "PT301S")),
     ("MaxDeliveryCount", "max_delivery_count", "2000", 2_000, RECEIVES, (0, 2_001, "ten")),
     ("RequiresSession", "requires_session", True, True, RECEIVES, ("yes",)),
-    ("DuplicateDetectionHistoryTimeWindow", "duplicate_detection_history_time_window_ms", "P7D", 10_080 * MINUTE_MS,
+    ("DuplicateDetectionHistoryTimeWindow", "duplicate_detection_history_time_window", "P7D", written_duration("P7D"),
      STORES, ("PT4S", "P8D")),
     ("RequiresDuplicateDetection", "requires_duplicate_detection", False, False, STORES, (0,)),
     ("EnablePartitioning", "enable_partitioning", True, True, STORES, ("",)),
     ("MaxSizeInMegabytes", "max_size_in_megabytes", 1024, 1024, STORES, (0, 81_921)),
     ("MaxMessageSizeInKilobytes", "max_message_size_in_kilobytes", 1024, 1024, STORES, (0, 102_401)),
     ("SupportOrdering", "support_ordering", True, True, ("topic",), (1,)),
-    ("AutoDeleteOnIdle", "auto_delete_on_idle_ms", "PT5M", 5 * MINUTE_MS, BOTH, ("PT299S",)),
+    ("AutoDeleteOnIdle", "auto_delete_on_idle", "PT5M", written_duration("PT5M"), BOTH, ("PT299S",)),
     ("Status", "status", "Disabled", Status.DISABLED, BOTH, ("Deleted",)),
     ("UserMetadata", "user_metadata", "m", "m", BOTH, (5,)),
     ("EnableBatchedOperations", "enable_batched_operations", False, False, BOTH, ("no",)),

@@ -9,6 +9,7 @@ import pytest
 from hubweir.config.json_fields import Fields, fields_of, nearest
 from hubweir.config.json_file import ConfigFile
 from hubweir.config.problems import Kind, Problem, Problems, Severity
+from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.names import check_group_name
 
 
@@ -61,7 +62,8 @@ READS: dict[str, Read] = {
         ("integer", 2.0, 2), ("integer", "0000000000000000002", None), ("integer", "000000000000000002", 2),
         ("boolean", True, True), ("boolean", False, False), ("boolean", "TRUE", True), ("boolean", "false", False),
         ("choice", "Red", Colour.RED), ("choice", "bLUE", Colour.BLUE),
-        ("duration", "PT1S", 1_000), ("duration", "00:01:00", 60_000),
+        ("duration", "PT1S", WrittenDuration(1_000, "PT1S")),
+        ("duration", "00:01:00", WrittenDuration(60_000, "00:01:00")),
         ("elements", [1], [1]), ("elements", [1, "b"], [1, "b"]),
         ("objects", [{}, {}], 2), ("objects", [], 0),
         ("texts", ["a", ""], ["a", ""]),

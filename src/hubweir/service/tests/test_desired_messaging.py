@@ -1,0 +1,166 @@
+"""Queues, topics, subscriptions and rules of a Config.json at start: made once, changed where they may be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hubweir.cli.given_settings import configured
+from hubweir.config.problems import EmulatorFileError
+from hubweir.namespace.entity import Availability, EntityDescription
+from hubweir.namespace.messaging_description import MessagingDescription
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.subscription_rule import (
+    CorrelationFilterDescription,
+    NamedValue,
+    SqlActionDescription,
+    SqlFilterDescription,
+    TrueFilterDescription,
+    ValueType,
+)
+from hubweir.namespace.topic_description import TopicDescription
+from hubweir.service.service import Service
+from hubweir.testing.event_loops import run_on
+
+SAMPLES = Path(__file__).resolve().parents[2] / "config/tests/samples"
+
+
+class Started:
+    """What was there when a service was ready: descriptions by name, rules by the subscription's path."""
+
+    def __init__(self, service: Service) -> None:
+        namespace = service.gateway.namespace
+        self.hubs = len(namespace.entities(EntityDescription)) - len(namespace.entities(MessagingDescription))
+        descriptions = [each.description for each in namespace.entities(MessagingDescription)]
+        self.found: dict[str, Any] = {each.name: replace(each, rules=()) for each in descriptions}
+        self.rights = {each.name: [rule.name for rule in each.rules] for each in descriptions if each.rules}
+        self.rules = {
+            each.name: {rule.name: rule for rule in namespace.subscription_rules(each.name)}
+            for each in namespace.entities(SubscriptionDescription)
+        }
+
+
+def start(folder: Path, file: Path, **flags: object) -> Started:
+    given = {"data": str(folder / "data"), "port": (0,), "emulator_config": (str(file),), **flags}
+    settings, said = configured(given, {}, None)
+
+    async def run() -> Started:
+        service = await Service.start(settings, said)
+        try:
+            return Started(service)
+        finally:
+            await service.stop()
+
+    return run_on("asyncio", run())
+
+
+def write(folder: Path, **namespace: Any) -> Path:
+    file = folder / "Config.json"
+    file.write_text(json.dumps({"UserConfig": {"Namespaces": [namespace], "Logging": {"Type": "Console"}}}))
+    return file
+
+
+def queue(**properties: Any) -> list[dict[str, Any]]:
+    return [{"Name": "q", "Properties": properties}]
+
+
+def topic(*rules: dict[str, Any], **properties: Any) -> list[dict[str, Any]]:
+    return [{"Name": "t", "Subscriptions": [{"Name": "s", "Properties": properties, "Rules": list(rules)}]}]
+
+
+def sql(name: str, expression: str) -> dict[str, Any]:
+    return {"Name": name, "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": expression}}}
+
+
+def test_the_official_shapes_of_queues_and_rules_are_there(tmp_path: Path) -> None:
+    found = start(tmp_path, SAMPLES / "service_bus.json")
+    jobs, news = found.found["jobs"], found.found["news"]
+    assert isinstance(jobs, QueueDescription) and isinstance(news, TopicDescription)
+    assert jobs.delivery.lock_duration.text == "PT2M"
+    rules = [list(each.values()) for each in found.rules.values()]
+    (by_type,), (by_property,), (everything,), (by_expression,) = rules
+    assert by_type.filter == CorrelationFilterDescription(
+        content_type="text/plain", correlation_id="c-1", label="weather", message_id="m-1", reply_to="jobs",
+        reply_to_session_id="rs-1", session_id="s-1", to="everybody",
+    )  # fmt: skip
+    assert by_property.filter.properties == (
+        NamedValue("colour", ValueType.STRING, "red"), NamedValue("size", ValueType.LONG, "3"),
+    )  # fmt: skip
+    assert (everything.name, everything.filter) == ("$Default", TrueFilterDescription())
+    assert isinstance(by_expression.filter, SqlFilterDescription)
+    assert by_expression.action == SqlActionDescription("SET sys.To = 'night-shift'")
+
+
+def test_both_services_stand_side_by_side(tmp_path: Path) -> None:
+    bus = start(tmp_path, SAMPLES / "service_bus.json", emulator_config=(
+        str(SAMPLES / "event_hubs.json"), str(SAMPLES / "service_bus.json"),
+    ))  # fmt: skip
+    assert bus.hubs == 2 and "jobs" in bus.found
+
+
+def test_the_same_file_again_changes_nothing(tmp_path: Path) -> None:
+    rules = [sql("a", "x = 1"), sql("b", "y = 2")]
+    rights = [{"KeyName": "r", "PrimaryKey": "k", "SecondaryKey": "l", "Rights": ["Send"]}]
+    file = write(tmp_path, Queues=queue(ForwardTo="t", AuthorizationRules=rights), Topics=topic(*rules, ForwardTo="q"))
+    first = start(tmp_path, file)
+    assert first.found["q"].delivery.forward_to == "t" and first.found["t/Subscriptions/s"].delivery.forward_to == "q"
+    assert list(first.rules["t/Subscriptions/s"]) == ["a", "b"]
+    assert first.rights == {"q": ["r"]}
+    again = start(tmp_path, file)
+    assert (again.found, again.rules) == (first.found, first.rules), "nothing was changed, not even its time"
+
+
+def test_a_changed_file_changes_what_it_says_and_nothing_else(tmp_path: Path) -> None:
+    before = write(tmp_path, Queues=queue(MaxDeliveryCount=7, LockDuration="PT30S"), Topics=topic(sql("a", "x = 1")))
+    start(tmp_path, before)
+    after = write(
+        tmp_path, Queues=queue(LockDuration="PT90S", Status="SendDisabled"),
+        Topics=topic(sql("a", "x = 2"), sql("b", "y = 2"), MaxDeliveryCount=4),
+    )  # fmt: skip
+    found = start(tmp_path, after)
+    changed = found.found["q"]
+    assert (changed.delivery.max_delivery_count, changed.delivery.lock_duration.text) == (7, "PT90S")
+    assert changed.availability is Availability.SEND_DISABLED
+    assert found.found["t/Subscriptions/s"].delivery.max_delivery_count == 4
+    rules = found.rules["t/Subscriptions/s"]
+    assert [rule.filter.expression for rule in rules.values()] == ["x = 2", "y = 2"]
+
+
+def test_rules_that_come_later_stand_in_the_place_of_the_default(tmp_path: Path) -> None:
+    assert list(start(tmp_path, write(tmp_path, Topics=topic())).rules["t/Subscriptions/s"]) == ["$Default"]
+    found = start(tmp_path, write(tmp_path, Topics=topic(sql("a", "x = 1"))))
+    assert list(found.rules["t/Subscriptions/s"]) == ["a"]
+    found = start(tmp_path, write(tmp_path, Topics=topic(sql("$Default", "y = 1"), sql("a", "x = 1"))))
+    assert set(found.rules["t/Subscriptions/s"]) == {"$Default", "a"}
+
+
+def test_what_never_changes_is_told_with_its_place_and_all_of_it(tmp_path: Path) -> None:
+    start(tmp_path, write(tmp_path, Queues=queue(), Topics=topic()))
+    file = write(
+        tmp_path, Queues=[*queue(RequiresSession=True), {"Name": "p", "Properties": {"ForwardTo": "missing"}}],
+        Topics=topic(RequiresSession=True),
+    )  # fmt: skip
+    with pytest.raises(EmulatorFileError) as refused:
+        start(tmp_path, file)
+    told = [(problem.location.path.removeprefix("$.UserConfig.Namespaces[0]."), problem.what)
+            for problem in refused.value.problems]  # fmt: skip
+    assert [place for place, _ in told] == [
+        "Queues[0].Name", "Topics[0].Subscriptions[0].Name", "Queues[1].Name",
+    ]  # fmt: skip
+    assert "The value for the RequiresSession property of an existing Queue cannot be changed" in told[0][1]
+    assert "there is no queue or topic of that name" in told[2][1]
+
+
+def test_the_official_emulator_has_defaults_of_its_own(tmp_path: Path) -> None:
+    file = write(tmp_path, Name="sbemulatorns", Queues=queue(), Topics=topic())
+    found = start(tmp_path, file, profile="official-emulator").found
+    made, subscription = found["q"], found["t/Subscriptions/s"]
+    assert (made.default_time_to_live.text, made.storage.duplicate_window.text) == ("PT1H", "PT20S")
+    assert made.delivery.max_delivery_count == subscription.delivery.max_delivery_count == 3
+    other = start(tmp_path / "other", file).found["q"]
+    assert (other.default_time_to_live.is_unlimited, other.delivery.max_delivery_count) == (True, 10)
