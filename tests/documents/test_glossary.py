@@ -11,7 +11,7 @@ from tests.floors.parsed import parsed
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/glossary.md").read_text()
 PACKAGE = ROOT / "src/hubweir"
-OWNERS = {"EH", "AMQP", "Spark", "ours"}
+OWNERS = {"EH", "SB", "AMQP", "Spark", "ours"}
 ROW = re.compile(
     r"\| (?P<term>[^|]+) \| (?P<of>[^|]+) \| (?P<what>[^|]+\.) \| `(?P<file>[^`]+)`(?: `(?P<name>\w+)`)? \|"
 )

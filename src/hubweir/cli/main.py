@@ -21,6 +21,14 @@ COMMANDS = {
     "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
     "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show, change and delete event hubs."),
+    "queue": ("hubweir.cli.queue", "queue", "Create, list, show, change and delete queues."),
+    "topic": ("hubweir.cli.topic", "topic", "Create, list, show, change and delete topics."),
+    "subscription": (
+        "hubweir.cli.subscription",
+        "subscription",
+        "Create, list, show, change and delete subscriptions of topics.",
+    ),
+    "rule": ("hubweir.cli.rule", "rule", "Create, list, show, change and delete rules of subscriptions."),
     "authorization-rule": (
         "hubweir.cli.authorization_rule",
         "authorization_rule",
@@ -78,7 +86,7 @@ def _silence_closed_streams() -> bool:
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="hubweir")
 def hubweir() -> None:
-    """hubweir: event hubs that run anywhere.
+    """hubweir: event hubs and queues that run anywhere.
 
     Commands that talk to a namespace take --connection-string, or HUBWEIR_CONNECTION_STRING; without either they use
     the development namespace that `hubweir serve` starts on this machine.

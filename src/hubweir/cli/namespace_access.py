@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import click
 
+from hubweir.client.administration import Administration
 from hubweir.client.connection import Connection
 from hubweir.namespace.connection_string import ConnectionString
 
@@ -37,6 +38,10 @@ class NamespaceAccess:
             return ssl.create_default_context(cafile=None if self.ca_file is None else str(self.ca_file))
         except OSError as error:
             raise click.ClickException(f"cannot read the CA certificate {self.ca_file}: {error}") from None
+
+    def administration(self) -> Administration:
+        """The management of queues and topics of the namespace."""
+        return Administration(self.connection_string, tls=self.tls())
 
     def run(self, job: Callable[[Connection], Awaitable[T]]) -> T:
         """Connect, do the job, close."""

@@ -1,4 +1,4 @@
-"""The client: publish batches, receive runs, process whole hubs, manage them, over AMQP 1.0. Floor: servers.
+"""The client: publish batches, receive runs, process whole hubs over AMQP 1.0, and manage them. Floor: servers.
 
 Start with event_hub_client.py, one hub whose senders and receivers survive their connections (lasting_connection.py);
 below it lie one connection (connection.py) with its links (sender.py, receiver.py, request_link.py; numbered_sender.py
@@ -8,7 +8,7 @@ an event run (event_run.py): columns over the bytes as they came, no object per 
 stored batches. A hub shared by several processes is event_processor.py, over load_balancer.py, partition_pump.py with
 partition_context.py, and a checkpoint store (checkpoint_store.py, memory_checkpoint_store.py,
 sqlite_checkpoint_store.py); what a user gives it is processor_options.py. management.py and authorization_rules.py
-manage, with answers of entity_info.py. blocking.py and blocking_processor.py are the same for code without an event
-loop: thin faces, made by loop_calls.py, over objects on a loop_thread.py. The pages are docs/client.md and
-docs/event_processor.md.
+manage hubs, with answers of entity_info.py; administration.py manages queues and topics, in the documents of
+atom_documents.py. blocking.py and blocking_processor.py are the same for code without an event loop: thin faces, made
+by loop_calls.py, over objects on a loop_thread.py. The pages are docs/client.md and docs/event_processor.md.
 """

@@ -1,0 +1,126 @@
+"""What a queue, a topic or a subscription may be given, as options: the names of `az servicebus`, as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import click
+
+from hubweir.cli.durations import Duration
+from hubweir.cli.hub_settings import STATUSES
+from hubweir.namespace.iso_duration import BadDuration, duration_text, parse_duration
+
+Command = Callable[..., None]
+
+
+class LengthOfTime(click.ParamType[str]):
+    """A length of time as descriptions have it: `PT30S` as it is, `30s` made into it."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value).strip()
+        if re.match(r"[0-9]+(ms|s|m|h|d)$", text):
+            return duration_text(Duration().convert(text, param, ctx))
+        try:
+            parse_duration(text)
+        except BadDuration as error:
+            self.fail(f"{text!r} is no length of time such as 30s or PT30S: {error}", param, ctx)
+        return text
+
+
+class TrueOrFalse(click.ParamType[str]):
+    """`true` or `false`, as descriptions have it."""
+
+    name = "true|false"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return "true" if click.BOOL.convert(value, param, ctx) else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One option. element: what it is called in a description."""
+
+    flags: tuple[str, ...]
+    element: str
+    kind: click.ParamType[str] | click.ParamType[int]
+    text: str
+
+
+_TIME, _FLAG, _TEXT, _COUNT = LengthOfTime(), TrueOrFalse(), click.STRING, click.IntRange(0)
+COMMON = (
+    Member(("--default-message-time-to-live",), "DefaultMessageTimeToLive", _TIME, "How long a message may wait."),
+    Member(("--auto-delete-on-idle",), "AutoDeleteOnIdle", _TIME, "It goes when nobody used it that long."),
+    Member(("--enable-batched-operations",), "EnableBatchedOperations", _FLAG, "Taken, and without effect here."),
+    Member(("--status",), "Status", click.Choice(STATUSES, case_sensitive=False), "What it takes part in."),
+    Member(("--user-metadata",), "UserMetadata", _TEXT, "A text of yours, at most 1,024 characters."),
+)
+DELIVERY = (
+    Member(("--lock-duration",), "LockDuration", _TIME, "How long a received message is locked: 5s to 5m."),
+    Member(("--max-delivery-count", "--max-delivery"), "MaxDeliveryCount", _COUNT, "Deliveries before dead-lettering."),
+    Member(("--enable-session",), "RequiresSession", _FLAG, "Messages belong to sessions; for ever."),
+    Member(
+        ("--enable-dead-lettering-on-message-expiration",),
+        "DeadLetteringOnMessageExpiration",
+        _FLAG,
+        "Expired messages are dead-lettered.",
+    ),
+    Member(("--forward-to",), "ForwardTo", _TEXT, "Every message goes on to this queue or topic."),
+    Member(
+        ("--forward-dead-lettered-messages-to",),
+        "ForwardDeadLetteredMessagesTo",
+        _TEXT,
+        "Dead letters go on to this queue or topic.",
+    ),
+)
+STORAGE = (
+    Member(("--max-size",), "MaxSizeInMegabytes", _COUNT, "In megabytes: 1024, 2048, 3072, 4096 or 5120."),
+    Member(("--max-message-size",), "MaxMessageSizeInKilobytes", _COUNT, "In kilobytes; of premium namespaces."),
+    Member(
+        ("--enable-duplicate-detection", "--duplicate-detection"),
+        "RequiresDuplicateDetection",
+        _FLAG,
+        "A message id counts once in a window; for ever.",
+    ),
+    Member(
+        ("--duplicate-detection-history-time-window",),
+        "DuplicateDetectionHistoryTimeWindow",
+        _TIME,
+        "How long an id counts once.",
+    ),
+    Member(("--enable-partitioning",), "EnablePartitioning", _FLAG, "It lies in several fragments; for ever."),
+    Member(("--enable-express",), "EnableExpress", _FLAG, "Kept as the service keeps it."),
+)
+QUEUE = (*DELIVERY, *STORAGE, *COMMON)
+TOPIC = (*STORAGE, Member(("--enable-ordering",), "SupportOrdering", _FLAG, "Kept, and told again."), *COMMON)
+SUBSCRIPTION = (
+    *DELIVERY,
+    Member(
+        ("--dead-letter-on-filter-exceptions",),
+        "DeadLetteringOnFilterEvaluationExceptions",
+        _FLAG,
+        "A message that a filter fails on is dead-lettered.",
+    ),
+    *COMMON,
+)
+
+
+def takes_members(members: Sequence[Member]) -> Callable[[Command], Command]:
+    """Give a command these options; it gets one `members`: elements and texts of those that were given."""
+
+    def decorate(command: Command) -> Command:
+        def with_members(**given: object) -> None:
+            said = {each.element: given.pop(each.element) for each in members}
+            texts = {name: str(value) for name, value in said.items() if value is not None}
+            command(members=texts, **given)
+
+        with_members.__name__, with_members.__doc__ = command.__name__, command.__doc__
+        with_members.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # click's
+        for each in reversed(members):
+            with_members = click.option(*each.flags, each.element, type=each.kind, help=each.text)(with_members)
+        return with_members
+
+    return decorate

@@ -1,0 +1,110 @@
+"""Asking and changing the queues, topics, subscriptions and rules of a namespace, by ATOM over HTTP.
+
+    administration = Administration(ConnectionString.parse(text))
+    administration.create(EntityType.QUEUE, "orders", {"LockDuration": "PT30S", "RequiresSession": "true"})
+
+Calls block, each with a connection of its own; they may be made from several threads. What an entity may be given is in
+the service's words, as text: see docs/queue.md, docs/topic.md, docs/subscription.md. (Service Bus management over ATOM)
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
+
+from hubweir.auth.shared_access_signature import make_token
+from hubweir.client.atom_documents import EntityInfo, EntityType, entity_of, entries_of, entry_document, error_of
+from hubweir.errors import ARGUMENT_ERROR, TIMED_OUT, ServiceError
+from hubweir.namespace.connection_string import ConnectionString
+
+API_VERSION = "2024-05"
+TOKEN_LIFETIME_S = 300
+DEFAULT_TIMEOUT_S = 30.0
+PAGE_ITEMS = 100
+# A page of a hundred rules of the largest size that a rule may have.
+ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+class Administration:
+    """The management of one namespace. tls: None speaks plain HTTP. timeout_s: for each step of each request.
+
+    Every method raises ServiceError with the service's refusal, or TIMED_OUT when there is no answer.
+    """
+
+    def __init__(
+        self, target: ConnectionString, *, tls: ssl.SSLContext | None = None, timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> None:
+        self._target = target
+        self._tls = tls
+        self._timeout_s = timeout_s
+
+    def namespace(self) -> EntityInfo:
+        """The namespace itself: its name, its tier."""
+        return entity_of(self._call("GET", "$namespaceinfo"))
+
+    def get(self, path: str) -> EntityInfo:
+        """The queue, topic, subscription (`topic/Subscriptions/name`) or rule (`…/Rules/name`) of that path."""
+        return entity_of(self._call("GET", path))
+
+    def list(self, kind: EntityType, parent: str = "") -> Iterator[EntityInfo]:
+        """All of a kind, in the service's order, asked for page by page. parent: the topic, or the subscription."""
+        path, skip = kind.list_path(parent), 0
+        while True:
+            page = entries_of(self._call("GET", path, query=f"&$skip={skip}&$top={PAGE_ITEMS}"))
+            yield from page
+            if len(page) < PAGE_ITEMS:
+                return
+            skip += len(page)
+
+    def create(self, kind: EntityType, path: str, members: Mapping[str, str], inside: str = "") -> EntityInfo:
+        """Make an entity; ENTITY_EXISTS. members: elements of its description, and their texts. inside: XML behind."""
+        return entity_of(self._call("PUT", path, entry_document(kind, members, inside)))
+
+    def update(self, kind: EntityType, path: str, changes: Mapping[str, str]) -> EntityInfo:
+        """Change what an entity is given; the rest stays as it was a moment before. NOT_FOUND."""
+        known = self.get(path)
+        return self.replace(kind, path, {**known.settings, **changes})
+
+    def replace(self, kind: EntityType, path: str, members: Mapping[str, str], inside: str = "") -> EntityInfo:
+        """Replace an entity's description as a whole; NOT_FOUND."""
+        return entity_of(self._call("PUT", path, entry_document(kind, members, inside), changes=True))
+
+    def delete(self, path: str) -> None:
+        """Delete an entity and everything in it; NOT_FOUND."""
+        self._call("DELETE", path)
+
+    def _call(self, method: str, path: str, body: bytes = b"", *, query: str = "", changes: bool = False) -> bytes:
+        target = self._target
+        if self._tls is None:
+            connection = http.client.HTTPConnection(target.host, target.tcp_port, timeout=self._timeout_s)
+        else:
+            connection = http.client.HTTPSConnection(
+                target.host, target.tcp_port, timeout=self._timeout_s, context=self._tls
+            )
+        headers = {"Authorization": self._token(), "Content-Type": "application/atom+xml;type=entry;charset=utf-8"}
+        if changes:
+            headers["If-Match"] = "*"
+        try:
+            connection.request(method, f"/{quote(path, safe='/$')}?api-version={API_VERSION}{query}", body, headers)
+            response = connection.getresponse()
+            answer = response.read(ANSWER_LIMIT_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            text = f"No answer from {target.host}:{target.tcp_port}: {error or type(error).__name__}."
+            raise ServiceError(TIMED_OUT, text) from None
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise error_of(response.status, answer)
+        return answer
+
+    def _token(self) -> str:
+        target = self._target
+        if target.signature is not None:
+            return target.signature
+        if target.key_name is None or target.key is None:
+            raise ServiceError(ARGUMENT_ERROR, "The connection string has neither a key nor a SharedAccessSignature.")
+        expires_at_s = int(time.time()) + TOKEN_LIFETIME_S
+        return make_token(f"https://{target.host}/", target.key_name, target.key, expires_at_s)
