@@ -53,8 +53,8 @@ class Unreadable(HubweirError):
 class OwnedLog:
     """One log. entity: whose it is, such as `hub orders, partition 3`; `unknown` when no catalog names it.
 
-    state: empty when it is in use; `being made`, `being deleted`, `missing`. hub, partition_id: None for a catalog.
-    is_captured: the catalog says that capture of its hub is on.
+    state: empty when it is in use; `being made`, `being deleted`, `missing`. hub, partition_id: None for a catalog; of
+    a queue or a topic its name, and the fragment's number. is_captured: the catalog says that capture is on.
     """
 
     store: str
@@ -165,19 +165,20 @@ class DataFolder:
         namespace = catalog.namespace.name
         of = f" of {namespace}" if len(self._log_ids(store)) > 1 else ""
         yield OwnedLog(store, log_id, f"catalog of {namespace}" if namespace else "catalog", namespace=namespace)
-        for hub in filter(None, (of_kind(entity, EventHubDescription) for entity in catalog.entities())):
-            capture = hub.description.capture
-            is_captured = capture is not None and capture.enabled
-            for number, placement in enumerate(hub.placements):
+        for entity in catalog.entities():
+            hub = of_kind(entity, EventHubDescription)
+            capture = None if hub is None else hub.description.capture
+            noun, part = (entity.kind.noun, "fragment") if hub is None else ("hub", "partition")
+            for number, placement in enumerate(entity.placements):
                 yield OwnedLog(
                     store_folder(placement.store_index),
                     placement.log_id,
-                    f"hub {hub.name}, partition {number}{of}",
-                    _STATES[hub.status],
+                    f"{noun} {entity.name}, {part} {number}{of}",
+                    _STATES[entity.status],
                     namespace,
-                    hub.name,
+                    entity.name,
                     str(number),
-                    is_captured,
+                    capture is not None and capture.enabled,
                 )
 
     def _catalog(self, store: str, log_id: str) -> Catalog:

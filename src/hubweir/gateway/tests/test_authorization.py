@@ -9,6 +9,9 @@ from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, put_token, status_of
 from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.topic_description import TopicDescription
 from hubweir.testing.token_issuer import AUDIENCE, ISSUER, TestIssuer, claims_until
 
 SAS, JWT = "servicebus.windows.net:sastoken", "jwt"
@@ -106,3 +109,25 @@ def test_without_an_issuer_no_such_token_is_looked_at(issuer: TestIssuer) -> Non
     world = World()
     code, text = put(world.peer(), token_of(issuer, world, OWNER))
     assert (code, text.partition(":")[0]) == (401, "MalformedToken")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("queue", 202), ("QUEUE/$DeadLetterQueue", 202), ("queue/$management", 202), ("topic/Subscriptions/sub", 202),
+        ("topic/subscriptions/sub/$DeadLetterQueue/$management", 202), ("topic", 202), ("", 202), ("missing", 404),
+        ("topic/Subscriptions/missing", 404), ("missing/Subscriptions/sub", 404), ("queue/Subscriptions/sub", 404),
+        ("queue/partitions/0", 404), ("topic/$DeadLetterQueue", 404),
+    ],
+)  # fmt: skip
+def test_a_token_for_what_is_not_there_is_told_so(world: World, path: str, status: int) -> None:
+    """Of a queue, a topic or a subscription; only to whose token is good and covers it."""
+    for description in (
+        QueueDescription("queue"), TopicDescription("topic"), SubscriptionDescription("topic/Subscriptions/sub"),
+    ):  # fmt: skip
+        world.create(description)
+    audience = f"sb://localhost/{path}"
+    code, text = put(world.peer(), make_token("sb://localhost", ROOT, KEY, 2_000_000_000), kind=SAS, audience=audience)
+    assert code == status
+    assert ("The messaging entity" in text and "could not be found" in text) == (status == 404)
+    assert put(world.peer(), make_token("sb://localhost", ROOT, "wrong", 2_000_000_000), kind=SAS)[0] == 401

@@ -37,6 +37,7 @@ from hubweir.limits import GatewayLimits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_log import load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
@@ -128,7 +129,10 @@ class World:
                 self.create_hub(name, count)
 
     def create_hub(self, name: str, partition_count: int) -> Any:
-        description = EventHubDescription(name, partition_count)
+        return self.create(EventHubDescription(name, partition_count))
+
+    def create(self, description: EntityDescription) -> Any:
+        """Make an entity of any kind."""
         return self.wait(lambda done: self.gateway.keeper.create(description, done))
 
     def set_rule(self, name: str, rights: Rights, *, hub: str | None = None, key: str = KEY) -> None:
