@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from hubweir.cli.given_settings import config_files, takes_settings
-from hubweir.cli.live_namespace import differences, live_document
+from hubweir.cli.live_messaging import live_queues_and_topics, messaging_differences
+from hubweir.cli.live_namespace import differences, live_document, messaging_namespace, with_queues_and_topics
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, print_json
 from hubweir.config.effective_document import effective_document
@@ -88,7 +89,8 @@ def show(config: Path | None, **flags: object) -> None:
 def export(target: NamespaceAccess, with_keys: bool) -> None:
     """Print a Config.json that makes what the namespace has now."""
     document = target.run(lambda connection: live_document(connection, with_keys=with_keys, tell=_tell))
-    print_json(document)
+    found = live_queues_and_topics(target.administration(), with_keys=with_keys)
+    print_json(with_queues_and_topics(document, found) if found else document)
 
 
 @config_file.command()
@@ -105,6 +107,9 @@ def diff(target: NamespaceAccess, files: tuple[Path, ...], profile: str, more: b
     found = read_emulator_files(files, limits=file_limits(profile, allow_more_partitions=more))
     live = target.run(lambda connection: live_document(connection, with_keys=False, tell=_tell))
     lines = differences(found, live)
+    namespace = messaging_namespace(found, live)
+    if namespace is not None:
+        lines += messaging_differences(namespace, live_queues_and_topics(target.administration(), with_keys=False))
     for line in lines:
         click.echo(line)
     if lines:

@@ -15,7 +15,7 @@ from hubweir.client.entity_info import HubInfo
 from hubweir.client.management import Management
 from hubweir.config.authorization_documents import rights_words
 from hubweir.config.emulator_capture import capture_description, capture_document
-from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, Root
+from hubweir.config.emulator_entities import AuthorizationRuleConfig, EmulatorConfig, HubConfig, NamespaceConfig, Root
 from hubweir.config.settings import ROOT_RULE
 from hubweir.namespace.capture_description import CaptureDescription, parse_destination
 from hubweir.namespace.names import DEFAULT_GROUP
@@ -85,10 +85,27 @@ async def _rules(connection: Connection, hub: str, with_keys: bool) -> list[Docu
     return found
 
 
+def with_queues_and_topics(document: Document, found: Document) -> Document:
+    """The Config.json of a namespace with queues and topics, under the root that they have. found: not empty."""
+    user_config = _object(document["UserConfig"])
+    (space,) = _objects(user_config["NamespaceConfig"])
+    return {"UserConfig": {**user_config, "Namespaces": [{"Name": space["Name"], **found}]}}
+
+
+def messaging_namespace(wanted: EmulatorConfig, live: Document) -> NamespaceConfig | None:
+    """The namespace of the files whose queues and topics are compared with those of a live one; None: there is none."""
+    (there,) = _objects(_object(live["UserConfig"])["NamespaceConfig"])
+    spaces = [space for space in wanted.namespaces if space.root is Root.SERVICE_BUS or space.queues or space.topics]
+    same = [space for space in spaces if fold(space.name) == fold(str(there["Name"]))] or spaces[:1]
+    return same[0] if same else None
+
+
 def differences(wanted: EmulatorConfig, live: Document) -> list[str]:
     """One line for each difference; see `hubweir config diff`. live: of live_document."""
     (there,) = _objects(_object(live["UserConfig"])["NamespaceConfig"])
-    spaces = [space for space in wanted.namespaces if space.root is Root.EVENT_HUBS]
+    spaces = [space for space in wanted.namespaces if space.root is Root.EVENT_HUBS or space.hubs]
+    if not spaces and wanted.namespaces:
+        return []  # files of queues alone say nothing of event hubs
     same = [space for space in spaces if fold(space.name) == fold(str(there["Name"]))] or spaces[:1]
     lines = [f"+ namespace {space.name}" for space in spaces if space not in same]
     if not same:

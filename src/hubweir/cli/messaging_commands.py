@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import click
 
 from hubweir.cli.messaging_display import print_entities, print_entity
-from hubweir.cli.messaging_options import Member, takes_members
+from hubweir.cli.messaging_options import EntityOption, takes_members
 from hubweir.cli.names import takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, without_asking
 from hubweir.client.atom_documents import EntityType
 
 
-def entity_group(noun: str, kind: EntityType, members: Sequence[Member]) -> click.Group:
+def entity_group(noun: str, kind: EntityType, members: Sequence[EntityOption]) -> click.Group:
     """`hubweir queue` or `hubweir topic`. members: what one may be given."""
     metavar = noun.upper()
     group = click.Group(noun, help=f"Create, list, show, change and delete {noun}s.")

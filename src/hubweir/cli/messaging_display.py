@@ -10,6 +10,7 @@ import click
 from hubweir.cli.options import print_json
 from hubweir.cli.render import table
 from hubweir.client.atom_documents import EntityInfo, RulePart
+from hubweir.config.authorization_documents import rights_words
 
 _COUNTS = ("ActiveMessageCount", "DeadLetterMessageCount", "ScheduledMessageCount")
 
@@ -32,8 +33,8 @@ def print_entity(kind: str, entity: EntityInfo, *, as_json: bool) -> None:
         return
     click.echo(f"{kind} {entity.name}")
     table(("setting", "value"), [*entity.members.items(), *((name, str(n)) for name, n in entity.counts.items())])
-    for name, rights in entity.rules.items():
-        click.echo(f"authorization rule {name}: {', '.join(rights)}")
+    for rule in entity.rules:
+        click.echo(f"authorization rule {rule.name}: {', '.join(rights_words(rule.rights))}")
 
 
 def print_rules(rules: Sequence[EntityInfo], *, as_json: bool) -> None:
@@ -52,8 +53,9 @@ def entity_document(entity: EntityInfo) -> dict[str, Any]:
     if entity.counts:
         document["CountDetails"] = dict(entity.counts)
     if entity.rules:
-        rules = entity.rules.items()
-        document["AuthorizationRules"] = [{"KeyName": name, "Rights": list(rights)} for name, rights in rules]
+        document["AuthorizationRules"] = [
+            {"KeyName": rule.name, "Rights": rights_words(rule.rights)} for rule in entity.rules
+        ]
     return document
 
 

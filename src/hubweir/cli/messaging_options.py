@@ -41,7 +41,7 @@ class TrueOrFalse(click.ParamType[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class EntityOption:
     """One option. element: what it is called in a description."""
 
     flags: tuple[str, ...]
@@ -52,24 +52,28 @@ class Member:
 
 _TIME, _FLAG, _TEXT, _COUNT = LengthOfTime(), TrueOrFalse(), click.STRING, click.IntRange(0)
 COMMON = (
-    Member(("--default-message-time-to-live",), "DefaultMessageTimeToLive", _TIME, "How long a message may wait."),
-    Member(("--auto-delete-on-idle",), "AutoDeleteOnIdle", _TIME, "It goes when nobody used it that long."),
-    Member(("--enable-batched-operations",), "EnableBatchedOperations", _FLAG, "Taken, and without effect here."),
-    Member(("--status",), "Status", click.Choice(STATUSES, case_sensitive=False), "What it takes part in."),
-    Member(("--user-metadata",), "UserMetadata", _TEXT, "A text of yours, at most 1,024 characters."),
+    EntityOption(
+        ("--default-message-time-to-live",), "DefaultMessageTimeToLive", _TIME, "How long a message may wait."
+    ),
+    EntityOption(("--auto-delete-on-idle",), "AutoDeleteOnIdle", _TIME, "It goes when nobody used it that long."),
+    EntityOption(("--enable-batched-operations",), "EnableBatchedOperations", _FLAG, "Taken, and without effect here."),
+    EntityOption(("--status",), "Status", click.Choice(STATUSES, case_sensitive=False), "What it takes part in."),
+    EntityOption(("--user-metadata",), "UserMetadata", _TEXT, "A text of yours, at most 1,024 characters."),
 )
 DELIVERY = (
-    Member(("--lock-duration",), "LockDuration", _TIME, "How long a received message is locked: 5s to 5m."),
-    Member(("--max-delivery-count", "--max-delivery"), "MaxDeliveryCount", _COUNT, "Deliveries before dead-lettering."),
-    Member(("--enable-session",), "RequiresSession", _FLAG, "Messages belong to sessions; for ever."),
-    Member(
+    EntityOption(("--lock-duration",), "LockDuration", _TIME, "How long a received message is locked: 5s to 5m."),
+    EntityOption(
+        ("--max-delivery-count", "--max-delivery"), "MaxDeliveryCount", _COUNT, "Deliveries before dead-lettering."
+    ),
+    EntityOption(("--enable-session",), "RequiresSession", _FLAG, "Messages belong to sessions; for ever."),
+    EntityOption(
         ("--enable-dead-lettering-on-message-expiration",),
         "DeadLetteringOnMessageExpiration",
         _FLAG,
         "Expired messages are dead-lettered.",
     ),
-    Member(("--forward-to",), "ForwardTo", _TEXT, "Every message goes on to this queue or topic."),
-    Member(
+    EntityOption(("--forward-to",), "ForwardTo", _TEXT, "Every message goes on to this queue or topic."),
+    EntityOption(
         ("--forward-dead-lettered-messages-to",),
         "ForwardDeadLetteredMessagesTo",
         _TEXT,
@@ -77,28 +81,28 @@ DELIVERY = (
     ),
 )
 STORAGE = (
-    Member(("--max-size",), "MaxSizeInMegabytes", _COUNT, "In megabytes: 1024, 2048, 3072, 4096 or 5120."),
-    Member(("--max-message-size",), "MaxMessageSizeInKilobytes", _COUNT, "In kilobytes; of premium namespaces."),
-    Member(
+    EntityOption(("--max-size",), "MaxSizeInMegabytes", _COUNT, "In megabytes: 1024, 2048, 3072, 4096 or 5120."),
+    EntityOption(("--max-message-size",), "MaxMessageSizeInKilobytes", _COUNT, "In kilobytes; of premium namespaces."),
+    EntityOption(
         ("--enable-duplicate-detection", "--duplicate-detection"),
         "RequiresDuplicateDetection",
         _FLAG,
         "A message id counts once in a window; for ever.",
     ),
-    Member(
+    EntityOption(
         ("--duplicate-detection-history-time-window",),
         "DuplicateDetectionHistoryTimeWindow",
         _TIME,
         "How long an id counts once.",
     ),
-    Member(("--enable-partitioning",), "EnablePartitioning", _FLAG, "It lies in several fragments; for ever."),
-    Member(("--enable-express",), "EnableExpress", _FLAG, "Kept as the service keeps it."),
+    EntityOption(("--enable-partitioning",), "EnablePartitioning", _FLAG, "It lies in several fragments; for ever."),
+    EntityOption(("--enable-express",), "EnableExpress", _FLAG, "Kept as the service keeps it."),
 )
 QUEUE = (*DELIVERY, *STORAGE, *COMMON)
-TOPIC = (*STORAGE, Member(("--enable-ordering",), "SupportOrdering", _FLAG, "Kept, and told again."), *COMMON)
+TOPIC = (*STORAGE, EntityOption(("--enable-ordering",), "SupportOrdering", _FLAG, "Kept, and told again."), *COMMON)
 SUBSCRIPTION = (
     *DELIVERY,
-    Member(
+    EntityOption(
         ("--dead-letter-on-filter-exceptions",),
         "DeadLetteringOnFilterEvaluationExceptions",
         _FLAG,
@@ -108,7 +112,7 @@ SUBSCRIPTION = (
 )
 
 
-def takes_members(members: Sequence[Member]) -> Callable[[Command], Command]:
+def takes_members(members: Sequence[EntityOption]) -> Callable[[Command], Command]:
     """Give a command these options; it gets one `members`: elements and texts of those that were given."""
 
     def decorate(command: Command) -> Command:

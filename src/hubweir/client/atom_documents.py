@@ -19,6 +19,9 @@ from hubweir.errors import (
     UNAUTHORIZED,
     ServiceError,
 )
+from hubweir.namespace.rights import parse_rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.secret import Secret
 
 ATOM = "http://www.w3.org/2005/Atom"
 SERVICE_BUS = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
@@ -66,25 +69,27 @@ class EntityType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RulePart:
-    """The filter or the action of a rule. kind: such as `SqlFilter`. members: its texts; values: name to text."""
+    """The filter or the action of a rule. kind: such as `SqlFilter`. members: its texts.
+
+    values: of parameters, or of user properties; numbers and booleans as such, everything else as text.
+    """
 
     kind: str
     members: Mapping[str, str]
-    values: Mapping[str, str]
+    values: Mapping[str, str | int | float | bool]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityInfo:
     """A described entity. name: within its parent. members: elements of its description and their texts, in order.
 
-    counts: of messages, by the service's words. filter, action: of a rule. rules: names of its authorization rules, and
-    their rights.
+    counts: of messages, by the service's words. filter, action: of a rule. rules: its authorization rules.
     """
 
     name: str
     members: Mapping[str, str]
     counts: Mapping[str, int] = field(default_factory=dict)
-    rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rules: tuple[AuthorizationRuleDescription, ...] = ()
     filter: RulePart | None = None
     action: RulePart | None = None
 
@@ -136,14 +141,14 @@ def _entity(entry: ElementTree.Element) -> EntityInfo:
         raise ServiceError(INTERNAL_ERROR, "The service's answer describes nothing.")
     members: dict[str, str] = {}
     counts: dict[str, int] = {}
-    rules: dict[str, tuple[str, ...]] = {}
+    rules: tuple[AuthorizationRuleDescription, ...] = ()
     parts: dict[str, RulePart] = {}
     for element in content[0]:
         match _name(element):
             case "CountDetails":
                 counts = {_name(child): int(child.text or "0") for child in element}
             case "AuthorizationRules":
-                rules = dict(_rule(rule) for rule in element)
+                rules = tuple(_rule(rule) for rule in element)
             case "Filter" | "Action" as part:
                 parts[part] = _part(element)
             case other:
@@ -154,19 +159,34 @@ def _entity(entry: ElementTree.Element) -> EntityInfo:
     return EntityInfo(name, members, counts, rules, parts.get("Filter"), action)
 
 
-def _rule(element: ElementTree.Element) -> tuple[str, tuple[str, ...]]:
-    rights = element.find(f"{{{SERVICE_BUS}}}Rights")
-    name = element.findtext(f"{{{SERVICE_BUS}}}KeyName") or ""
-    return name, tuple(right.text or "" for right in (() if rights is None else rights))
+def _rule(element: ElementTree.Element) -> AuthorizationRuleDescription:
+    found = element.find(f"{{{SERVICE_BUS}}}Rights")
+    rights = parse_rights(right.text or "" for right in (() if found is None else found))
+    name, primary, secondary = (
+        element.findtext(f"{{{SERVICE_BUS}}}{each}") or "" for each in ("KeyName", "PrimaryKey", "SecondaryKey")
+    )
+    return AuthorizationRuleDescription(name, rights, Secret(primary), Secret(secondary))
 
 
 def _part(element: ElementTree.Element) -> RulePart:
     members = {_name(child): child.text or "" for child in element if not len(child)}
-    values = {}
+    values: dict[str, str | int | float | bool] = {}
     for pair in element.iter(f"{{{SERVICE_BUS}}}KeyValueOfstringanyType"):
-        key, value = (pair.findtext(f"{{{SERVICE_BUS}}}{name}") or "" for name in ("Key", "Value"))
-        values[key] = value
+        key, value = (pair.find(f"{{{SERVICE_BUS}}}{name}") for name in ("Key", "Value"))
+        if key is not None and value is not None:
+            values[key.text or ""] = _value(value.get(_TYPE, "").rpartition(":")[2], value.text or "")
     return RulePart(element.get(_TYPE, ""), members, values)
+
+
+def _value(kind: str, text: str) -> str | int | float | bool:
+    match kind:
+        case "int" | "long":
+            return int(text)
+        case "double":
+            return float(text)
+        case "boolean":
+            return text == "true"
+    return text
 
 
 def _name(element: ElementTree.Element) -> str:

@@ -16,12 +16,13 @@ from hubweir.config.emulator_entities import (
     NamespaceConfig,
     QueueConfig,
     RuleConfig,
+    Status,
     SubscriptionConfig,
     TopicConfig,
 )
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import parse_availability
-from hubweir.namespace.iso_duration import written_duration
+from hubweir.namespace.iso_duration import WrittenDuration, written_duration
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
@@ -41,6 +42,25 @@ from hubweir.namespace.topic_description import TopicDescription
 M = TypeVar("M", bound=MessagingDescription)
 Document = dict[str, object]
 
+_MEMBERS = {
+    "DefaultMessageTimeToLive": "default_message_time_to_live",
+    "AutoDeleteOnIdle": "auto_delete_on_idle",
+    "EnableBatchedOperations": "enable_batched_operations",
+    "Status": "status",
+    "UserMetadata": "user_metadata",
+    "LockDuration": "lock_duration",
+    "MaxDeliveryCount": "max_delivery_count",
+    "RequiresSession": "requires_session",
+    "DeadLetteringOnMessageExpiration": "dead_lettering_on_message_expiration",
+    "ForwardTo": "forward_to",
+    "ForwardDeadLetteredMessagesTo": "forward_dead_lettered_messages_to",
+    "RequiresDuplicateDetection": "requires_duplicate_detection",
+    "DuplicateDetectionHistoryTimeWindow": "duplicate_detection_history_time_window",
+    "EnablePartitioning": "enable_partitioning",
+    "MaxSizeInMegabytes": "max_size_in_megabytes",
+    "MaxMessageSizeInKilobytes": "max_message_size_in_kilobytes",
+    "SupportOrdering": "support_ordering",
+}
 # Members of a correlation filter in a file, and what they are called in its description.
 CORRELATION_MEMBERS = {
     "ContentType": "content_type",
@@ -172,7 +192,7 @@ def _subscription(topic: TopicConfig, subscription: SubscriptionConfig, profile:
     new = SubscriptionDescription(subscription_path(topic.name, subscription.name))
     made = with_properties(with_defaults(new, profile), subscription.properties)
     document: Document = {"Name": subscription.name, "Properties": _properties(made, subscription.properties)}
-    return document | {"Rules": [_rule(rule) for rule in subscription.rules]}
+    return document | {"Rules": [rule_document(rule) for rule in subscription.rules]}
 
 
 def _properties(made: MessagingDescription, said: MessagingProperties) -> Document:
@@ -210,7 +230,20 @@ def _properties(made: MessagingDescription, said: MessagingProperties) -> Docume
     return document
 
 
-def _rule(rule: RuleConfig) -> Document:
+def said_members(properties: MessagingProperties) -> Document:
+    """The members of Properties that a file names, but for authorization rules, with their values."""
+    said = {member: getattr(properties, name) for member, name in _MEMBERS.items()}
+    document: Document = {}
+    for member, value in said.items():
+        if isinstance(value, WrittenDuration):
+            document[member] = value.text
+        elif value is not None:
+            document[member] = value.value if isinstance(value, Status) else value
+    return document
+
+
+def rule_document(rule: RuleConfig) -> Document:
+    """An element of Rules."""
     properties: Document = {"FilterType": rule.filter_type.value}
     found = rule.correlation_filter
     if found is not None:

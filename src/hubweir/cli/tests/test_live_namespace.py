@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hubweir.cli.live_namespace import Document, _hub, differences, live_document
+from hubweir.cli.live_namespace import Document, _hub, differences, live_document, messaging_namespace
 from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
 from hubweir.client.entity_info import HubInfo
@@ -121,4 +121,7 @@ def test_a_file_of_other_namespaces_is_compared_with_its_first_one(furnished: Ru
     assert alone[0] == '~ namespace hubweir: Name is "second" in the files, "hubweir" in the namespace'
     assert {"- event hub filmed", "- event hub plain"} <= set(alone)
     queues = {"UserConfig": {"Namespaces": [{"Queues": [{"Name": "q"}]}]}}
-    assert differences(read(queues), document) == ["- namespace hubweir"]
+    assert differences(read(queues), document) == [], "a file of queues says nothing of event hubs"
+    found = messaging_namespace(read(queues), document)
+    assert found is not None and found.name == "sbemulatorns"
+    assert messaging_namespace(read(both), document) is None
