@@ -1,19 +1,19 @@
 """hubweir authorization-rule create | list | show | update | delete | keys list | keys renew.
 
-The same commands stand below `hubweir eventhub` and `hubweir namespace`, as `az eventhubs` has them: there the level is
+The same commands stand below `hubweir eventhub`, `queue`, `topic` and `namespace`, as `az` has them: there the level is
 told by the place.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import click
 
-from hubweir.cli.names import hub_option, takes_name
+from hubweir.cli.names import takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.render import table
@@ -21,8 +21,31 @@ from hubweir.client.authorization_rules import AuthorizationRules, RuleInfo, Rul
 from hubweir.namespace.secret import Secret
 
 takes_rule = takes_name("RULE", "--authorization-rule-name")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleScope:
+    """Where rules are: of an entity of that noun and name, or with "" of the namespace."""
+
+    noun: str = ""
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.noun} {self.name}" if self.name else "the namespace"
+
+
+def _scope_of(noun: str) -> Callable[[click.Context, click.Parameter, str], RuleScope]:
+    return lambda context, parameter, name: RuleScope(noun, name)
+
+
 on_hub = click.option(
-    "--eventhub", "--eventhub-name", "hub", default="", metavar="HUB", help="Of this event hub, not of the namespace."
+    *("--eventhub", "--eventhub-name"),
+    "level",
+    default="",
+    metavar="HUB",
+    callback=_scope_of("event hub"),
+    help="Of this event hub, not of the namespace.",
 )
 RIGHTS = ("Listen", "Manage", "Send")
 _KEYS = {"primary": "primary", "secondary": "secondary", "primarykey": "primary", "secondarykey": "secondary"}
@@ -66,23 +89,23 @@ def authorization_rule() -> None:
 @takes_rights
 @on_hub
 @takes_target
-def create(target: NamespaceAccess, name: str, rights: tuple[str, ...], hub: str) -> None:
+def create(target: NamespaceAccess, name: str, rights: tuple[str, ...], level: RuleScope) -> None:
     """Make a rule; the service makes its keys (`keys list` shows them)."""
-    made = target.run(lambda connection: AuthorizationRules(connection).create_rule(name, rights, hub))
-    click.echo(f"created authorization rule {made.name} of {_level(hub)} with {', '.join(made.rights)}")
+    made = target.run(lambda connection: AuthorizationRules(connection).create_rule(name, rights, level.name))
+    click.echo(f"created authorization rule {made.name} of {level.text} with {', '.join(made.rights)}")
 
 
 @authorization_rule.command(name="list")
 @on_hub
 @as_json
 @takes_target
-def list_rules(target: NamespaceAccess, hub: str, as_json: bool) -> None:
+def list_rules(target: NamespaceAccess, level: RuleScope, as_json: bool) -> None:
     """List the rules of the namespace or of one event hub, without their keys."""
-    rules = target.run(lambda connection: AuthorizationRules(connection).list_rules(hub))
+    rules = target.run(lambda connection: AuthorizationRules(connection).list_rules(level.name))
     if as_json:
         print_json([_document(rule) for rule in rules])
     elif not rules:
-        click.echo(f"{_level(hub)} has no authorization rules")
+        click.echo(f"{level.text} has no authorization rules")
     else:
         table(("authorization rule", "rights"), [(rule.name, ", ".join(rule.rights)) for rule in rules])
 
@@ -92,9 +115,9 @@ def list_rules(target: NamespaceAccess, hub: str, as_json: bool) -> None:
 @on_hub
 @as_json
 @takes_target
-def show(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> None:
+def show(target: NamespaceAccess, name: str, level: RuleScope, as_json: bool) -> None:
     """Show what a rule allows, without its keys."""
-    rule = target.run(lambda connection: AuthorizationRules(connection).rule(name, hub))
+    rule = target.run(lambda connection: AuthorizationRules(connection).rule(name, level.name))
     if as_json:
         print_json(_document(rule))
     else:
@@ -106,10 +129,10 @@ def show(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> None:
 @takes_rights
 @on_hub
 @takes_target
-def update(target: NamespaceAccess, name: str, rights: tuple[str, ...], hub: str) -> None:
+def update(target: NamespaceAccess, name: str, rights: tuple[str, ...], level: RuleScope) -> None:
     """Give a rule other rights; its keys stay. Links that need one it lost end within 5 seconds."""
-    rule = target.run(lambda connection: AuthorizationRules(connection).change_rule(name, rights, hub))
-    click.echo(f"authorization rule {rule.name} of {_level(hub)} has {', '.join(rule.rights)}")
+    rule = target.run(lambda connection: AuthorizationRules(connection).change_rule(name, rights, level.name))
+    click.echo(f"authorization rule {rule.name} of {level.text} has {', '.join(rule.rights)}")
 
 
 @authorization_rule.command()
@@ -117,11 +140,11 @@ def update(target: NamespaceAccess, name: str, rights: tuple[str, ...], hub: str
 @on_hub
 @without_asking
 @takes_target
-def delete(target: NamespaceAccess, name: str, hub: str, yes: bool) -> None:
+def delete(target: NamespaceAccess, name: str, level: RuleScope, yes: bool) -> None:
     """Delete a rule; whoever uses its keys is cut off within 5 seconds."""
-    ask_before(f"delete authorization rule {name} of {_level(hub)}", yes=yes)
-    target.run(lambda connection: AuthorizationRules(connection).delete_rule(name, hub))
-    click.echo(f"deleted authorization rule {name} of {_level(hub)}")
+    ask_before(f"delete authorization rule {name} of {level.text}", yes=yes)
+    target.run(lambda connection: AuthorizationRules(connection).delete_rule(name, level.name))
+    click.echo(f"deleted authorization rule {name} of {level.text}")
 
 
 @authorization_rule.group()
@@ -134,9 +157,11 @@ def keys() -> None:
 @on_hub
 @as_json
 @takes_target
-def list_keys(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> None:
+def list_keys(target: NamespaceAccess, name: str, level: RuleScope, as_json: bool) -> None:
     """Print both keys of a rule and what to connect with: they are as good as the rights of the rule."""
-    _print_keys(target, target.run(lambda connection: AuthorizationRules(connection).keys(name, hub)), hub, as_json)
+    _print_keys(
+        target, target.run(lambda connection: AuthorizationRules(connection).keys(name, level.name)), level, as_json
+    )
 
 
 @keys.command()
@@ -148,17 +173,19 @@ def list_keys(target: NamespaceAccess, name: str, hub: str, as_json: bool) -> No
 @on_hub
 @as_json
 @takes_target
-def renew(target: NamespaceAccess, name: str, which: str, value: str, hub: str, as_json: bool) -> None:
+def renew(target: NamespaceAccess, name: str, which: str, value: str, level: RuleScope, as_json: bool) -> None:
     """Replace one key of a rule and print both; links that stand on the old one end within 5 seconds."""
     renewed = target.run(
-        lambda connection: AuthorizationRules(connection).renew_key(name, _KEYS[which.lower()], hub, value=value)
+        lambda connection: AuthorizationRules(connection).renew_key(name, _KEYS[which.lower()], level.name, value=value)
     )
-    _print_keys(target, renewed, hub, as_json)
+    _print_keys(target, renewed, level, as_json)
 
 
-def rules_of_hubs() -> click.Group:
-    """The group for `hubweir eventhub`: every command wants --eventhub-name."""
-    return _at_level(authorization_rule, "Rules of an event hub: named pairs of keys, and what they allow.", _wants_hub)
+def rules_of(noun: str, *flags: str) -> click.Group:
+    """The group for `hubweir eventhub`, `queue` or `topic`: every command wants the entity's name, behind a flag."""
+    article = "an" if noun[0] in "aeiou" else "a"
+    text = f"Rules of {article} {noun}: named pairs of keys, and what they allow."
+    return _at_level(authorization_rule, text, partial(_wants_name, noun, flags))
 
 
 def rules_of_namespaces() -> click.Group:
@@ -177,46 +204,46 @@ def _at_level(group: click.Group, text: str | None, change: Callable[[click.Comm
     return made
 
 
-def _wants_hub(command: click.Command) -> click.Command:
+def _wants_name(noun: str, flags: Sequence[str], command: click.Command) -> click.Command:
     made = copy.copy(command)
-    made.params = [hub_option() if parameter.name == "hub" else parameter for parameter in command.params]
+    metavar, text = ("HUB" if noun == "event hub" else noun.upper()), f"The {noun} that it belongs to."
+    option = click.Option([*flags, "level"], required=True, metavar=metavar, callback=_scope_of(noun), help=text)
+    made.params = [option if parameter.name == "level" else parameter for parameter in command.params]
     return made
 
 
 def _takes_no_hub(command: click.Command) -> click.Command:
     made = copy.copy(command)
-    made.params = [parameter for parameter in command.params if parameter.name != "hub"]
+    made.params = [parameter for parameter in command.params if parameter.name != "level"]
     assert command.callback is not None
-    made.callback = partial(command.callback, hub="")
+    made.callback = partial(command.callback, level=RuleScope())
     return made
 
 
-def _print_keys(target: NamespaceAccess, rule: RuleKeys, hub: str, as_json: bool) -> None:
+def _print_keys(target: NamespaceAccess, rule: RuleKeys, level: RuleScope, as_json: bool) -> None:
     keys = {"primary": rule.primary, "secondary": rule.secondary}
     if as_json:
         document = {"keyName": rule.name}
         for label, key in keys.items():
             document |= {
                 f"{label}Key": key.reveal(),
-                f"{label}ConnectionString": _connection_string(target, rule.name, key, hub),
+                f"{label}ConnectionString": _connection_string(target, rule.name, key, level),
             }
         print_json(document)
         return
     for label, key in keys.items():
         click.echo(f"{label:<10} {key.reveal() or 'none'}")
         if key:
-            click.echo(f"{'':<10} {_connection_string(target, rule.name, key, hub)}")
+            click.echo(f"{'':<10} {_connection_string(target, rule.name, key, level)}")
 
 
-def _connection_string(target: NamespaceAccess, rule: str, key: Secret, hub: str) -> str:
+def _connection_string(target: NamespaceAccess, rule: str, key: Secret, level: RuleScope) -> str:
     """What a client pastes to use this key where target is; empty when there is no key."""
     if not key:
         return ""
-    return replace(target.connection_string, key_name=rule, key=key, signature=None, entity_path=hub or None).format()
-
-
-def _level(hub: str) -> str:
-    return f"event hub {hub}" if hub else "the namespace"
+    return replace(
+        target.connection_string, key_name=rule, key=key, signature=None, entity_path=level.name or None
+    ).format()
 
 
 def _document(rule: RuleInfo) -> dict[str, object]:

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from hubweir.cli.authorization_rule import rules_of_hubs
+from hubweir.cli.authorization_rule import rules_of
 from hubweir.cli.capture_options import capture_text, given_capture, takes_capture
 from hubweir.cli.consumer_group import add_group, consumer_group, remove_group
 from hubweir.cli.durations import Duration, duration_text
 from hubweir.cli.hub_display import ShownHub, hub_document, partitions_text, print_hubs, unless_active
 from hubweir.cli.hub_settings import retention_of, takes_settings_of_a_hub
-from hubweir.cli.names import takes_name
+from hubweir.cli.names import HUB_FLAGS, takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.publisher import restore_publisher, revoke_publisher
@@ -31,7 +31,14 @@ def event_hub() -> None:
     """Create, list, show, change and delete event hubs."""
 
 
-for command in (consumer_group, rules_of_hubs(), add_group, remove_group, revoke_publisher, restore_publisher):
+for command in (
+    consumer_group,
+    rules_of("event hub", *HUB_FLAGS),
+    add_group,
+    remove_group,
+    revoke_publisher,
+    restore_publisher,
+):
     event_hub.add_command(command)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from hubweir.cli.authorization_rule import rules_of
 from hubweir.cli.messaging_display import print_entities, print_entity
 from hubweir.cli.messaging_options import EntityOption, takes_members
 from hubweir.cli.names import takes_name
@@ -58,6 +59,7 @@ def entity_group(noun: str, kind: EntityType, members: Sequence[EntityOption]) -
         target.administration().delete(name)
         click.echo(f"deleted {noun} {name}")
 
+    group.add_command(rules_of(noun, f"--{noun}-name", f"--{noun}"))
     return group
 
 

@@ -8,7 +8,7 @@ import click
 
 Command = Callable[..., None]
 
-_HUB_FLAGS, _HUB_TEXT = ("--eventhub-name", "--eventhub"), "The event hub that it belongs to."
+HUB_FLAGS, _HUB_TEXT = ("--eventhub-name", "--eventhub"), "The event hub that it belongs to."
 
 
 def takes_name(metavar: str, *options: str) -> Callable[[Command], Command]:
@@ -42,11 +42,6 @@ def of_hub(what: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def hub_option() -> click.Option:
-    """The same as a parameter of a command that is there already."""
-    return click.Option([*_HUB_FLAGS, "hub"], required=True, metavar="HUB", help=_HUB_TEXT)
-
-
 def in_hub(command: Command) -> Command:
     """Give a command the option --eventhub-name, which must be given; it gets `hub`."""
-    return click.option(*_HUB_FLAGS, "hub", required=True, metavar="HUB", help=_HUB_TEXT)(command)
+    return click.option(*HUB_FLAGS, "hub", required=True, metavar="HUB", help=_HUB_TEXT)(command)

@@ -93,3 +93,18 @@ def test_the_same_commands_stand_below_eventhub_and_namespace_as_az_has_them(typ
     assert type_command(*of_namespace, "update", "above", "--rights", "Send", "Own").exit_code == 2
     assert type_command(*of_namespace, "delete", "above", "--yes").exit_code == 0
     assert type_command(*of_hub, "delete", "below", *hub, "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("noun", ["queue", "topic"])
+def test_rules_of_a_queue_and_of_a_topic(type_command: Typed, noun: str) -> None:
+    type_command(noun, "create", f"ruled-{noun}")
+    of = (f"--{noun}-name", f"ruled-{noun}")
+    made = type_command(noun, RULE, "create", "own", "--rights", "Send", *of)
+    assert made.output == f"created authorization rule own of {noun} ruled-{noun} with Send\n"
+    keys = json.loads(type_command(noun, RULE, "keys", "list", "own", *of, "--json").stdout)
+    assert f"EntityPath=ruled-{noun}" in keys["primaryConnectionString"]
+    shown = json.loads(type_command(noun, "show", f"ruled-{noun}", "--json").stdout)
+    assert shown["AuthorizationRules"] == [{"KeyName": "own", "Rights": ["Send"]}]
+    assert type_command(noun, RULE, "delete", "own", *of, "--yes").exit_code == 0
+    assert "has no authorization rules" in type_command(noun, RULE, "list", *of).output
+    assert type_command(noun, RULE, "list").exit_code == 2

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
 
+from hubweir.auth.shared_access_signature import make_token
 from hubweir.cli.given_settings import configured
 from hubweir.config.problems import EmulatorFileError
 from hubweir.namespace.entity import Availability, EntityDescription
@@ -26,6 +32,8 @@ from hubweir.namespace.subscription_rule import (
 from hubweir.namespace.topic_description import TopicDescription
 from hubweir.service.service import Service
 from hubweir.testing.event_loops import run_on
+
+T = TypeVar("T")
 
 SAMPLES = Path(__file__).resolve().parents[2] / "config/tests/samples"
 
@@ -46,13 +54,21 @@ class Started:
 
 
 def start(folder: Path, file: Path, **flags: object) -> Started:
+    async def look(service: Service) -> Started:
+        return Started(service)
+
+    return with_service(folder, file, look, **flags)
+
+
+def with_service(folder: Path, file: Path, look: Callable[[Service], Awaitable[T]], **flags: object) -> T:
+    """Start with the file as `hubweir serve` does, look at what is there, and stop again."""
     given = {"data": str(folder / "data"), "port": (0,), "emulator_config": (str(file),), **flags}
     settings, said = configured(given, {}, None)
 
-    async def run() -> Started:
+    async def run() -> T:
         service = await Service.start(settings, said)
         try:
-            return Started(service)
+            return await look(service)
         finally:
             await service.stop()
 
@@ -164,3 +180,45 @@ def test_the_official_emulator_has_defaults_of_its_own(tmp_path: Path) -> None:
     assert made.delivery.max_delivery_count == subscription.delivery.max_delivery_count == 3
     other = start(tmp_path / "other", file).found["q"]
     assert (other.default_time_to_live.is_unlimited, other.delivery.max_delivery_count) == (True, 10)
+
+
+def test_two_tiers_stand_side_by_side_each_with_its_rules_under_its_own_host(tmp_path: Path) -> None:
+    rules = [
+        {"KeyName": name, "PrimaryKey": "k", "Rights": rights}
+        for name, rights in (("all", ["Manage", "Send", "Listen"]), ("send", ["Send"]), ("listen", ["Listen"]))
+    ]
+    spaces = [
+        {"Name": sku.lower(), "Sku": sku, "Hostnames": [f"{sku.lower()}.bus.example"], "Queues": [{"Name": "q"}],
+         "AuthorizationRules": [{**rule, "KeyName": f"{rule['KeyName']}-{sku.lower()}"} for rule in rules]}
+        for sku in ("Standard", "Premium")
+    ]  # fmt: skip
+    file = tmp_path / "Config.json"
+    file.write_text(json.dumps({"UserConfig": {"Namespaces": spaces, "Logging": {"Type": "Console"}}}))
+
+    async def look(service: Service) -> dict[tuple[str, str, str], tuple[int, str]]:
+        def ask(tier: str, rule: str, path: str) -> tuple[int, str]:
+            host, port = service.addresses[0]
+            at = f"{tier}.bus.example"
+            headers = {"Host": at, "Authorization": make_token(f"https://{at}/", rule, "k", int(time.time()) + 60)}
+            with closing(HTTPConnection(host, port, timeout=10)) as connection:
+                connection.request("GET", path, headers=headers)
+                answer = connection.getresponse()
+                return answer.status, answer.read().decode()
+
+        return {
+            (tier, rule, path): await asyncio.to_thread(ask, tier, rule, path)
+            for tier in ("standard", "premium")
+            for rule in ("all-standard", "send-standard", "listen-premium", "all-premium")
+            for path in ("/$namespaceinfo", "/q")
+        }
+
+    found = with_service(tmp_path, file, look)
+    assert [key for key, (status, _) in found.items() if status == 200] == [
+        ("standard", "all-standard", "/$namespaceinfo"), ("standard", "all-standard", "/q"),
+        ("premium", "all-premium", "/$namespaceinfo"), ("premium", "all-premium", "/q"),
+    ]  # fmt: skip
+    assert {status for status, _ in found.values()} == {200, 401}
+    assert "<MessagingSKU>Standard</MessagingSKU>" in found["standard", "all-standard", "/$namespaceinfo"][1]
+    assert "<MessagingUnits>1</MessagingUnits>" in found["premium", "all-premium", "/$namespaceinfo"][1]
+    for tier, size in (("standard", 256), ("premium", 1024)):
+        assert f"<MaxMessageSizeInKilobytes>{size}<" in found[tier, f"all-{tier}", "/q"][1]
