@@ -16,7 +16,7 @@ from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, ServiceError, 
 from hubweir.messaging_store.log import Appended, Log, Refused, Replayed, Run
 from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.namespace.catalog import Catalog
-from hubweir.namespace.catalog_operation import Operation, decode_operation, encode
+from hubweir.namespace.catalog_operation import Operation, PutRule, RemoveRule, decode_operation, encode
 
 T = TypeVar("T")
 
@@ -103,7 +103,10 @@ def _read_operations(log: Log, start: int, on_done: Callable[[Sequence[LoggedOpe
 
 
 class CatalogLog:
-    """See the module's text. Holds the one catalog that `submit` changes; on_applied is told after every change."""
+    """See the module's text. Holds the one catalog that `submit` changes.
+
+    on_applied is called after every change but those of rules of subscriptions.
+    """
 
     def __init__(self, log: Log, env: Env, loaded: LoadedCatalog) -> None:
         """loaded: what load_catalog read from this log, which nobody else uses."""
@@ -188,7 +191,8 @@ class CatalogLog:
         self.catalog.apply(operation)
         self._next_index = next_index
         self._since_snapshot += 1
-        if self.on_applied is not None:
+        # No connection stands on a rule of a subscription, and there may be a hundred thousand of them.
+        if self.on_applied is not None and not isinstance(operation, PutRule | RemoveRule):
             self.on_applied()
 
     def _answer(self, change: Change[object], answer: object) -> None:

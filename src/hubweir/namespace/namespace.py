@@ -111,7 +111,7 @@ class Namespace:
         return (*own, self.description.rules)
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call back after every change, before whoever asked for it is answered. One callback."""
+        """Call back after every change but of subscriptions' rules, before whoever asked is answered. One callback."""
         self._on_change = callback
 
     def changed(self) -> None:

@@ -124,6 +124,16 @@ def test_a_rule_is_made_once_and_what_is_not_there_is_not_changed(topic: Process
     assert names(topic) == ["$Default", "r"]
 
 
+def test_connections_are_not_told_of_rules_on_which_none_of_them_stands(topic: Process) -> None:
+    told: list[int] = []
+    topic.namespace.on_change(lambda: told.append(topic.namespace.version))
+    topic.put_rule(ALL, SubscriptionRuleDescription("r"))
+    topic.remove_rule(ALL, "r")
+    assert told == []
+    topic.make(SubscriptionDescription("News/Subscriptions/more"))
+    assert len(told) == 2
+
+
 @pytest.mark.parametrize("power_cut", [False, True])
 def test_what_was_answered_is_there_after_a_crash(topic: Process, power_cut: bool) -> None:
     value = NamedValue("@p", ValueType.DATE_TIME, "2026-01-01T00:00:00Z")
