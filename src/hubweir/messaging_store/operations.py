@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
-from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, KIND_OPERATIONS, OPERATION_HEADER_SIZE
+from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, KIND_OPERATIONS, OPERATION_HEADER_SIZE, BatchHeader
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 
 _U32 = struct.Struct(">I")
@@ -40,12 +40,15 @@ def pack_operations(operations: Sequence[bytes]) -> bytearray:
 
 def operations_of(run: bytes | bytearray | memoryview) -> Iterator[tuple[int, memoryview]]:
     """(index, bytes) of every operation record in a run; batches of other kinds are stepped over. For replay."""
-    view = memoryview(run)
     for header in headers_of(run):
-        if header.kind != KIND_OPERATIONS:
-            continue
-        at = header.records_at
-        for place in range(header.count):
-            (length,) = _U32.unpack_from(view, at)
-            yield header.first_index + place, view[at + OPERATION_HEADER_SIZE : at + length]
-            at += length
+        if header.kind == KIND_OPERATIONS:
+            yield from enumerate(operations_in(run, header), header.first_index)
+
+
+def operations_in(run: bytes | bytearray | memoryview, header: BatchHeader) -> Iterator[memoryview]:
+    """Bytes of every operation record of one batch, in order; of a batch of control none."""
+    view, at = memoryview(run), header.records_at
+    for _ in range(header.count):
+        (length,) = _U32.unpack_from(view, at)
+        yield view[at + OPERATION_HEADER_SIZE : at + length]
+        at += length

@@ -14,78 +14,45 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
 
-from msgspec import Struct
-
-from hubweir.errors import ServiceError
-from hubweir.messaging_store.log import Log, Refused
+from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
+from hubweir.kernels import read_fields
+from hubweir.kernels.queue_contract import (
+    I_SESSION,
+    INCOMING_WIDTH,
+    M_STATE,
+    SCHEDULED,
+    SETTLING,
+    STATE_BITS,
+    T_ACTIVE,
+    T_DEAD,
+    T_DEFERRED,
+    T_SCHEDULED,
+    T_SIZE,
+    T_TRANSFER_DEAD,
+)
+from hubweir.messaging_store.log import Appended, Log, Refused, Replayed, Run, Snapshot
+from hubweir.messaging_store.record import headers_of
+from hubweir.queue.due_messages import DueMessages
+from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.fragment_snapshot import decode_snapshot
+from hubweir.queue.fragment_state import FragmentState
+from hubweir.queue.fragment_values import FragmentCounts as FragmentCounts
+from hubweir.queue.fragment_values import NumberRange as NumberRange
+from hubweir.queue.fragment_values import OnDone as OnDone
+from hubweir.queue.fragment_values import ReceivedMessages as ReceivedMessages
+from hubweir.queue.fragment_values import Times as Times
+from hubweir.queue.message_receives import FragmentReceiver as FragmentReceiver
+from hubweir.queue.message_receives import MessageReceives
+from hubweir.queue.operation import SETTINGS, SETTLED, Operation, logged_settings
+from hubweir.queue.session_holds import SessionHolds
+from hubweir.queue.session_holds import SessionWait as SessionWait
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.settlements import Settlements
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
-
-T = TypeVar("T")
-# An answer: what was asked for; or why not, of the store (known: nothing was stored) or of the fragment's rules.
-OnDone = Callable[[T | Refused | ServiceError], None]
-
-
-class Times(Struct, frozen=True):
-    """Now, on two clocks. stamp_ms: TrustedClock.stamp_ms, for enqueued times, time to live and schedules.
-
-    monotonic_ms: Env.monotonic_ms, for the ends of locks and for waits.
-    """
-
-    stamp_ms: int
-    monotonic_ms: int
-
-
-class NumberRange(Struct, frozen=True):
-    """Sequence numbers, end exclusive."""
-
-    first_number: int
-    next_number: int
-
-
-class ReceivedMessages(Struct, frozen=True):
-    """Records of messages, and a message row (kernels/contract.py, Q_…) for each, in the order of delivery.
-
-    run: rows say where in it the records lie. rows: never changed any more.
-    """
-
-    run: bytes | memoryview
-    rows: array[int]
-
-
-class FragmentCounts(Struct, frozen=True):
-    """How many messages of each kind there are; locked ones are active. size_bytes: of all their records."""
-
-    active: int
-    dead_lettered: int
-    scheduled: int
-    deferred: int
-    transfer_dead_lettered: int
-    size_bytes: int
-
-
-class FragmentReceiver:
-    """Who receives from a sub-queue; made by `open_receiver` and `accept_session`. Its owner keeps it until it closes.
-
-    session_id, locked_until_ms (wall clock): of its session; None without one. on_lost: what is told once when the
-    session's lock ended or the fragment does; the receiver is closed then.
-    """
-
-    sub_queue: SubQueue
-    mode: ReceiveMode
-    session_id: str | None
-    locked_until_ms: int | None
-
-
-class SessionWait:
-    """Somebody who waits for the next free session."""
-
-    def cancel(self) -> None:
-        """It is not answered. Twice, or too late, does nothing."""
-        raise NotImplementedError
+from hubweir.queue.upkeep import Upkeep
 
 
 class Fragment:
@@ -106,12 +73,24 @@ class Fragment:
         entity: for people. secret: 16 bytes, drawn anew for each opening. wake: asks for a turn, once until it comes;
         may be called from any call and callback.
         """
-        self.log = log
-        self.settings = settings
-        self.entity = entity
-        self.fragment_number = fragment_number
+        self._core = FragmentCore(
+            log, settings, entity=entity, secret=secret, wake=wake, fragment_number=fragment_number
+        )
+        self._receives = MessageReceives(self._core)
+        self._settlements = Settlements(self._core)
+        self._holds = SessionHolds(self._core, self._receives)
+        self._due = DueMessages(self._core)
+        self.upkeep = Upkeep(self._core)
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.
         self.next_deadline_ms: int | None = None
+
+    @property
+    def log(self) -> Log:
+        return self._core.log
+
+    @property
+    def settings(self) -> FragmentSettings:
+        return self._core.settings
 
     # Opening and ending
 
@@ -120,26 +99,77 @@ class Fragment:
 
         Refused: with the store's error, also where damage hides operations (CorruptStore).
         """
-        raise NotImplementedError
+        self._core.log.load_snapshot(_restored, partial(self._replay, times, on_done))
+
+    def _replay(
+        self,
+        times: Times,
+        on_done: Callable[[Refused | None], None],
+        found: tuple[Snapshot, FragmentState] | None | Refused,
+    ) -> None:
+        if isinstance(found, Refused):
+            on_done(found)
+            return
+        index = 0
+        if found is not None:
+            snapshot, self._core.state = found
+            index = snapshot.index
+            self.upkeep.snapshot_index, self.upkeep.snapshot_offset = index, snapshot.offset
+        state = self._core.state
+
+        def visit(run: Run) -> None:
+            state.apply_run(run.data, is_replay=True, from_index=index)
+
+        self._core.log.replay(index, visit, partial(self._loaded, times, on_done))
+
+    def _loaded(self, times: Times, on_done: Callable[[Refused | None], None], replayed: Replayed | Refused) -> None:
+        if isinstance(replayed, Refused):
+            on_done(replayed)
+        elif replayed.damage:
+            # Which messages there are cannot be told without the operations in between.
+            on_done(Refused(replayed.damage[0]))
+        else:
+            self._core.dead_letter_over(self._core.state.messages.delivered_often(self.settings.max_delivery_count))
+            self._log_settings(times, on_done)
+
+    def _log_settings(self, times: Times, on_done: Callable[[Refused | None], None]) -> None:
+        """Have the settings in the log as they are."""
+        said = logged_settings(self.settings)
+        if self._core.state.settings == said:
+            on_done(None)
+        else:
+            self._core.gather([Operation(SETTINGS, settings=said)], on_done)
+            self._core.flush(times)
 
     def change(self, settings: FragmentSettings, times: Times, on_done: OnDone[None]) -> None:
         """Have other settings. They hold for what is enqueued from now on; lock duration and quota at once."""
-        raise NotImplementedError
+        self._core.settings = settings
+        self._log_settings(times, on_done)
 
     def turn(self, times: Times) -> None:
         """Do what is due; see the module's text."""
-        raise NotImplementedError
+        core = self._core
+        core.begin_turn()
+        self._holds.expire(times)
+        self._due.turn(times)
+        self._holds.serve(times)
+        self._receives.serve(times)
+        core.flush(times)
+        dues = (self._due.next_ms(times), self._holds.next_due_ms())
+        self.next_deadline_ms = min((each for each in dues if each is not None), default=None)
 
     def maintain(self, times: Times) -> None:
         """Save a snapshot, trim, move stragglers, as far as that is worth it. For the sweep, every some seconds."""
-        raise NotImplementedError
+        self.upkeep.maintain(times)
 
     def end(self, error: ServiceError) -> None:
         """The entity is gone, or the broker stops: refuse what waits with error, tell receivers; forget `wake`.
 
         Nothing is called behind it. The log is the owner's to close.
         """
-        raise NotImplementedError
+        self._core.end()
+        self._receives.end(error)
+        self._holds.end(error)
 
     # Senders
 
@@ -151,20 +181,60 @@ class Fragment:
         Nothing is stored then.
         After a crash: all messages of the run are there, or none; all for certain once on_done said so in DURABLE.
         """
-        raise NotImplementedError
+        core, size = self._core, len(run)
+        most = core.settings.max_size_bytes
+        if most is not None and core.state.messages.tally[T_SIZE] + core.bytes_under_way + size > most:
+            text = (
+                f"'{core.entity}' may hold {most} bytes and has {core.state.messages.tally[T_SIZE]}: "
+                "receive messages, dead letters as well, or enlarge it"
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
+        if core.settings.requires_session:
+            self._check_sessions(run)
+        core.append(run, times, partial(self._enqueued, run, on_done))
+
+    def _enqueued(self, run: bytearray, on_done: OnDone[NumberRange], outcome: Appended | Refused) -> None:
+        core = self._core
+        if isinstance(outcome, Refused):
+            on_done(outcome)
+            return
+        first = core.state.messages.next_count
+        core.state.apply_run(run, is_replay=False)
+        core.wake()
+        on_done(NumberRange(core.number_base + first, core.number_base + core.state.messages.next_count))
+
+    def _check_sessions(self, run: bytearray) -> None:
+        for header in headers_of(run):
+            fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
+            read_fields(run, header.position, fields)
+            if min(fields[I_SESSION::INCOMING_WIDTH], default=0) < 0:
+                text = f"'{self._core.entity}' requires sessions: a message without a session id is refused"
+                raise ServiceError(NOT_ALLOWED, text)
 
     def cancel_scheduled(self, numbers: array[int], on_done: OnDone[None]) -> None:
         """Remove scheduled messages, all or none. Raises ServiceError MESSAGE_NOT_FOUND, with the first that is none.
 
         Durable once on_done said so; they are not activated meanwhile.
         """
-        raise NotImplementedError
+        core, counts = self._core, array("q")
+        for number in dict.fromkeys(numbers):
+            found = core.state.messages.find(core.count_of(number))
+            if found is None or found[0].rows[found[1] + M_STATE] & (STATE_BITS | SETTLING) != SCHEDULED:
+                text = f"'{core.entity}' has no scheduled message of sequence number {number} (any more)"
+                raise ServiceError(MESSAGE_NOT_FOUND, text)
+            counts.append(core.count_of(number))
+        core.state.messages.mark_settling(counts)
+        core.gather(core.ranged(SETTLED, counts), partial(self._cancelled, counts, on_done))
+
+    def _cancelled(self, counts: array[int], on_done: OnDone[None], refused: Refused | None) -> None:
+        self._core.unmark(counts, refused)
+        on_done(refused)
 
     # Receivers
 
     def open_receiver(self, sub_queue: SubQueue, mode: ReceiveMode) -> FragmentReceiver:
         """Receive without a session. Raises ServiceError NOT_ALLOWED for the main sub-queue of one with sessions."""
-        raise NotImplementedError
+        return self._receives.open(sub_queue, mode)
 
     def accept_session(
         self,
@@ -182,14 +252,15 @@ class Fragment:
         NOT_ALLOWED where sessions are not required, SESSION_CANNOT_BE_LOCKED when another receiver holds it.
         After a crash no session is held.
         """
-        raise NotImplementedError
+        return self._holds.accept(session_id, mode, times, wait_ms=wait_ms, on_done=on_done, on_lost=on_lost)
 
-    def close_receiver(self, receiver: FragmentReceiver, times: Times) -> None:
+    def close_receiver(self, receiver: FragmentReceiver) -> None:
         """It receives no more; what it waits for is answered empty. Its session is free, and its messages active.
 
         Locks of messages without a session stay until they end. Twice does nothing.
         """
-        raise NotImplementedError
+        self._receives.close(receiver)
+        self._holds.free(receiver)
 
     def receive(
         self, receiver: FragmentReceiver, *, max_count: int, max_bytes: int, on_done: OnDone[ReceivedMessages]
@@ -199,11 +270,11 @@ class Fragment:
         PEEK_LOCK: each is locked from the turn on that gave it. RECEIVE_AND_DELETE: on_done comes when their removal
         is durable, and nobody gets them again. max_bytes: of records, but for the first message.
         """
-        raise NotImplementedError
+        self._receives.receive(receiver, max_count=max_count, max_bytes=max_bytes, on_done=on_done)
 
     def cancel_receive(self, receiver: FragmentReceiver) -> None:
         """Answer the outstanding receive empty, or, when messages are being read for it, with these as planned."""
-        raise NotImplementedError
+        self._receives.cancel(receiver)
 
     # Settling
 
@@ -222,11 +293,13 @@ class Fragment:
         ARGUMENT_ERROR when tokens are no whole ones, or properties no map.
         After a crash: a message whose token was answered SETTLED is as it was settled; the others are active.
         """
-        raise NotImplementedError
+        self._holds.expire(times)
+        self._settlements.settle(tokens, outcome, times, on_done, details)
 
     def renew(self, tokens: bytes, times: Times) -> array[int]:
         """Lock their messages for the lock duration from now on; when each lock ends (wall clock), 0 for a lost one."""
-        raise NotImplementedError
+        self._holds.expire(times)
+        return self._settlements.renew(tokens, times)
 
     # By number
 
@@ -237,12 +310,13 @@ class Fragment:
         *,
         max_count: int,
         max_bytes: int,
-        times: Times,
         on_done: OnDone[ReceivedMessages],
         session_id: str | None = None,
     ) -> None:
         """Messages of any state from this number on; nothing is locked or changed. One at least when there is any."""
-        raise NotImplementedError
+        self._receives.peek(
+            sub_queue, from_number, max_count=max_count, max_bytes=max_bytes, on_done=on_done, session_id=session_id
+        )
 
     def receive_deferred(
         self,
@@ -258,7 +332,8 @@ class Fragment:
 
         Then none is locked. Otherwise as `receive`; an abandoned one stays deferred.
         """
-        raise NotImplementedError
+        self._holds.expire(times)
+        self._receives.deferred(sub_queue, numbers, mode, times, on_done, session_id)
 
     def delete_messages(
         self,
@@ -266,34 +341,43 @@ class Fragment:
         *,
         max_count: int,
         before_ms: int,
-        times: Times,
         on_done: OnDone[int],
         session_id: str | None = None,
     ) -> None:
         """Delete the first active messages that were enqueued before a time; on_done with how many, when durable."""
-        raise NotImplementedError
+        self._receives.delete(
+            sub_queue, max_count=max_count, before_ms=before_ms, on_done=on_done, session_id=session_id
+        )
 
     def counts(self) -> FragmentCounts:
         """As it is now."""
-        raise NotImplementedError
+        tally = self._core.state.messages.tally
+        return FragmentCounts(
+            tally[T_ACTIVE], tally[T_DEAD], tally[T_SCHEDULED], tally[T_DEFERRED], tally[T_TRANSFER_DEAD], tally[T_SIZE]
+        )
 
     # Sessions
 
     def renew_session(self, session_id: str, times: Times) -> int:
         """Lock a session from now on; when that ends (wall clock). Raises ServiceError SESSION_LOCK_LOST."""
-        raise NotImplementedError
+        return self._holds.renew(session_id, times)
 
     def session_state(self, session_id: str) -> bytes | None:
         """As it was set. Raises ServiceError SESSION_LOCK_LOST when nobody holds the session."""
-        raise NotImplementedError
+        return self._holds.state_of(session_id)
 
     def set_session_state(self, session_id: str, state: bytes | None, times: Times, on_done: OnDone[None]) -> None:
         """Keep a session's state, None: none. on_done when that is durable. Raises as session_state."""
-        raise NotImplementedError
+        self._holds.set_state(session_id, state, times, on_done)
 
     def list_sessions(self, *, updated_after_ms: int | None, skip: int, top: int) -> tuple[str, ...]:
         """Sessions in the order in which they first had a message or a state.
 
         updated_after_ms: those whose state was set behind this time; None: with active messages or a state.
         """
-        raise NotImplementedError
+        return self._holds.listed(updated_after_ms=updated_after_ms, skip=skip, top=top)
+
+
+def _restored(snapshot: Snapshot) -> tuple[Snapshot, FragmentState]:
+    """Away from the loop: the state that a snapshot holds."""
+    return snapshot, decode_snapshot(snapshot.state)

@@ -1,0 +1,190 @@
+"""What all parts of a fragment work on: its log, its state, its locks, and operations on their way to the log.
+
+Operations of one turn are gathered and appended as one run. What is on its way is marked in the rows, so that nobody
+settles or locks it again; it changes the state when it is visible, and a refused append takes the marks away.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from hubweir.errors import StoreError
+from hubweir.kernels import number_ranges
+from hubweir.kernels.queue_contract import M_LOCK, SETTLING
+from hubweir.messaging_store.log import Appended, Log, Refused, call_all
+from hubweir.messaging_store.operations import pack_operations
+from hubweir.queue.changed_properties import dead_letter_properties
+from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.fragment_state import FragmentState
+from hubweir.queue.fragment_values import Times
+from hubweir.queue.lock_table import LockTable
+from hubweir.queue.message_reads import MessageReads
+from hubweir.queue.operation import DEAD_LETTERED, MODIFIED, RANGES_LIMIT, Operation, encode_operation
+from hubweir.queue.sub_queue import SubQueue
+
+# Told that an operation is visible, or why not.
+OnLogged = Callable[[Refused | None], None]
+# A delivery count that no message comes to: whoever undoes marks dead-letters nothing.
+NO_LIMIT = 2**62
+# Behind a refused append: until the log may take another one.
+RETRY_MS = 1_000
+# A count has 48 bits in a sequence number; the fragment's number stands above them.
+NUMBER_SHIFT = 48
+
+
+class FragmentCore:
+    """See the module's text. wake: asks the owner for a turn."""
+
+    def __init__(
+        self,
+        log: Log,
+        settings: FragmentSettings,
+        *,
+        entity: str,
+        secret: bytes,
+        wake: Callable[[], None],
+        fragment_number: int,
+    ) -> None:
+        self.log = log
+        self.settings = settings
+        self.entity = entity
+        self.fragment_number = fragment_number
+        self.number_base = fragment_number << NUMBER_SHIFT
+        self.state = FragmentState()
+        self.locks = LockTable(log.lease.writer_epoch, secret)
+        self.reads = MessageReads(log)
+        self.retry_ms = 0  # nothing is tried before, on the monotonic clock: the log has just refused
+        self._wake: Callable[[], None] | None = wake
+        self._is_woken = False
+        self._gathered: list[Operation] = []
+        self._gathered_dones: list[OnLogged] = []
+        self._under_way: list[list[Operation]] = []  # appended, not visible yet
+        self.bytes_under_way = 0
+        self.over = array("q")  # were delivered too often, and could not be dead-lettered yet
+
+    # Turns
+
+    def wake(self) -> None:
+        """Have a turn."""
+        if not self._is_woken and self._wake is not None:
+            self._is_woken = True
+            self._wake()
+
+    def begin_turn(self) -> None:
+        """It is there; what comes from now on asks for another."""
+        self._is_woken = False
+
+    def end(self) -> None:
+        """Ask for no turns any more."""
+        self._wake = None
+
+    # Operations
+
+    def gather(self, operations: Sequence[Operation], on_done: OnLogged | None = None) -> None:
+        """Log these at the end of the turn; on_done when they are visible, and the state is as they say."""
+        self._gathered += operations
+        if on_done is not None:
+            self._gathered_dones.append(on_done)
+        self.wake()
+
+    def flush(self, times: Times) -> None:
+        """Append what is gathered."""
+        operations, dones = self._gathered, self._gathered_dones
+        if not operations:
+            return
+        self._gathered, self._gathered_dones = [], []
+        self._under_way.append(operations)
+        run = pack_operations([encode_operation(each) for each in operations])
+        self.append(run, times, partial(self._logged, operations, dones))
+
+    def append(self, run: bytearray, times: Times, on_done: Callable[[Appended | Refused], None]) -> None:
+        """Append a run; a refusal at once is told in the same way as a later one."""
+        size = len(run)
+        self.bytes_under_way += size
+
+        def done(outcome: Appended | Refused) -> None:
+            self.bytes_under_way -= size
+            if isinstance(outcome, Refused):
+                self.retry_ms = times.monotonic_ms + RETRY_MS
+                self.wake()
+            on_done(outcome)
+
+        try:
+            self.log.append(run, now_ms=times.stamp_ms, on_done=done)
+        except StoreError as error:
+            done(Refused(error))
+
+    def _logged(self, operations: list[Operation], dones: list[OnLogged], outcome: Appended | Refused) -> None:
+        self._under_way.remove(operations)
+        refused = outcome if isinstance(outcome, Refused) else None
+        if refused is None:
+            for operation in operations:
+                locks = self.state.apply(operation, is_replay=False)
+                if locks:
+                    self.locks.end(locks)
+        call_all(partial(done, refused) for done in dones)
+
+    def operations_under_way(self) -> list[Operation]:
+        """Those that are not visible yet."""
+        return [*(each for operations in self._under_way for each in operations), *self._gathered]
+
+    def ranged(self, code: int, counts: array[int], *, sub_queue: int = 0, properties: bytes = b"") -> list[Operation]:
+        """An operation on these messages (0: none); more than one where one would be too long."""
+        ranges = array("q", bytes(16 * len(counts)))
+        pairs = number_ranges(counts, 0, len(counts), ranges)
+        return [
+            Operation(code, ranges[2 * at : 2 * min(at + RANGES_LIMIT, pairs)], sub_queue, properties)
+            for at in range(0, pairs, RANGES_LIMIT)
+        ]
+
+    # Marks
+
+    def unmark(self, counts: array[int], refused: Refused | None) -> None:
+        """What was to become of these messages was refused (None: it was not): they are as before, locked or not."""
+        if refused is None:
+            return
+        messages = self.state.messages
+        messages.unlock(counts, len(counts), marks=SETTLING, change=0, most_deliveries=NO_LIMIT)
+        self.state.sessions.look_again(messages, counts)
+        for count in counts:
+            found = messages.find(count)
+            if found is not None:
+                page, at = found
+                messages.look_again(page)
+                if page.rows[at + M_LOCK]:
+                    self.locks.look_again(page.rows[at + M_LOCK])
+
+    def dead_letter(
+        self, counts: array[int], reason: str | None, description: str | None, on_done: OnLogged | None = None
+    ) -> None:
+        """Messages of the main sub-queue, which carry the mark SETTLING, go to the dead letters."""
+        properties = dead_letter_properties(reason, description)
+        operations = self.ranged(MODIFIED, counts, properties=properties) if properties else []
+        operations += self.ranged(DEAD_LETTERED, counts, sub_queue=SubQueue.DEAD_LETTERS)
+        self.gather(operations, on_done or partial(self.unmark, counts))
+
+    def unlock(self, counts: array[int], *, marks: int, change: int) -> None:
+        """These messages are active again; those that were delivered too often go to the dead letters."""
+        most = self.settings.max_delivery_count
+        state = self.state
+        over = state.messages.unlock(counts, len(counts), marks=marks, change=change, most_deliveries=most)
+        state.sessions.look_again(state.messages, counts)
+        self.dead_letter_over(over)
+        self.wake()
+
+    def dead_letter_over(self, over: array[int]) -> None:
+        """These were delivered too often. A refusal does not make them active again: it is tried again (`over`)."""
+        if over:
+            text = f"Message could not be consumed after {self.settings.max_delivery_count} delivery attempts."
+            self.dead_letter(over, "MaxDeliveryCountExceeded", text, partial(self._over_done, over))
+
+    def _over_done(self, over: array[int], refused: Refused | None) -> None:
+        if refused is not None:
+            self.over += over
+
+    def count_of(self, number: int) -> int:
+        """The count of a sequence number; 0 where it is of another fragment."""
+        count = number - self.number_base
+        return count if 0 < count < 1 << NUMBER_SHIFT else 0

@@ -1,0 +1,165 @@
+"""What a fragment's log says that there is: messages, what receivers changed of them, settings, sessions.
+
+`apply_run` is the only place where that changes, for a run that has just become visible and for one of a replay alike;
+so a state is a function of the log. Marks and locks, which no log holds, are kept in the same rows by fragment.py, and
+a delivery counts from the moment it is given out, before LOCKED is visible: so LOCKED and RELEASED change counts in a
+replay alone.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+from hubweir.errors import CorruptStore
+from hubweir.kernels import read_fields
+from hubweir.kernels.queue_contract import (
+    ACTIVE,
+    CHANGED,
+    DEFERRED,
+    I_SESSION,
+    I_SESSION_LENGTH,
+    INCOMING_WIDTH,
+    M_STATE,
+)
+from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
+from hubweir.messaging_store.operations import operations_in
+from hubweir.messaging_store.record import headers_of
+from hubweir.queue.changed_properties import merged_properties
+from hubweir.queue.message_session import MessageSessions
+from hubweir.queue.message_table import MessageTable
+from hubweir.queue.operation import (
+    ACTIVATED,
+    DEAD_LETTERED,
+    EXPIRED,
+    LOCKED,
+    MODIFIED,
+    MOVED,
+    RELEASED,
+    SESSION_STATE,
+    SETTINGS,
+    SETTLED,
+    LoggedSettings,
+    Operation,
+    decode_operation,
+)
+
+Data = bytes | bytearray | memoryview
+
+
+class FragmentState:
+    """See the module's text. changed: encoded maps of properties by count. settings: None before the first operation."""
+
+    def __init__(self) -> None:
+        self.messages = MessageTable()
+        self.sessions = MessageSessions()
+        self.changed: dict[int, bytes] = {}
+        self.settings: LoggedSettings | None = None
+        self._moving: list[int] = []  # the messages of which the next records are, the first of them last
+
+    def apply_run(self, data: Data, *, is_replay: bool, from_index: int = 0) -> array[int]:
+        """Take in every batch of a run that begins at an index or behind it; the numbers of locks that are over."""
+        locks = array("q")
+        for header in headers_of(data):
+            if header.first_index < from_index:
+                continue
+            if header.kind == KIND_EVENTS:
+                self._take_messages(data, header)
+            else:
+                for record in operations_in(data, header):
+                    locks += self.apply(decode_operation(record), is_replay=is_replay)
+        return locks
+
+    def apply(self, operation: Operation, *, is_replay: bool) -> array[int]:
+        """Take in one operation; the numbers of the locks that are over by it."""
+        code, locks = operation.code, array("q")
+        if code == SETTINGS:
+            self.settings = operation.settings
+        elif code == SESSION_STATE:
+            self.sessions.set_state(operation.session_id, operation.state, operation.time_ms)
+        elif code == MOVED:
+            self._moving = [count for first, many in _pairs(operation) for count in range(first, first + many)][::-1]
+        else:
+            for first, many in _pairs(operation):
+                if code in (SETTLED, EXPIRED):
+                    locks += self._drop(first, many)
+                elif code == MODIFIED:
+                    self._modify(first, many, operation.properties)
+                elif code == ACTIVATED:
+                    self._activate(first, many)
+                elif code == DEAD_LETTERED:
+                    self.sessions.leave(self.messages, first, many)
+                    locks += self.messages.place(first, many, ACTIVE, operation.sub_queue)
+                elif code in (LOCKED, RELEASED):
+                    if is_replay:
+                        self.messages.count_deliveries(first, many, 1 if code == LOCKED else -1)
+                else:
+                    locks += self.messages.place(first, many, DEFERRED, None)
+        return locks
+
+    def _take_messages(self, data: Data, header: BatchHeader) -> None:
+        """The messages of a batch get the next counts; or they are moved ones."""
+        if self._moving:
+            if header.count > len(self._moving):
+                raise CorruptStore(f"the batch of index {header.first_index} moves messages that nobody named")
+            for place in range(header.count):
+                self.messages.move(self._moving.pop(), header.first_index + place)
+            return
+        settings = self.settings
+        if settings is None:
+            raise CorruptStore(f"the batch of index {header.first_index} has messages before there were settings")
+        fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
+        read_fields(data, header.position, fields)
+        first = self.messages.add(
+            fields,
+            header.count,
+            first_index=header.first_index,
+            enqueued_ms=header.enqueued_time_ms,
+            default_ttl_ms=settings.default_ttl_ms,
+        )
+        if settings.requires_session:
+            for place in range(header.count):
+                at = place * INCOMING_WIDTH
+                start = fields[at + I_SESSION]
+                session_id = bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else b""
+                self.sessions.enter(self.messages, session_id, first + place)
+
+    def _drop(self, first: int, many: int) -> array[int]:
+        self.sessions.leave(self.messages, first, many)
+        self._forget_changes(first, many)
+        return self.messages.drop(first, many)
+
+    def _activate(self, first: int, many: int) -> None:
+        new = self.messages.next_count
+        for old in range(first, first + many):
+            if self.messages.find(old) is None:
+                continue
+            self.messages.activate(old, 1)
+            self.sessions.renumber(self.messages, old, new)
+            changes = self.changed.pop(old, None)
+            if changes is not None:
+                self.changed[new] = changes
+            new += 1
+
+    def _modify(self, first: int, many: int, properties: bytes) -> None:
+        for count in range(first, first + many):
+            found = self.messages.find(count)
+            if found is not None:
+                page, at = found
+                page.rows[at + M_STATE] |= CHANGED
+                page.packed = None
+                self.changed[count] = merged_properties(self.changed.get(count, b""), properties)
+
+    def _forget_changes(self, first: int, many: int) -> None:
+        if not self.changed:
+            return
+        if many < len(self.changed):
+            for count in range(first, first + many):
+                self.changed.pop(count, None)
+        else:
+            self.changed = {count: said for count, said in self.changed.items() if not first <= count < first + many}
+
+
+def _pairs(operation: Operation) -> Iterator[tuple[int, int]]:
+    """First and number of each range."""
+    return zip(operation.ranges[::2], operation.ranges[1::2], strict=True)

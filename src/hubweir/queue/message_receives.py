@@ -1,0 +1,393 @@
+"""Receivers of a fragment: what they wait for, what they are given, and messages that are looked at by number.
+
+A receive is answered in the turn in which there is a message; receivers of one sub-queue are served in the order in
+which they asked. In PEEK_LOCK mode the messages are locked, LOCKED is logged and not waited for, and the records are
+read; in RECEIVE_AND_DELETE mode they are read, SETTLED is logged, and the answer waits for it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+
+from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, SESSION_LOCK_LOST, CorruptStore, ServiceError
+from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.kernels.queue_contract import (
+    ACTIVE,
+    DEFERRED,
+    LOCKED,
+    M_ENQUEUED,
+    M_INDEX,
+    M_LOCK,
+    M_SESSION,
+    M_STATE,
+    QUEUE_WIDTH,
+    SETTLING,
+    SIZE_SHIFT,
+    STATE_BITS,
+    SUB_QUEUE_BITS,
+    SUB_QUEUE_SHIFT,
+)
+from hubweir.messaging_store.log import Refused
+from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
+from hubweir.queue.message_session import MessageSession
+from hubweir.queue.message_table import NEVER
+from hubweir.queue.operation import LOCKED as LOGGED_LOCKED
+from hubweir.queue.operation import RELEASED, SETTLED
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+
+# Of one answer; what a receiver wants beyond it comes with its next receive.
+RECEIVE_LIMIT = 5_000
+
+
+class FragmentReceiver:
+    """Who receives from a sub-queue; made by a fragment. Its owner keeps it until it closes.
+
+    session_id, locked_until_ms (wall clock): of its session; None without one. is_open: it was not closed, nor lost.
+    """
+
+    __slots__ = ("is_open", "is_reading", "locked_until_ms", "mode", "on_lost", "session", "sub_queue")
+
+    def __init__(
+        self,
+        sub_queue: SubQueue,
+        mode: ReceiveMode,
+        session: MessageSession | None = None,
+        on_lost: Callable[[FragmentReceiver, ServiceError], None] | None = None,
+    ) -> None:
+        self.sub_queue = sub_queue
+        self.mode = mode
+        self.session = session
+        self.on_lost = on_lost
+        self.locked_until_ms: int | None = None
+        self.is_open = True
+        self.is_reading = False
+
+    @property
+    def session_id(self) -> str | None:
+        return None if self.session is None else self.session.session_id.decode()
+
+
+class _Wanted(Struct, frozen=True):
+    max_count: int
+    max_bytes: int
+    on_done: OnDone[ReceivedMessages]
+
+
+class _Given(Struct, frozen=True):
+    """Messages that are being read. counts: theirs; is_counted: a delivery of each was."""
+
+    counts: array[int]
+    rows: array[int]
+    mode: ReceiveMode
+    is_counted: bool
+    on_done: OnDone[ReceivedMessages]
+    receiver: FragmentReceiver | None = None
+    wanted: _Wanted | None = None
+
+
+class MessageReceives:
+    """See the module's text."""
+
+    def __init__(self, core: FragmentCore) -> None:
+        self._core = core
+        self._waiting: dict[FragmentReceiver, _Wanted] = {}  # in the order they came
+
+    # Receivers
+
+    def open(self, sub_queue: SubQueue, mode: ReceiveMode) -> FragmentReceiver:
+        """See Fragment.open_receiver."""
+        if sub_queue is SubQueue.MAIN and self._core.settings.requires_session:
+            text = (
+                "It is not possible for an entity that requires sessions to create a non-sessionful message receiver. "
+                f"'{self._core.entity}' requires sessions: accept one."
+            )
+            raise ServiceError(NOT_ALLOWED, text)
+        return FragmentReceiver(sub_queue, mode)
+
+    def close(self, receiver: FragmentReceiver) -> None:
+        """It receives no more; what it waits for is answered empty, and what is being read for it becomes free."""
+        receiver.is_open = False
+        self.cancel(receiver)
+
+    def receive(
+        self, receiver: FragmentReceiver, *, max_count: int, max_bytes: int, on_done: OnDone[ReceivedMessages]
+    ) -> None:
+        """See Fragment.receive."""
+        if not receiver.is_open or receiver in self._waiting or receiver.is_reading:
+            raise ServiceError(NOT_ALLOWED, f"a receiver of '{self._core.entity}' is closed, or receives already")
+        self._waiting[receiver] = _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, on_done)
+        self._core.wake()
+
+    def cancel(self, receiver: FragmentReceiver) -> None:
+        """Answer what it waits for empty; what is being read for it is answered as planned."""
+        wanted = self._waiting.pop(receiver, None)
+        if wanted is not None:
+            wanted.on_done(nothing_received())
+
+    def end(self, error: ServiceError) -> None:
+        """Refuse all that wait."""
+        waiting, self._waiting = self._waiting, {}
+        for receiver, wanted in waiting.items():
+            receiver.is_open = False
+            wanted.on_done(error)
+
+    def serve(self, times: Times) -> None:
+        """Give to those who wait what is ready."""
+        empty: set[SubQueue] = set()
+        for receiver, wanted in list(self._waiting.items()):
+            if receiver.session is None and receiver.sub_queue in empty:
+                continue
+            room = array("q", bytes(8 * wanted.max_count))
+            messages = self._core.state.messages
+            if receiver.session is None:
+                many, _ = messages.select(receiver.sub_queue, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
+                if not many:
+                    empty.add(receiver.sub_queue)
+            else:
+                many, _ = receiver.session.select(messages, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
+            if many and self._waiting.pop(receiver, None) is not None:
+                receiver.is_reading = True
+                self._give(room[:many], receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
+
+    # Giving
+
+    def _give(
+        self,
+        counts: array[int],
+        mode: ReceiveMode,
+        sub_queue: SubQueue,
+        times: Times,
+        on_done: OnDone[ReceivedMessages],
+        receiver: FragmentReceiver | None = None,
+        wanted: _Wanted | None = None,
+        session: MessageSession | None = None,
+    ) -> None:
+        """Mark ready messages as the mode says, then read them."""
+        core, many = self._core, len(counts)
+        session = session if receiver is None else receiver.session
+        locks = mode is ReceiveMode.PEEK_LOCK
+        is_counted = locks and sub_queue is SubQueue.MAIN
+        until_ms = times.monotonic_ms + core.settings.lock_duration_ms if session is None else session.until_ms
+        indexes, rows = array("q", bytes(8 * many)), array("q", bytes(8 * MESSAGE_WIDTH * many))
+        core.state.messages.give(
+            counts,
+            many,
+            marks=LOCKED if locks else SETTLING,
+            delivered=int(is_counted),
+            lock_number=core.locks.next_number if locks else 0,
+            secret=core.locks.secret,
+            until_ms=times.stamp_ms + until_ms - times.monotonic_ms if locks else -1,
+            number_base=core.number_base,
+            partition=-1,
+            indexes=indexes,
+            out=rows,
+        )
+        if locks:
+            # A session's messages are locked as long as the session is.
+            core.locks.add(counts, many, until_ms if session is None else NEVER)
+        if is_counted:
+            core.gather(core.ranged(LOGGED_LOCKED, counts))
+        given = _Given(counts, rows, mode, is_counted, on_done, receiver, wanted)
+        core.reads.begin(indexes, rows, self._changes(counts), partial(self._read, given))
+
+    def _changes(self, counts: array[int]) -> dict[int, bytes]:
+        """Changed properties by place."""
+        changed = self._core.state.changed
+        if not changed:
+            return {}
+        return {place: changed[count] for place, count in enumerate(counts) if count in changed}
+
+    def _read(self, given: _Given, answer: bytearray | Refused) -> None:
+        receiver = given.receiver
+        if receiver is not None:
+            receiver.is_reading = False
+        if isinstance(answer, Refused):
+            self._not_read(given, answer)
+        elif receiver is not None and not receiver.is_open:
+            self._take_back(given, given.counts)
+            given.on_done(nothing_received())
+        elif given.mode is ReceiveMode.PEEK_LOCK:
+            given.on_done(ReceivedMessages(memoryview(answer), given.rows))
+        else:
+            received = ReceivedMessages(memoryview(answer), given.rows)
+            operations = self._core.ranged(SETTLED, given.counts)
+            self._core.gather(operations, partial(self._removed, given, received))
+
+    def _removed(self, given: _Given, received: ReceivedMessages, refused: Refused | None) -> None:
+        self._core.unmark(given.counts, refused)
+        given.on_done(received if refused is None else refused)
+
+    def _not_read(self, given: _Given, refused: Refused) -> None:
+        """The messages are as before. Those whose records are damaged keep their mark: nobody waits for them."""
+        error, counts, lost = refused.error, array("q", given.counts), False
+        if isinstance(error, CorruptStore) and error.first_index is not None and error.resume_index is not None:
+            for place, count in enumerate(given.counts):
+                found = self._core.state.messages.find(count)
+                if found is not None and error.first_index <= found[0].rows[found[1] + M_INDEX] < error.resume_index:
+                    found[0].rows[found[1] + M_STATE] |= SETTLING
+                    counts[place], lost = 0, True
+        self._take_back(given, counts)
+        receiver = given.receiver
+        if lost and receiver is not None and given.wanted is not None and receiver.is_open:
+            self._waiting[receiver] = given.wanted
+            self._core.wake()
+        else:
+            given.on_done(refused)
+
+    def _take_back(self, given: _Given, counts: array[int]) -> None:
+        """They were not delivered."""
+        core = self._core
+        if given.mode is ReceiveMode.RECEIVE_AND_DELETE:
+            core.unlock(counts, marks=SETTLING, change=0)
+        else:
+            core.locks.end(locks_of(core, counts))
+            release(core, counts)
+
+    # By number
+
+    def deferred(
+        self,
+        sub_queue: SubQueue,
+        numbers: array[int],
+        mode: ReceiveMode,
+        times: Times,
+        on_done: OnDone[ReceivedMessages],
+        session_id: str | None,
+    ) -> None:
+        """See Fragment.receive_deferred."""
+        core, session = self._core, None
+        if core.settings.requires_session and sub_queue is SubQueue.MAIN and session_id is not None:
+            session = core.state.sessions.by_id.get(session_id.encode())
+            if session is None or session.holder is None:
+                raise ServiceError(SESSION_LOCK_LOST, f"nobody holds session '{session_id}' of '{core.entity}'")
+        counts = array("q")
+        for number in dict.fromkeys(numbers):
+            found = core.state.messages.find(core.count_of(number))
+            bits = 0 if found is None else found[0].rows[found[1] + M_STATE]
+            wanted = DEFERRED | sub_queue << SUB_QUEUE_SHIFT
+            is_other = (
+                session is not None and found is not None and found[0].rows[found[1] + M_SESSION] != session.number
+            )
+            if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != wanted or is_other:
+                text = f"'{core.entity}' has no deferred message of sequence number {number} that is not locked"
+                raise ServiceError(MESSAGE_NOT_FOUND, text)
+            counts.append(core.count_of(number))
+        if not counts:
+            on_done(nothing_received())
+            return
+        self._give(counts, mode, sub_queue, times, on_done, session=session)
+
+    def peek(
+        self,
+        sub_queue: SubQueue,
+        from_number: int,
+        *,
+        max_count: int,
+        max_bytes: int,
+        on_done: OnDone[ReceivedMessages],
+        session_id: str | None,
+    ) -> None:
+        """See Fragment.peek."""
+        core = self._core
+        messages, most = core.state.messages, max(1, min(max_count, RECEIVE_LIMIT))
+        from_count = max(1, from_number - core.number_base)
+        counts = array("q", bytes(8 * most))
+        if session_id is None:
+            many, _ = messages.peek(sub_queue, from_count, counts, most, max_bytes)
+        else:
+            many = self._peek_session(session_id.encode(), sub_queue, from_count, counts, most, max_bytes)
+        if not many:
+            on_done(nothing_received())
+            return
+        counts = counts[:many]
+        indexes, rows = array("q", bytes(8 * many)), array("q", bytes(8 * MESSAGE_WIDTH * many))
+        messages.give(
+            counts, many, marks=0, delivered=0, lock_number=0, secret=core.locks.secret, until_ms=-1,
+            number_base=core.number_base, partition=-1, indexes=indexes, out=rows,
+        )  # fmt: skip
+        core.reads.begin(indexes, rows, self._changes(counts), partial(_peeked, rows, on_done))
+
+    def _peek_session(
+        self, session_id: bytes, sub_queue: SubQueue, from_count: int, counts: array[int], most: int, max_bytes: int
+    ) -> int:
+        session = self._core.state.sessions.by_id.get(session_id)
+        if session is None or sub_queue is not SubQueue.MAIN:
+            return 0
+        many = size = 0
+        for page, at in session.messages_in(self._core.state.messages, from_count):
+            size += page.rows[at + M_STATE] >> SIZE_SHIFT
+            if many == most or (many and size > max_bytes):
+                break
+            counts[many] = page.first + at // QUEUE_WIDTH
+            many += 1
+        return many
+
+    def delete(
+        self,
+        sub_queue: SubQueue,
+        *,
+        max_count: int,
+        before_ms: int,
+        on_done: OnDone[int],
+        session_id: str | None,
+    ) -> None:
+        """See Fragment.delete_messages."""
+        core, counts = self._core, array("q")
+        session = None if session_id is None else core.state.sessions.by_id.get(session_id.encode())
+        if session_id is not None and session is None:
+            on_done(0)
+            return
+        wanted = ACTIVE | sub_queue << SUB_QUEUE_SHIFT
+        for page in core.state.messages.pages.values():
+            for at in range(0, len(page.rows), QUEUE_WIDTH):
+                if len(counts) == max_count:
+                    break
+                bits = page.rows[at + M_STATE]
+                if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != wanted:
+                    continue
+                if session is not None and page.rows[at + M_SESSION] != session.number:
+                    continue
+                if page.rows[at + M_ENQUEUED] < before_ms:
+                    counts.append(page.first + at // QUEUE_WIDTH)
+        if not counts:
+            on_done(0)
+            return
+        core.state.messages.mark_settling(counts)
+        core.gather(core.ranged(SETTLED, counts), partial(self._deleted, counts, on_done))
+
+    def _deleted(self, counts: array[int], on_done: OnDone[int], refused: Refused | None) -> None:
+        self._core.unmark(counts, refused)
+        on_done(len(counts) if refused is None else refused)
+
+
+def nothing_received() -> ReceivedMessages:
+    """The answer of a receive without messages."""
+    return ReceivedMessages(b"", array("q"))
+
+
+def locks_of(core: FragmentCore, counts: array[int]) -> array[int]:
+    """The numbers of the locks on these messages (0: none)."""
+    found = (core.state.messages.find(count) for count in counts if count)
+    return array("q", [each[0].rows[each[1] + M_LOCK] for each in found if each is not None])
+
+
+def release(core: FragmentCore, counts: array[int]) -> None:
+    """These locked messages are active again, as if they had not been delivered."""
+    main = array("q", [count if _is_main(core, count) else 0 for count in counts])
+    if any(main):
+        core.gather(core.ranged(RELEASED, main))
+    core.unlock(counts, marks=LOCKED | SETTLING, change=-1)
+
+
+def _is_main(core: FragmentCore, count: int) -> bool:
+    found = core.state.messages.find(count) if count else None
+    return found is not None and not found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS
+
+
+def _peeked(rows: array[int], on_done: OnDone[ReceivedMessages], answer: bytearray | Refused) -> None:
+    on_done(answer if isinstance(answer, Refused) else ReceivedMessages(memoryview(answer), rows))

@@ -1,0 +1,216 @@
+"""Message sessions: messages with one session id, received in order by one holder at a time; and a state of each.
+
+A session is there while it has messages in the main sub-queue, a state, or a holder. Which messages it has and its
+state are what the log says; who holds it, and until when, is in memory alone: after a crash nobody does.
+(contract "Service Bus", section 5)
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+from hubweir.kernels.queue_contract import (
+    ACTIVE,
+    LOCKED,
+    M_EXPIRES,
+    M_SESSION,
+    M_STATE,
+    SETTLING,
+    SIZE_SHIFT,
+    STATE_BITS,
+    SUB_QUEUE_BITS,
+)
+from hubweir.queue.message_table import MessageTable
+
+_COMPACT_AT = 256
+
+
+class MessageSession:
+    """One session. counts: of its messages in order, also of some that are gone. live: how many are not.
+
+    ready_from: no message before this place is ready. state_ms: when its state was set, 0 for never. holder, until_ms
+    (monotonic clock): who has its lock. listed: the count under which the heap of free sessions has it, 0: it has not.
+    """
+
+    __slots__ = ("counts", "holder", "listed", "live", "number", "ready_from", "session_id", "state", "state_ms",
+                 "until_ms")  # fmt: skip
+
+    def __init__(self, session_id: bytes, number: int) -> None:
+        self.session_id = session_id
+        self.number = number
+        self.counts = array("q")
+        self.live = 0
+        self.ready_from = 0
+        self.state: bytes | None = None
+        self.state_ms = 0
+        self.holder: Any = None
+        self.until_ms = 0
+        self.listed = 0
+
+    def select(
+        self, messages: MessageTable, now_ms: int, picked: array[int], last: int, max_bytes: int
+    ) -> tuple[int, int]:
+        """As MessageTable.select, of this session."""
+        at = size = 0
+        counts, place = self.counts, self.ready_from
+        while place < len(counts) and at < last:
+            found = messages.find(counts[place])
+            if found is not None and _is_ready(*_row(found), now_ms):
+                more = found[0].rows[found[1] + M_STATE] >> SIZE_SHIFT
+                if at and size + more > max_bytes:
+                    break
+                picked[at] = counts[place]
+                at, size = at + 1, size + more
+            place += 1
+        self.ready_from = place
+        return at, size
+
+    def first_ready(self, messages: MessageTable, now_ms: int) -> int | None:
+        """The count of its first message that is ready."""
+        for place in range(self.ready_from, len(self.counts)):
+            found = messages.find(self.counts[place])
+            if found is not None and _is_ready(*_row(found), now_ms):
+                self.ready_from = place
+                return self.counts[place]
+        return None
+
+    def has_active(self, messages: MessageTable) -> bool:
+        """Whether a message is active, locked or not."""
+        return any(found[0].rows[found[1] + M_STATE] & STATE_BITS == ACTIVE for found in self.messages_in(messages, 0))
+
+    def messages_in(self, messages: MessageTable, from_count: int) -> Iterator[tuple[Any, int]]:
+        """Page and row of each message that is not gone, from a count on."""
+        for place in range(bisect_left(self.counts, from_count), len(self.counts)):
+            found = messages.find(self.counts[place])
+            if found is not None and not found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS:
+                yield found
+
+
+class MessageSessions:
+    """All of a fragment's. next_number: of a session that is to come; numbers are never used again."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[bytes, MessageSession] = {}
+        self.by_number: dict[int, MessageSession] = {}  # in that order
+        self.next_number = 0
+        self._free: list[tuple[int, int]] = []  # a count that may be ready, number of the session
+
+    def get(self, session_id: bytes) -> MessageSession:
+        """The session; made when it is not there."""
+        session = self.by_id.get(session_id)
+        if session is None:
+            session = self.add(session_id, self.next_number)
+        return session
+
+    def add(self, session_id: bytes, number: int) -> MessageSession:
+        """Have a session of this number, the highest so far."""
+        session = MessageSession(session_id, number)
+        self.by_id[session_id] = self.by_number[number] = session
+        self.next_number = number + 1
+        return session
+
+    def forget(self, session: MessageSession) -> None:
+        """Have it no longer, if it has nothing."""
+        has_something = session.live or session.state is not None or session.holder is not None
+        if not has_something and self.by_number.pop(session.number, None) is not None:
+            del self.by_id[session.session_id]
+
+    # What the log says
+
+    def enter(self, messages: MessageTable, session_id: bytes, count: int) -> None:
+        """A message that has just been counted is one of this session."""
+        found = messages.find(count)
+        assert found is not None
+        page, at = found
+        session = self.get(session_id)
+        page.rows[at + M_SESSION] = session.number
+        self.place(session, count)
+
+    def place(self, session: MessageSession, count: int) -> None:
+        """It has this message, behind its others."""
+        session.counts.append(count)
+        session.live += 1
+        self.list(session, count)
+
+    def leave(self, messages: MessageTable, first: int, many: int) -> None:
+        """These messages are about to be gone, or to leave the main sub-queue."""
+        if not self.by_number:
+            return
+        for count in range(first, first + many):
+            found = messages.find(count)
+            if found is None or found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS:
+                continue
+            session = self.by_number.get(found[0].rows[found[1] + M_SESSION])
+            if session is not None:
+                session.live -= 1
+                self._compact(messages, session)
+                self.forget(session)
+
+    def renumber(self, messages: MessageTable, old: int, new: int) -> None:
+        """A message has another count, behind all others. Its old one is gone already."""
+        found = messages.find(new)
+        session = None if found is None else self.by_number.get(found[0].rows[found[1] + M_SESSION])
+        if session is not None:
+            self.place(session, new)
+            session.live -= 1
+
+    def set_state(self, session_id: bytes, state: bytes | None, time_ms: int) -> None:
+        """Its state is this one, or there is none."""
+        session = self.get(session_id)
+        session.state, session.state_ms = state, time_ms
+        self.forget(session)
+
+    def _compact(self, messages: MessageTable, session: MessageSession) -> None:
+        """Forget counts that are gone, when they are most of them."""
+        if len(session.counts) > _COMPACT_AT + 2 * session.live:
+            session.counts = array("q", [count for count in session.counts if messages.find(count) is not None])
+            session.ready_from = 0
+
+    # Who holds them
+
+    def list(self, session: MessageSession, count: int) -> None:
+        """A message of it may be ready; if nobody holds the session, somebody may."""
+        session.ready_from = min(session.ready_from, bisect_left(session.counts, count))
+        if session.holder is None and (not session.listed or count < session.listed):
+            session.listed = count
+            heappush(self._free, (count, session.number))
+
+    def next_free(self, messages: MessageTable, now_ms: int) -> MessageSession | None:
+        """The session that nobody holds whose first message that is ready is the oldest."""
+        while self._free:
+            count, number = self._free[0]
+            session = self.by_number.get(number)
+            if session is None or session.listed != count:
+                heappop(self._free)
+                continue
+            first = None if session.holder is not None else session.first_ready(messages, now_ms)
+            if first == count:
+                return session
+            heappop(self._free)
+            session.listed = 0
+            if first is not None:
+                self.list(session, first)
+        return None
+
+    def look_again(self, messages: MessageTable, counts: Iterable[int]) -> None:
+        """These messages may be ready again."""
+        for count in counts:
+            found = messages.find(count) if count else None
+            session = None if found is None else self.by_number.get(found[0].rows[found[1] + M_SESSION])
+            if session is not None:
+                self.list(session, count)
+
+
+def _row(found: tuple[Any, int]) -> tuple[int, int]:
+    page, at = found
+    return page.rows[at + M_STATE], page.rows[at + M_EXPIRES]
+
+
+def _is_ready(bits: int, expires_ms: int, now_ms: int) -> bool:
+    if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != ACTIVE:
+        return False
+    return expires_ms < 0 or expires_ms > now_ms

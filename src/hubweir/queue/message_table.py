@@ -1,0 +1,457 @@
+"""The messages of one view as rows of numbers, in pages by their counts: no object and no Python call a message.
+
+A row is M_… of kernels/queue_contract.py. The count of a message is its place, from 1 on; pages whose messages are all
+gone are dropped. Of a page is known besides: from which row on one may be ready (by sub-queue), when something in it
+comes due, and how it is packed for a snapshot since it last changed. Which page is next stands in heaps, whose stale
+entries are passed over.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from hubweir.kernels import (
+    add_messages,
+    clear_marks,
+    count_deliveries,
+    drop_messages,
+    due_messages,
+    give_messages,
+    least_index,
+    mark_messages,
+    pack_rows,
+    select_messages,
+    unlock_messages,
+    unpack_rows,
+)
+from hubweir.kernels.queue_contract import (
+    ACTIVE,
+    DEFERRED,
+    LOCKED,
+    M_EXPIRES,
+    M_INDEX,
+    M_LOCK,
+    M_STATE,
+    PAGE_ROWS,
+    QUEUE_WIDTH,
+    SCHEDULED,
+    SETTLING,
+    SIZE_SHIFT,
+    STATE_BITS,
+    SUB_QUEUE_BITS,
+    SUB_QUEUE_SHIFT,
+    T_ACTIVE,
+    T_DEFERRED,
+    T_MESSAGES,
+    T_SCHEDULED,
+    T_SIZE,
+    TALLY_WIDTH,
+    WANT_ANY,
+    WANT_READY,
+)
+
+SUB_QUEUES = 3
+NEVER = 2**62
+_EMPTY_ROW = bytes(8 * QUEUE_WIDTH)
+
+
+class Page:
+    """PAGE_ROWS messages from the count `first` on, or fewer in the newest page.
+
+    live: how many are not gone. ready_from: by sub-queue, no row before it is ready. listed: by sub-queue, whether its
+    heap has the page. due_ms: nothing in it comes due before; NEVER. packed: as pack_rows wrote it; None: it changed.
+    """
+
+    __slots__ = ("due_ms", "first", "listed", "live", "packed", "ready_from", "rows")
+
+    def __init__(self, first: int, rows: array[int]) -> None:
+        self.first = first
+        self.rows = rows
+        self.live = 0
+        self.ready_from = [0] * SUB_QUEUES
+        self.listed = [False] * SUB_QUEUES
+        self.due_ms = NEVER
+        self.packed: bytes | None = None
+
+
+class MessageTable:
+    """Rows by count. tally: one tally row (kernels/queue_contract.py, T_…) of all that are not gone."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, Page] = {}  # by the first count less 1, over PAGE_ROWS; in that order
+        self.next_count = 1
+        self.tally = array("q", [0]) * TALLY_WIDTH
+        self._ready: list[list[int]] = [[] for _ in range(SUB_QUEUES)]
+        self._due: list[tuple[int, int]] = []  # due_ms, page number
+
+    # One message
+
+    def find(self, count: int) -> tuple[Page, int] | None:
+        """Page of a message that is not gone, and where its row begins in it."""
+        page = self.pages.get(count - 1 >> 12)
+        if page is None or count < 1:
+            return None
+        at = (count - page.first) * QUEUE_WIDTH
+        if at >= len(page.rows) or not page.rows[at + M_STATE] & STATE_BITS:
+            return None
+        return page, at
+
+    # Messages that come
+
+    def add(self, fields: array[int], messages: int, *, first_index: int, enqueued_ms: int, default_ttl_ms: int) -> int:
+        """Count the incoming rows on, and keep them; the count of the first."""
+        first_count, taken = self.next_count, 0
+        while taken < messages:
+            page = self._newest()
+            row = len(page.rows) // QUEUE_WIDTH
+            here = min(messages - taken, PAGE_ROWS - row)
+            page.rows.frombytes(_EMPTY_ROW * here)
+            scheduled, size, due_ms = add_messages(
+                page.rows, row, fields, taken, taken + here, first_index, enqueued_ms, default_ttl_ms, self.next_count
+            )
+            page.live += here
+            self._changed(page, due_ms)
+            if scheduled < here:
+                self._list(page, 0, row)
+            tally = self.tally
+            tally[T_ACTIVE] += here - scheduled
+            tally[T_SCHEDULED] += scheduled
+            tally[T_SIZE] += size
+            tally[T_MESSAGES] += here
+            self.next_count += here
+            taken += here
+        return first_count
+
+    def skip(self, counts: int) -> None:
+        """Give these next counts to nobody."""
+        for _ in range(counts):
+            page = self._newest()
+            page.rows.frombytes(_EMPTY_ROW)
+            self.next_count += 1
+
+    def activate(self, first: int, count: int) -> int:
+        """Scheduled messages get the next counts, enqueued at the times they were scheduled for; the first of them."""
+        new_first = self.next_count
+        for old in range(first, first + count):
+            found = self.find(old)
+            if found is None:
+                continue
+            old_page, at = found
+            row = old_page.rows[at : at + QUEUE_WIDTH]
+            self.drop(old, 1)
+            row[M_STATE] = row[M_STATE] & ~(STATE_BITS | LOCKED | SETTLING) | ACTIVE
+            row[M_LOCK] = 0
+            page = self._newest()
+            self._list(page, 0, len(page.rows) // QUEUE_WIDTH)
+            page.rows.extend(row)
+            page.live += 1
+            self._changed(page, row[M_EXPIRES])
+            self.tally[T_ACTIVE] += 1
+            self.tally[T_SIZE] += row[M_STATE] >> SIZE_SHIFT
+            self.tally[T_MESSAGES] += 1
+            self.next_count += 1
+        return new_first
+
+    def _newest(self) -> Page:
+        """The page of next_count."""
+        number = self.next_count - 1 >> 12
+        page = self.pages.get(number)
+        if page is None:
+            page = self.pages[number] = Page(number * PAGE_ROWS + 1, array("q"))
+            missing = self.next_count - page.first  # of a page that was dropped
+            page.rows.frombytes(_EMPTY_ROW * missing)
+        return page
+
+    # Messages that are received
+
+    def select(self, sub_queue: int, now_ms: int, picked: array[int], last: int, max_bytes: int) -> tuple[int, int]:
+        """Write the counts of the first messages that are ready to picked[:last]; how many, and their bytes."""
+        at = size = 0
+        heap = self._ready[sub_queue]
+        while heap and at < last:
+            number = heap[0]
+            page = self.pages.get(number)
+            if page is None:
+                heappop(heap)
+                continue
+            rows = page.rows
+            begin = page.ready_from[sub_queue]
+            at, row, size = select_messages(
+                rows, begin, page.first, WANT_READY, sub_queue, now_ms, picked, at, last, size, max_bytes
+            )
+            # A message that has expired is not ready, and not passed over: its end may be refused by the log.
+            page.ready_from[sub_queue] = row
+            if row * QUEUE_WIDTH < len(rows):
+                break
+            heappop(heap)
+            page.listed[sub_queue] = False
+        return at, size
+
+    def peek(self, sub_queue: int, from_count: int, picked: array[int], last: int, max_bytes: int) -> tuple[int, int]:
+        """Write the counts of messages of any state from a count on; how many, and their bytes."""
+        at = size = 0
+        for number in self._pages_from(from_count):
+            page = self.pages[number]
+            row = max(0, from_count - page.first)
+            at, row, size = select_messages(
+                page.rows, row, page.first, WANT_ANY, sub_queue, 0, picked, at, last, size, max_bytes
+            )
+            if at == last or row * QUEUE_WIDTH < len(page.rows):
+                break
+        return at, size
+
+    def _pages_from(self, count: int) -> Iterator[int]:
+        first = count - 1 >> 12
+        return (number for number in self.pages if number >= first)
+
+    def give(
+        self,
+        counts: array[int],
+        last: int,
+        *,
+        marks: int,
+        delivered: int,
+        lock_number: int,
+        secret: bytes,
+        until_ms: int,
+        number_base: int,
+        partition: int,
+        indexes: array[int],
+        out: array[int],
+    ) -> None:
+        """Fill the message rows of counts[:last], then mark them; see give_messages."""
+        at = 0
+        while at < last:
+            page = self.pages[counts[at] - 1 >> 12]
+            if marks:
+                page.packed = None
+            at = give_messages(
+                page.rows, page.first, counts, at, last, marks, delivered, lock_number, secret, until_ms, number_base,
+                partition, indexes, out,
+            )  # fmt: skip
+
+    def mark(self, counts: array[int], last: int, ordinals: array[int], first_number: int, codes: bytearray) -> None:
+        """Mark those SETTLING that carry their locks; see mark_messages."""
+        at = 0
+        while at < last:
+            page = self.pages.get(counts[at] - 1 >> 12)
+            if page is None:
+                counts[at], codes[at] = 0, 1
+                at += 1
+                continue
+            at = mark_messages(page.rows, page.first, counts, at, last, ordinals, first_number, codes)
+
+    def mark_settling(self, counts: array[int]) -> None:
+        """Mark messages that are ready, and not locked."""
+        for count in counts:
+            page = self.pages[count - 1 >> 12]
+            page.rows[(count - page.first) * QUEUE_WIDTH + M_STATE] |= SETTLING
+
+    def unlock(self, counts: array[int], last: int, *, marks: int, change: int, most_deliveries: int) -> array[int]:
+        """Take marks away, see unlock_messages; the counts of those that were delivered too often."""
+        at, over = 0, array("q")
+        room = array("q", [0]) * last
+        while at < last:
+            page = self.pages.get(counts[at] - 1 >> 12)
+            if page is None or not counts[at]:
+                at += 1
+                continue
+            before = at
+            at, many, lowest, due_ms = unlock_messages(
+                page.rows, page.first, counts, at, last, marks, change, most_deliveries, room
+            )
+            assert at > before, f"message {counts[at]} is in no page"
+            over += room[:many]
+            if change:
+                page.packed = None
+            if lowest >= 0:
+                for sub_queue in range(SUB_QUEUES):
+                    self._list(page, sub_queue, lowest)
+            self._due_at(page, due_ms)
+        return over
+
+    def delivered_often(self, most_deliveries: int) -> array[int]:
+        """Mark those of the main sub-queue SETTLING that are active and were delivered so often; their counts."""
+        over = array("q")
+        for page in self.pages.values():
+            counts = array("q", range(page.first, page.first + len(page.rows) // QUEUE_WIDTH))
+            over += self.unlock(counts, len(counts), marks=0, change=0, most_deliveries=most_deliveries)
+        return over
+
+    # What an operation says of messages, as a range of counts
+
+    def parts(self, first: int, count: int) -> Iterator[tuple[Page, int, int]]:
+        """Pages that hold some of a range, with the first row and the last row, exclusive."""
+        end = first + count
+        while first < end:
+            number = first - 1 >> 12
+            next_first = min(end, (number + 1) * PAGE_ROWS + 1)
+            page = self.pages.get(number)
+            if page is not None:
+                row = first - page.first
+                last_row = min(next_first - page.first, len(page.rows) // QUEUE_WIDTH)
+                if row < last_row:
+                    yield page, row, last_row
+            first = next_first
+
+    def drop(self, first: int, count: int) -> array[int]:
+        """Messages of this range are gone; the numbers of the locks on them."""
+        locks = array("q")
+        for page, row, last_row in self.parts(first, count):
+            tally = array("q", [0]) * TALLY_WIDTH
+            room = array("q", [0]) * (last_row - row)
+            many = drop_messages(page.rows, row, last_row, tally, room, 0)
+            locks += room[:many]
+            for kind in range(TALLY_WIDTH):
+                self.tally[kind] -= tally[kind]
+            page.live -= tally[T_MESSAGES]
+            page.packed = None
+            if not page.live and len(page.rows) == PAGE_ROWS * QUEUE_WIDTH:
+                del self.pages[page.first - 1 >> 12]
+        return locks
+
+    def count_deliveries(self, first: int, count: int, change: int) -> None:
+        """Those of the main sub-queue were delivered once more (1), or less (-1)."""
+        for page, row, last_row in self.parts(first, count):
+            count_deliveries(page.rows, row, last_row, change)
+            page.packed = None
+
+    def place(self, first: int, count: int, state: int, sub_queue: int | None) -> array[int]:
+        """Messages have this state, and lie in this sub-queue (None: where they are); the numbers of their locks.
+
+        Marks and locks are taken away.
+        """
+        locks = array("q")
+        for page, row, last_row in self.parts(first, count):
+            for at in range(row * QUEUE_WIDTH, last_row * QUEUE_WIDTH, QUEUE_WIDTH):
+                bits = page.rows[at + M_STATE]
+                if not bits & STATE_BITS:
+                    continue
+                if bits & LOCKED:
+                    locks.append(page.rows[at + M_LOCK])
+                self.tally[_kind(bits)] -= 1
+                bits = bits & ~(STATE_BITS | LOCKED | SETTLING) | state
+                if sub_queue is not None:
+                    bits = bits & ~SUB_QUEUE_BITS | sub_queue << SUB_QUEUE_SHIFT
+                self.tally[_kind(bits)] += 1
+                page.rows[at + M_STATE], page.rows[at + M_LOCK] = bits, 0
+            page.packed = None
+            if sub_queue is not None:
+                self._list(page, sub_queue, row)
+        return locks
+
+    def move(self, count: int, index: int) -> None:
+        """The record of a message is this one from now on; nothing when the message is gone."""
+        found = self.find(count)
+        if found is not None:
+            page, at = found
+            page.rows[at + M_INDEX] = index
+            page.packed = None
+
+    # Time
+
+    def due(self, now_ms: int, state: int, most: int) -> array[int]:
+        """Counts of messages that are to be activated (SCHEDULED) or expire (ACTIVE); at most `most`, without marks."""
+        found = array("q")
+        for number in self._due_pages(now_ms):
+            page = self.pages[number]
+            room = array("q", [0]) * (most - len(found))
+            many, _ = due_messages(page.rows, page.first, state, now_ms, room)
+            found += room[:many]
+            if len(found) == most:
+                break
+        return found
+
+    def settle_due(self, now_ms: int) -> None:
+        """Find anew when pages come due, whose time is over: what was due is marked now, or is to be marked."""
+        for number in self._due_pages(now_ms):
+            page = self.pages[number]
+            page.due_ms = NEVER
+            nobody = array("q")
+            for state in (ACTIVE, SCHEDULED):
+                self._due_at(page, due_messages(page.rows, page.first, state, now_ms, nobody)[1])
+        while self._due and not self._is_due_entry(self._due[0]):
+            heappop(self._due)
+
+    def look_again(self, page: Page) -> None:
+        """Something in this page may be due that was passed over."""
+        self._due_at(page, 0)
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When something comes due, on the clock of stamps; None: nothing does."""
+        while self._due and not self._is_due_entry(self._due[0]):
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def _due_pages(self, now_ms: int) -> list[int]:
+        return sorted(number for number, page in self.pages.items() if page.due_ms <= now_ms)
+
+    def _is_due_entry(self, entry: tuple[int, int]) -> bool:
+        page = self.pages.get(entry[1])
+        return page is not None and page.due_ms == entry[0]
+
+    def _due_at(self, page: Page, due_ms: int) -> None:
+        if 0 <= due_ms < page.due_ms:
+            page.due_ms = due_ms
+            heappush(self._due, (due_ms, page.first - 1 >> 12))
+
+    def _changed(self, page: Page, due_ms: int) -> None:
+        page.packed = None
+        self._due_at(page, due_ms)
+
+    def _list(self, page: Page, sub_queue: int, row: int) -> None:
+        """From this row on one may be ready."""
+        page.ready_from[sub_queue] = min(page.ready_from[sub_queue], row)
+        if not page.listed[sub_queue]:
+            page.listed[sub_queue] = True
+            heappush(self._ready[sub_queue], page.first - 1 >> 12)
+
+    # Snapshots
+
+    def pack(self, page: Page) -> bytes:
+        """A page without marks, as few bytes; kept until the page changes."""
+        if page.packed is None:
+            page.packed = packed(page.rows[:])
+        return page.packed
+
+    def restore(self, number: int, count: int, data: memoryview, start: int, end: int) -> bool:
+        """Fill a page, which has so many rows, from what `pack` made of it; whether it could be."""
+        page = self.pages[number] = Page(number * PAGE_ROWS + 1, array("q", bytes(8 * QUEUE_WIDTH * count)))
+        if unpack_rows(data, start, end, QUEUE_WIDTH, page.rows) != end:
+            return False
+        live = 0
+        for bits in page.rows[M_STATE::QUEUE_WIDTH]:
+            if bits & STATE_BITS:
+                live += 1
+                self.tally[_kind(bits)] += 1
+                self.tally[T_SIZE] += bits >> SIZE_SHIFT
+        self.tally[T_MESSAGES] += live
+        page.live = live
+        for sub_queue in range(SUB_QUEUES):
+            self._list(page, sub_queue, 0)
+        page.due_ms = 0
+        heappush(self._due, (0, number))
+        return True
+
+    def least_index(self) -> int | None:
+        """The least log index of a message that is not gone; None when all are."""
+        return min((least_index(page.rows) for page in self.pages.values() if page.live), default=None)
+
+
+def packed(rows: array[int]) -> bytes:
+    """Rows of a page without marks, as few bytes; changes rows."""
+    clear_marks(rows)
+    out = bytearray()
+    pack_rows(rows, QUEUE_WIDTH, out)
+    return bytes(out)
+
+
+def _kind(bits: int) -> int:
+    """The column of a tally row for a message with this M_STATE."""
+    state = bits & STATE_BITS
+    if state == DEFERRED:
+        return T_DEFERRED
+    return T_SCHEDULED if state == SCHEDULED else T_ACTIVE + ((bits & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT)

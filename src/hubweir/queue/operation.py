@@ -1,0 +1,146 @@
+"""Operations: what a fragment's log says besides its messages. One operation is one record of an operations batch.
+
+All integers are big-endian. A record begins with the code, 1 byte. *Ranges* are pairs to the end of the record: the
+count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no message stands twice.
+
+| code | name          | fields | what it says |
+|-----:|---------------|--------|--------------|
+|    1 | SETTINGS      | time to live 8, window 8, signed, -1 none; deliveries 4; flags 1 | held from here on |
+|    2 | LOCKED        | ranges | delivered once more |
+|    3 | RELEASED      | ranges | not delivered after all |
+|    4 | SETTLED       | ranges | gone: completed, deleted, cancelled, received and deleted |
+|    5 | EXPIRED       | ranges | gone: their time to live was over |
+|    6 | DEFERRED      | ranges | received by their numbers alone from here on |
+|    7 | DEAD_LETTERED | sub-queue 1; ranges | they lie in that sub-queue from here on |
+|    8 | MODIFIED      | length 4, an AMQP map of that length; ranges | application properties that are set |
+|    9 | ACTIVATED     | ranges | scheduled no more: each has the next count, in this order |
+|   10 | MOVED         | ranges | the records of the next batch are these messages again, in this order |
+|   11 | SESSION_STATE | time 8; length 2, id of that length; 1 when there is a state; the state | set, or cleared |
+
+Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
+with its batch of messages, in front of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+
+from msgspec import Struct
+
+from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.queue.fragment_settings import FragmentSettings
+
+(
+    SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
+) = range(1, 12)  # fmt: skip
+
+_SETTINGS = struct.Struct(">BqqIB")
+_RANGE = struct.Struct(">QI")
+_MODIFIED = struct.Struct(">BI")
+_SESSION_STATE = struct.Struct(">BqH")
+_DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
+_WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED}
+# A record must fit into a batch of its own; more ranges are more operations.
+RANGES_LIMIT = 4_096
+
+
+class LoggedSettings(Struct, frozen=True):
+    """The settings that change what the log means; -1: none."""
+
+    default_ttl_ms: int = -1
+    duplicate_window_ms: int = -1
+    max_delivery_count: int = 10
+    dead_letters_on_expiry: bool = False
+    requires_session: bool = False
+
+
+class Operation(Struct, frozen=True):
+    """One operation (table above); fields that its code has not keep their defaults. ranges: pairs, array('q')."""
+
+    code: int
+    ranges: array[int] = array("q")
+    sub_queue: int = 0
+    properties: bytes = b""
+    settings: LoggedSettings = LoggedSettings()
+    session_id: bytes = b""
+    state: bytes | None = None
+    time_ms: int = 0
+
+
+def logged_settings(settings: FragmentSettings) -> LoggedSettings:
+    """What of a fragment's settings stands in its log."""
+    return LoggedSettings(
+        -1 if settings.default_ttl_ms is None else settings.default_ttl_ms,
+        -1 if settings.duplicate_window_ms is None else settings.duplicate_window_ms,
+        settings.max_delivery_count,
+        settings.dead_letters_on_expiry,
+        settings.requires_session,
+    )
+
+
+def encode_operation(operation: Operation) -> bytes:
+    """The record's bytes. Ranges must be at most RANGES_LIMIT."""
+    code = operation.code
+    if code == SETTINGS:
+        said = operation.settings
+        flags = _DEAD_LETTERS_FLAG * said.dead_letters_on_expiry | _SESSIONS_FLAG * said.requires_session
+        return _SETTINGS.pack(code, said.default_ttl_ms, said.duplicate_window_ms, said.max_delivery_count, flags)
+    if code == SESSION_STATE:
+        head = _SESSION_STATE.pack(code, operation.time_ms, len(operation.session_id)) + operation.session_id
+        return head + (b"\x00" if operation.state is None else b"\x01" + operation.state)
+    if code == MODIFIED:
+        head = _MODIFIED.pack(code, len(operation.properties)) + operation.properties
+    else:
+        head = bytes((code, operation.sub_queue)) if code == DEAD_LETTERED else bytes((code,))
+    ranges = operation.ranges
+    if len(ranges) == 2:
+        return head + _RANGE.pack(ranges[0], ranges[1])
+    return head + b"".join(map(_RANGE.pack, ranges[::2], ranges[1::2]))
+
+
+def decode_operation(record: memoryview) -> Operation:
+    """The operation of a record. CorruptStore when it is none; NewerFormat for a code of a later version."""
+    code = record[0] if record else 0
+    try:
+        if code in _WITH_RANGES:
+            return Operation(code, _ranges(record[1:]))
+        if code == DEAD_LETTERED:
+            return Operation(code, _ranges(record[2:]), sub_queue=_checked(record[1], record[1] in (1, 2)))
+        if code == MODIFIED:
+            _, size = _MODIFIED.unpack_from(record)
+            end = _checked(_MODIFIED.size + size, _MODIFIED.size + size <= len(record))
+            return Operation(code, _ranges(record[end:]), properties=bytes(record[_MODIFIED.size : end]))
+        if code == SETTINGS:
+            _, ttl_ms, window_ms, deliveries, flags = _SETTINGS.unpack(record)
+            said = LoggedSettings(
+                ttl_ms, window_ms, deliveries, bool(flags & _DEAD_LETTERS_FLAG), bool(flags & _SESSIONS_FLAG)
+            )
+            return Operation(code, settings=said)
+        if code == SESSION_STATE:
+            _, time_ms, size = _SESSION_STATE.unpack_from(record)
+            end = _SESSION_STATE.size + size
+            state = bytes(record[end + 1 :]) if record[end] else None
+            return Operation(
+                code, session_id=bytes(record[_SESSION_STATE.size : end]), state=state, time_ms=time_ms
+            )  # fmt: skip
+    except (struct.error, IndexError, ValueError) as error:
+        raise CorruptStore(f"an operation of code {code} and {len(record)} bytes is none") from error
+    raise NewerFormat(f"a fragment's log holds an operation of code {code}, which this version does not know")
+
+
+def _ranges(data: memoryview) -> array[int]:
+    """Pairs of counts; ValueError when they are none."""
+    if len(data) % _RANGE.size:
+        raise ValueError("no whole ranges")
+    ranges = array("q")
+    for first, count in _RANGE.iter_unpack(data):
+        ranges.append(_checked(first, 0 < first < 2**48))
+        ranges.append(_checked(count, 0 < count <= 2**48 - first))
+    return ranges
+
+
+def _checked(value: int, holds: bool) -> int:
+    if not holds:
+        raise ValueError(f"{value} cannot stand here")
+    return value

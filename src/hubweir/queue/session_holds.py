@@ -1,0 +1,229 @@
+"""Who holds which message session: accepted, renewed, lost, and those who wait for the next free one.
+
+A session is held for the lock duration from when it was granted or renewed, on the monotonic clock. Messages that are
+locked in it are locked as long as it is held; then they are active again, delivered once more than before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+
+from hubweir.errors import (
+    NOT_ALLOWED,
+    SESSION_CANNOT_BE_LOCKED,
+    SESSION_LOCK_LOST,
+    TIMED_OUT,
+    ServiceError,
+)
+from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_STATE, QUEUE_WIDTH, SETTLING
+from hubweir.messaging_store.log import Refused
+from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_values import OnDone, Times
+from hubweir.queue.message_receives import FragmentReceiver, MessageReceives
+from hubweir.queue.message_session import MessageSession
+from hubweir.queue.operation import SESSION_STATE, Operation
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+
+OnLost = Callable[[FragmentReceiver, ServiceError], None]
+
+
+class SessionWait:
+    """Somebody who waits for the next free session."""
+
+    __slots__ = ("mode", "on_done", "on_lost", "until_ms")
+
+    def __init__(self, mode: ReceiveMode, until_ms: int, on_done: OnDone[FragmentReceiver], on_lost: OnLost) -> None:
+        self.mode = mode
+        self.until_ms = until_ms
+        self.on_done: OnDone[FragmentReceiver] | None = on_done
+        self.on_lost = on_lost
+
+    def cancel(self) -> None:
+        """It is not answered. Twice, or too late, does nothing."""
+        self.on_done = None
+
+
+class SessionHolds:
+    """Of one fragment."""
+
+    def __init__(self, core: FragmentCore, receives: MessageReceives) -> None:
+        self._core = core
+        self._receives = receives
+        self._waits: list[SessionWait] = []  # in the order they came
+        self._ends: list[tuple[int, int]] = []  # a heap of until_ms, number of the session; stale ones are passed over
+
+    def accept(
+        self,
+        session_id: str | None,
+        mode: ReceiveMode,
+        times: Times,
+        *,
+        wait_ms: int,
+        on_done: OnDone[FragmentReceiver],
+        on_lost: OnLost,
+    ) -> SessionWait | None:
+        """See Fragment.accept_session."""
+        core = self._core
+        if not core.settings.requires_session:
+            text = (
+                "A sessionful message receiver cannot be created on an entity that does not require sessions. "
+                f"'{core.entity}' does not."
+            )
+            raise ServiceError(NOT_ALLOWED, text)
+        self.expire(times)
+        if session_id is None:
+            wait = SessionWait(mode, times.monotonic_ms + wait_ms, on_done, on_lost)
+            self._waits.append(wait)
+            self.serve(times)
+            core.wake()
+            return wait if wait.on_done is not None else None
+        session = core.state.sessions.get(session_id.encode())
+        if session.holder is not None:
+            text = f"another receiver holds session '{session_id}' of '{core.entity}'"
+            raise ServiceError(SESSION_CANNOT_BE_LOCKED, text)
+        on_done(self._grant(session, mode, times, on_lost))
+        return None
+
+    def serve(self, times: Times) -> None:
+        """Give free sessions to those who wait, in turn; refuse those who waited long enough."""
+        state = self._core.state
+        waits = [wait for wait in self._waits if wait.on_done is not None]
+        left = []
+        for wait in waits:
+            session = state.sessions.next_free(state.messages, times.stamp_ms)
+            on_done, wait_is_over = wait.on_done, wait.until_ms <= times.monotonic_ms
+            if on_done is None or (session is None and not wait_is_over):
+                left.append(wait)
+                continue
+            wait.on_done = None
+            if session is None:
+                text = f"no session of '{self._core.entity}' with messages was free in time"
+                on_done(ServiceError(TIMED_OUT, text))
+            else:
+                on_done(self._grant(session, wait.mode, times, wait.on_lost))
+        self._waits = [wait for wait in left if wait.on_done is not None]
+
+    def _grant(self, session: MessageSession, mode: ReceiveMode, times: Times, on_lost: OnLost) -> FragmentReceiver:
+        receiver = FragmentReceiver(SubQueue.MAIN, mode, session, on_lost)
+        session.holder = receiver
+        self._hold(session, receiver, times)
+        return receiver
+
+    def _hold(self, session: MessageSession, receiver: FragmentReceiver, times: Times) -> int:
+        duration_ms = self._core.settings.lock_duration_ms
+        session.until_ms = times.monotonic_ms + duration_ms
+        receiver.locked_until_ms = times.stamp_ms + duration_ms
+        heappush(self._ends, (session.until_ms, session.number))
+        return receiver.locked_until_ms
+
+    def expire(self, times: Times) -> None:
+        """End the holds whose time is over."""
+        while self._ends and self._ends[0][0] <= times.monotonic_ms:
+            until_ms, number = heappop(self._ends)
+            session = self._core.state.sessions.by_number.get(number)
+            if session is None or session.holder is None or session.until_ms != until_ms:
+                continue
+            receiver = session.holder
+            text = f"the lock of session '{receiver.session_id}' of '{self._core.entity}' ended; accept it again"
+            self._lose(receiver, ServiceError(SESSION_LOCK_LOST, text))
+
+    def _lose(self, receiver: FragmentReceiver, error: ServiceError) -> None:
+        self.free(receiver)
+        self._receives.close(receiver)
+        if receiver.on_lost is not None:
+            receiver.on_lost(receiver, error)
+
+    def free(self, receiver: FragmentReceiver) -> None:
+        """Nobody holds the receiver's session any more; messages that are locked in it are active again."""
+        session, core = receiver.session, self._core
+        if session is None or session.holder is not receiver:
+            return
+        session.holder = None
+        counts, locks = array("q"), array("q")
+        for page, at in session.messages_in(core.state.messages, 0):
+            bits = page.rows[at + M_STATE]
+            if bits & LOCKED:
+                locks.append(page.rows[at + M_LOCK])
+                # What is being settled is decided by the log; its lock is over whatever becomes of it.
+                if bits & SETTLING:
+                    page.rows[at + M_STATE] &= ~LOCKED
+                    page.rows[at + M_LOCK] = 0
+                else:
+                    counts.append(page.first + at // QUEUE_WIDTH)
+        core.locks.end(locks)
+        core.unlock(counts, marks=LOCKED, change=0)
+        if session.live:
+            core.state.sessions.list(session, session.counts[0])
+        core.state.sessions.forget(session)
+        core.wake()
+
+    def end(self, error: ServiceError) -> None:
+        """Refuse those who wait, and tell those who hold a session."""
+        waits, self._waits = self._waits, []
+        for wait in waits:
+            on_done, wait.on_done = wait.on_done, None
+            if on_done is not None:
+                on_done(error)
+        for session in list(self._core.state.sessions.by_number.values()):
+            receiver, session.holder = session.holder, None
+            if receiver is not None:
+                receiver.is_open = False
+                if receiver.on_lost is not None:
+                    receiver.on_lost(receiver, error)
+
+    def next_due_ms(self) -> int | None:
+        """When a hold or a wait may be over, on the monotonic clock."""
+        ends = [self._ends[0][0]] if self._ends else []
+        return min([*ends, *(wait.until_ms for wait in self._waits if wait.on_done is not None)], default=None)
+
+    # Of one session
+
+    def _held(self, session_id: str) -> MessageSession:
+        session = self._core.state.sessions.by_id.get(session_id.encode())
+        if session is None or session.holder is None:
+            text = f"nobody holds session '{session_id}' of '{self._core.entity}' (any more)"
+            raise ServiceError(SESSION_LOCK_LOST, text)
+        return session
+
+    def renew(self, session_id: str, times: Times) -> int:
+        """See Fragment.renew_session."""
+        self.expire(times)
+        session = self._held(session_id)
+        until_ms = self._hold(session, session.holder, times)
+        self._core.wake()
+        return until_ms
+
+    def state_of(self, session_id: str) -> bytes | None:
+        """See Fragment.session_state."""
+        return self._held(session_id).state
+
+    def set_state(self, session_id: str, state: bytes | None, times: Times, on_done: OnDone[None]) -> None:
+        """See Fragment.set_session_state."""
+        self.expire(times)
+        session = self._held(session_id)
+        operation = Operation(SESSION_STATE, session_id=session.session_id, state=state, time_ms=times.stamp_ms)
+        self._core.gather([operation], partial(_told, on_done))
+
+    def listed(self, *, updated_after_ms: int | None, skip: int, top: int) -> tuple[str, ...]:
+        """See Fragment.list_sessions."""
+        found = []
+        messages = self._core.state.messages
+        for session in self._core.state.sessions.by_number.values():
+            if updated_after_ms is None:
+                wanted = session.state is not None or session.has_active(messages)
+            else:
+                wanted = session.state_ms > updated_after_ms
+            if wanted:
+                skip -= 1
+                if skip < 0:
+                    found.append(session.session_id.decode())
+                if len(found) == top:
+                    break
+        return tuple(found)
+
+
+def _told(on_done: OnDone[None], refused: Refused | None) -> None:
+    on_done(refused)

@@ -1,0 +1,150 @@
+"""Settlements by lock token: which locks are good, and what becomes of their messages."""
+
+from __future__ import annotations
+
+from array import array
+from functools import partial
+
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_SESSION, M_STATE, SETTLING, SUB_QUEUE_BITS
+from hubweir.messaging_store.log import Refused
+from hubweir.queue.changed_properties import dead_letter_properties, is_property_map, merged_properties
+from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_values import OnDone, Times
+from hubweir.queue.message_receives import release
+from hubweir.queue.operation import DEAD_LETTERED, DEFERRED, MODIFIED
+from hubweir.queue.operation import SETTLED as LOGGED_SETTLED
+from hubweir.queue.settle_outcome import LOCK_LOST, SESSION_LOCK_LOST, TOKEN_BYTES, SettleDetails, SettleOutcome
+from hubweir.queue.sub_queue import SubQueue
+
+_NOTHING = SettleDetails()
+
+
+class Settlements:
+    """Of one fragment."""
+
+    def __init__(self, core: FragmentCore) -> None:
+        self._core = core
+
+    def settle(
+        self, tokens: bytes, outcome: SettleOutcome, times: Times, on_done: OnDone[bytes], details: SettleDetails | None
+    ) -> None:
+        """See Fragment.settle."""
+        said = details or _NOTHING
+        self._check(tokens, said)
+        core, many = self._core, len(tokens) // TOKEN_BYTES
+        ordinals, counts = core.locks.find(tokens, times.monotonic_ms)
+        codes = bytearray(many)
+        core.state.messages.mark(counts, many, ordinals, core.locks.first_number, codes)
+        answer = self._answer(codes)
+        if not any(counts):
+            on_done(answer)
+            return
+        properties = said.properties if outcome is not SettleOutcome.COMPLETE else b""
+        if outcome is SettleOutcome.RELEASE:
+            core.locks.end_ordinals(_of(ordinals, counts))
+            release(core, counts)
+            on_done(answer)
+        elif outcome is SettleOutcome.COMPLETE:
+            core.gather(core.ranged(LOGGED_SETTLED, counts), partial(self._settled, counts, answer, on_done))
+        elif outcome is SettleOutcome.DEFER:
+            operations = core.ranged(MODIFIED, counts, properties=properties) if properties else []
+            operations += core.ranged(DEFERRED, counts)
+            core.gather(operations, partial(self._settled, counts, answer, on_done))
+        else:
+            # In a dead-letter sub-queue there is nowhere further to go: it is as if they were abandoned.
+            main = array("q", [count if self._is_main(count) else 0 for count in counts])
+            if outcome is SettleOutcome.ABANDON or not any(main):
+                self._abandon(ordinals, counts, properties, answer, on_done)
+            elif main == counts:
+                self._dead_letter(counts, said, answer, on_done)
+            else:
+                others = array("q", [a - b for a, b in zip(counts, main, strict=True)])
+                self._dead_letter(main, said, answer, on_done)
+                self._abandon(ordinals, others, properties, answer, _nobody_asks)
+
+    def renew(self, tokens: bytes, times: Times) -> array[int]:
+        """See Fragment.renew."""
+        self._check(tokens, _NOTHING)
+        core = self._core
+        ordinals, counts = core.locks.find(tokens, times.monotonic_ms)
+        duration_ms = core.settings.lock_duration_ms
+        until = array("q", bytes(8 * len(counts)))
+        for place, count in enumerate(counts):
+            found = core.state.messages.find(count) if count else None
+            if found is None:
+                continue
+            page, at = found
+            bits, lock = page.rows[at + M_STATE], page.rows[at + M_LOCK]
+            if bits & (LOCKED | SETTLING) != LOCKED or lock != core.locks.first_number + ordinals[place]:
+                continue
+            session = core.state.sessions.by_number.get(page.rows[at + M_SESSION])
+            if session is not None and session.holder is not None and not bits & SUB_QUEUE_BITS:
+                until[place] = session.until_ms - times.monotonic_ms + times.stamp_ms
+            else:
+                core.locks.renew(ordinals[place], times.monotonic_ms + duration_ms)
+                until[place] = times.stamp_ms + duration_ms
+        return until
+
+    def _check(self, tokens: bytes, said: SettleDetails) -> None:
+        if len(tokens) % TOKEN_BYTES:
+            raise ServiceError(ARGUMENT_ERROR, f"{len(tokens)} bytes are no lock tokens of {TOKEN_BYTES}")
+        if said.properties and not is_property_map(said.properties):
+            raise ServiceError(ARGUMENT_ERROR, "the properties to modify are no map whose keys are strings")
+
+    def _answer(self, codes: bytearray) -> bytes:
+        if self._core.settings.requires_session:
+            return bytes(codes.replace(bytes((LOCK_LOST,)), bytes((SESSION_LOCK_LOST,))))
+        return bytes(codes)
+
+    def _is_main(self, count: int) -> bool:
+        found = self._core.state.messages.find(count) if count else None
+        return found is not None and not found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS
+
+    def _abandon(
+        self, ordinals: array[int], counts: array[int], properties: bytes, answer: bytes, on_done: OnDone[bytes]
+    ) -> None:
+        core = self._core
+        if not properties:
+            core.locks.end_ordinals(_of(ordinals, counts))
+            core.unlock(counts, marks=LOCKED | SETTLING, change=0)
+            on_done(answer)
+        else:
+            operations = core.ranged(MODIFIED, counts, properties=properties)
+            core.gather(operations, partial(self._modified, _of(ordinals, counts), counts, answer, on_done))
+
+    def _modified(
+        self,
+        ordinals: array[int],
+        counts: array[int],
+        answer: bytes,
+        on_done: OnDone[bytes],
+        refused: Refused | None,
+    ) -> None:
+        core = self._core
+        if refused is None:
+            core.locks.end_ordinals(ordinals)
+            core.unlock(counts, marks=LOCKED | SETTLING, change=0)
+        self._settled(counts, answer, on_done, refused)
+
+    def _dead_letter(self, counts: array[int], said: SettleDetails, answer: bytes, on_done: OnDone[bytes]) -> None:
+        core = self._core
+        reasons = dead_letter_properties(said.reason, said.description)
+        properties = merged_properties(said.properties, reasons)
+        operations = core.ranged(MODIFIED, counts, properties=properties) if properties else []
+        operations += core.ranged(DEAD_LETTERED, counts, sub_queue=SubQueue.DEAD_LETTERS)
+        core.gather(operations, partial(self._settled, counts, answer, on_done))
+
+    def _settled(self, counts: array[int], answer: bytes, on_done: OnDone[bytes], refused: Refused | None) -> None:
+        self._core.unmark(counts, refused)
+        self._core.wake()
+        on_done(answer if refused is None else refused)
+
+
+def _of(ordinals: array[int], counts: array[int]) -> array[int]:
+    """The ordinals of those locks whose messages are settled."""
+    return array("q", [ordinal for ordinal, count in zip(ordinals, counts, strict=True) if count])
+
+
+def _nobody_asks(answer: object) -> None:
+    """The answer comes with another part of the same settlement."""
