@@ -16,8 +16,10 @@ def collect_records(run: Readable, indexes: array[int], at: int, last: int, rows
     view = memoryview(run)
     check_rows(indexes, 1, at, last)
     check_rows(rows, MESSAGE_WIDTH, at, last)
+    batch: BatchHeader | None = None
     while at < last:
-        batch = _batch_of(view, indexes[at])
+        if batch is None or not _holds(batch, indexes[at]):
+            batch = _batch_of(view, indexes[at])
         if batch is None:
             break
         for ordinal, start, end in walk_records(view, batch):
@@ -36,7 +38,11 @@ def _batch_of(view: memoryview, index: int) -> BatchHeader | None:
     at = 0
     while at < len(view):
         batch = open_batch(view, at)
-        if batch.kind == KIND_EVENTS and batch.first_index <= index < batch.first_index + batch.count:
+        if _holds(batch, index):
             return batch
         at = batch.end
     return None
+
+
+def _holds(batch: BatchHeader, index: int) -> bool:
+    return batch.kind == KIND_EVENTS and batch.first_index <= index < min(batch.first_index + batch.count, 2**64)

@@ -41,9 +41,9 @@ def test_the_compiled_kernels_are_taken_where_they_were_built(compiled: SimpleNa
 
 def test_both_twins_have_every_kernel_of_the_contract(compiled: SimpleNamespace) -> None:
     from hubweir import kernels
-    from hubweir.kernels import columns_contract, contract
+    from hubweir.kernels import columns_contract, contract, queue_contract
 
-    said = f"{contract.__doc__}{columns_contract.__doc__}"
+    said = f"{contract.__doc__}{columns_contract.__doc__}{queue_contract.__doc__}"
     for name in twins.KERNELS:
         assert f"\n    {name}(" in said
         assert callable(getattr(kernels, name))
