@@ -101,6 +101,26 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         first is begun only where a full frame is left of max_bytes; the first is as small as max_bytes wants, but one
         event at least. max_deliveries: the credit.
 
+    deliver_messages(run, rows, first_row, last_row, id_prefix, channel, handle, delivery_id, settled, max_frame_size,
+            max_frames, max_bytes, out) -> (messages, frames)
+        Write transfer frames for messages of a queue, one delivery for each of the message rows, message format 0. The
+        tag has 16 bytes: the lock token (Q_LOCK, then Q_LOCK_CHECK, big endian) in the layout of a GUID, its first
+        three groups turned round; eight zeros and the sequence number where there is no lock. The message goes out as:
+        - its header, with the ttl of the row and its delivery count, also when none was sent;
+        - its delivery annotations, with x-opt-lock-token (uuid) where there is a lock;
+        - message annotations: the broker's, each where its column says so (x-opt-enqueued-time,
+          x-opt-sequence-number, x-opt-enqueue-sequence-number, x-opt-locked-until, x-opt-message-state,
+          x-opt-partition-id), then the stored ones less these names, and less nulls under names that a sender may set
+          (contract "Service Bus", 3.3.1 and 4.3);
+        - its properties, with the absolute expiry time of the row; a message without an id gets one of 32 digits:
+          id_prefix (16 bytes) and Q_ID_NUMBER in hexadecimal digits;
+        - everything else in the order it came.
+        Stops before a message that would exceed max_frames or max_bytes (bytes of out written); the first one of a call
+        is always written whole. Raises KernelRefusal, and leaves out as it was, where a row names no record of run.
+
+    encode_message(run, rows, row, id_prefix) -> bytes
+        The message of one message row, as deliver_messages sends it.
+
     find_record(run, batch_at, ordinal) -> int
         Position in run of that record of the batch; -1 when the batch has fewer.
 

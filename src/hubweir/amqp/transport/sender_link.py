@@ -6,18 +6,21 @@ any link of it before them. The host looks at `sendable` before it reads more to
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
+from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.events import CreditGranted
 from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.frame import cut_frames, split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
-from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
+from hubweir.amqp.transport.performatives import Attach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.serial_number import MODULUS, add_serial
-from hubweir.kernels import deliver, deliver_batches
+from hubweir.kernels import deliver, deliver_batches, deliver_messages
+from hubweir.kernels.contract import MESSAGE_WIDTH
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
     from hubweir.amqp.transport.session import Session
@@ -53,6 +56,24 @@ class SenderLink(Link):
         self._initial_delivery_count = (local.initial_delivery_count or 0) if local is not None else 0
         self.sender_credit = SenderCredit(self._initial_delivery_count)
         self.unsettled_count = 0
+        self.host_answers = False
+
+    def answer_by_host(self, unknown: DeliveryState) -> None:
+        """From now on the host answers what the receiver says about its deliveries, by `answer`: not the engine.
+
+        Call it before the link is accepted. unknown: what a receiver hears at once about deliveries of this session
+        that are not unsettled any more.
+        """
+        self.host_answers = True
+        self.session.settlement.unknown = unknown
+
+    def answer(self, first_id: int, last_id: int, outcome: DeliveryState) -> None:
+        """Tell a receiver that settles second how deliveries first_id to last_id ended, which Settled has reported.
+
+        Does nothing on a link that is over. (part 2, section 2.6.12)
+        """
+        if self.is_attached:
+            self.session.write(Disposition(role=False, first=first_id, last=last_id, settled=True, state=outcome))
 
     @property
     def credit(self) -> int:
@@ -176,6 +197,36 @@ class SenderLink(Link):
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
         return SendProgress(events, size, RunCursor(batch_at, record_at, ordinal), first_id)
+
+    def send_messages(
+        self,
+        run: bytes | bytearray | memoryview,
+        rows: array[int],
+        first_row: int,
+        *,
+        id_prefix: bytes,
+        settled: bool,
+        max_bytes: int,
+    ) -> SendProgress:
+        """Send messages of a queue from a row of their table on, as many as credit, window and max_bytes allow.
+
+        run, rows, id_prefix: as kernels.deliver_messages takes them; not kept. settled: the mode of the link's
+        receiver. The progress counts in its events the rows that were sent; its cursor says nothing.
+        """
+        session = self.session
+        messages = min(self._sendable(settled), len(rows) // MESSAGE_WIDTH - first_row)
+        first_id = session.next_delivery_id
+        if messages <= 0:
+            return SendProgress(0, 0, RunCursor(), first_id)
+        out = session.connection.out
+        start = len(out)
+        written, frames = deliver_messages(
+            run, rows, first_row, first_row + messages, id_prefix, session.channel, self.handle, first_id, settled,
+            session.connection.outgoing_frame_limit, session.window.remote_window, max_bytes, out,
+        )  # fmt: skip
+        size = len(out) - start
+        self._started(first_id, written, frames, start, settled=settled)
+        return SendProgress(written, size, RunCursor(), first_id)
 
     def drained(self) -> None:
         """Give the rest of the credit back: the answer to drain, once nothing is left to send."""

@@ -12,7 +12,7 @@ from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
 from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.faults import SessionFault
 from hubweir.amqp.transport.performatives import Disposition
-from hubweir.amqp.transport.serial_number import distance
+from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.errors import INVALID_FIELD
 
 if TYPE_CHECKING:  # a session owns its settlement: the import would go round
@@ -27,6 +27,9 @@ class Settlement:
     def __init__(self) -> None:
         self.received: UnsettledRanges[ReceiverLink] = UnsettledRanges()
         self.sent: UnsettledRanges[SenderLink] = UnsettledRanges()
+        # What a receiver that waits for our word hears about deliveries that are not unsettled here (any more). None:
+        # nothing. Set where a host answers by itself: there a client waits for the answer to everything that it says.
+        self.unknown: DeliveryState | None = None
 
     def receive(self, session: Session, disposition: Disposition) -> None:
         """The peer's word about a range: of our deliveries when it is their receiver, else of its own."""
@@ -42,17 +45,33 @@ class Settlement:
         outcome = disposition.state
         if not disposition.settled and (outcome is None or isinstance(outcome, Received)):
             return  # how far it has come; its outcome is still to follow
-        for sent in self.sent.take(first, last):
+        taken = self.sent.take(first, last)
+        for sent in taken:
             self._settle_sent(session, sent, outcome, settled=disposition.settled)
+        if self.unknown is not None and not disposition.settled:
+            self._answer_unknown(session, taken, first, last, self.unknown)
 
     def _settle_sent(
         self, session: Session, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool
     ) -> None:
         sent.owner.unsettled_count -= sent.count
-        if not settled:
+        if not settled and not sent.owner.host_answers:
             # The receiver settles second: it holds its state until it hears that ours is gone.
             session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
         session.report.add_event(Settled(sent.owner, sent.first, sent.last, outcome, settled))
+
+    def _answer_unknown(
+        self, session: Session, taken: list[IdRange[SenderLink]], first: int, last: int, outcome: DeliveryState
+    ) -> None:
+        """Answer what of a range was not unsettled: one disposition for each stretch between what was."""
+        at = first
+        for sent in taken:
+            if at != sent.first:
+                before = add_serial(sent.first, -1)
+                session.write(Disposition(role=False, first=at, last=before, settled=True, state=outcome))
+            at = add_serial(sent.last, 1)
+        if distance(last, at) >= 0:
+            session.write(Disposition(role=False, first=at, last=last, settled=True, state=outcome))
 
     def settle_received(
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool

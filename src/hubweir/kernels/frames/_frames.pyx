@@ -10,16 +10,20 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
 
 from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers.tables cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
-from hubweir.kernels.buffers.bytes cimport NOWHERE
-from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH, STORED_FORMAT
+from hubweir.kernels.buffers.bytes cimport NOWHERE, store32
+from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STORED_FORMAT
 from hubweir.kernels.buffers.crc cimport crc_start
 from hubweir.kernels.frames.frames cimport collect, scan_bytes
 from hubweir.kernels.frames.deliver cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
+from hubweir.kernels.frames.deliver_messages cimport (
+    GROWTH, ID_DIGITS, TAG_SIZE, Outgoing, record_of, write_message, write_tag,
+)
 from hubweir.kernels.messages.sections cimport skip_value
-from hubweir.kernels.stored_batch cimport KIND_EVENTS
+from hubweir.kernels.stored_batch cimport KIND_EVENTS, RECORD_HEADER_SIZE
 from hubweir.kernels.frames.deliver_batches cimport Load, Place, load_delivery, put_load
 from hubweir.kernels.frames.transfers cimport Frames, begin_frame, name_delivery, put, write_prefix
 
@@ -159,6 +163,10 @@ cdef int check_call(
     """Refuse a call of deliver or deliver_batches that breaks the contract."""
     if batch_at < 0 or batch_at > size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
         raise refusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
+    return check_frame(channel, handle, delivery_id, max_frame_size)
+
+
+cdef int check_frame(int64_t channel, int64_t handle, int64_t delivery_id, int64_t max_frame_size) except -1:
     if not (0 <= channel <= 0xFFFF and 0 <= handle <= 0xFFFFFFFF and 0 <= delivery_id <= 0xFFFFFFFF):
         raise refusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
     if max_frame_size < LEAST_FRAME_SIZE:
@@ -289,3 +297,117 @@ cdef tuple deliver_stored(
     if place.batch_at >= size:
         return frames.events, deliveries, frames.frames, size, 0, 0
     return frames.events, deliveries, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal
+
+
+def deliver_messages(
+    run, rows, int64_t first_row, int64_t last_row, bytes id_prefix not None, int64_t channel, int64_t handle,
+    int64_t delivery_id, bint settled, int64_t max_frame_size, int64_t max_frames, int64_t max_bytes,
+    bytearray out not None
+):
+    cdef Py_buffer view, table
+    borrow_table(rows, &table, False)
+    try:
+        check_rows(&table, MESSAGE_WIDTH, first_row, last_row)
+        check_frame(channel, handle, delivery_id, max_frame_size)
+        check_prefix(id_prefix)
+        PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
+        try:
+            return deliver_table(
+                <const uint8_t*>view.buf, view.len, <int64_t*>table.buf + first_row * MESSAGE_WIDTH,
+                last_row - first_row, id_prefix, channel, handle, <uint32_t>delivery_id, settled, max_frame_size,
+                max_frames, max_bytes, out,
+            )
+        finally:
+            PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&table)
+
+
+def encode_message(run, rows, int64_t row, bytes id_prefix not None):
+    cdef Py_buffer view, table
+    cdef Outgoing message
+    message.bytes = NULL
+    borrow_table(rows, &table, False)
+    try:
+        check_rows(&table, MESSAGE_WIDTH, row, row + 1)
+        check_prefix(id_prefix)
+        PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
+        try:
+            build(
+                <const uint8_t*>view.buf, view.len, <int64_t*>table.buf + row * MESSAGE_WIDTH, id_prefix, &message,
+            )
+            return message.bytes[:message.size]
+        finally:
+            free(message.bytes)
+            PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&table)
+
+
+cdef int check_prefix(bytes id_prefix) except -1:
+    if len(id_prefix) != ID_DIGITS:
+        raise refusal(f"the front of a message id has {ID_DIGITS} bytes, not {len(id_prefix)}")
+    return 0
+
+
+cdef int build(const uint8_t* data, int64_t size, const int64_t* row, bytes id_prefix, Outgoing* message) except -1:
+    """Put the message of a row together; message.bytes is what it was, or larger, and the caller's to free."""
+    cdef int64_t end = record_of(data, size, row[Q_RECORD])
+    cdef void* room
+    if end != NOWHERE:
+        room = realloc(message.bytes, <size_t>(end - row[Q_RECORD] + GROWTH))
+        if room == NULL:
+            raise MemoryError
+        message.bytes = <uint8_t*>room
+        if write_message(
+            data, row[Q_RECORD] + RECORD_HEADER_SIZE, end, row, <const uint8_t*>PyBytes_AS_STRING(id_prefix), message
+        ) != NOWHERE:
+            return 0
+    raise refusal("the run is damaged, or a row names no record of it")
+
+
+cdef tuple deliver_table(
+    const uint8_t* data, int64_t size, const int64_t* row, int64_t count, bytes id_prefix, int64_t channel,
+    int64_t handle, uint32_t delivery_id, bint settled, int64_t max_frame_size, int64_t max_frames, int64_t max_bytes,
+    bytearray out
+):
+    cdef Frames frames
+    cdef Outgoing message
+    cdef int64_t pieces, whole
+    message.bytes = NULL
+    write_prefix(&frames, channel, handle, settled, 0, TAG_SIZE)
+    frames.piece = max_frame_size - frames.prefix_size
+    frames.events = frames.frames = frames.left = frames.open = 0
+    frames.begun = frames.used = frames.capacity = PyByteArray_GET_SIZE(out)
+    try:
+        while frames.events < count:
+            try:
+                build(data, size, row, id_prefix, &message)
+            except BaseException:
+                frames.used = frames.begun
+                raise
+            pieces = (message.size + frames.piece - 1) // frames.piece
+            whole = message.size + pieces * frames.prefix_size
+            if frames.events > 0 and (
+                frames.frames + pieces > max_frames or frames.used - frames.begun + whole > max_bytes
+            ):
+                break
+            if whole > frames.capacity - frames.used:
+                frames.capacity = frames.used + max(whole, min(max_bytes, <int64_t>MOST_ROOM), <int64_t>LEAST_ROOM)
+                frames.out = grow(out, frames.capacity)
+            name_message(&frames, delivery_id + <uint32_t>frames.events, row)
+            frames.left = message.size
+            begin_frame(&frames)
+            put(&frames, message.bytes, message.size)
+            frames.events += 1
+            frames.frames += pieces
+            row += MESSAGE_WIDTH
+    finally:
+        free(message.bytes)
+        PyByteArray_Resize(out, frames.used)
+    return frames.events, frames.frames
+
+
+cdef void name_message(Frames* frames, uint32_t delivery_id, const int64_t* row) noexcept nogil:
+    store32(frames.prefix + frames.id_at, delivery_id)
+    write_tag(frames.prefix + frames.id_at + 6, row)

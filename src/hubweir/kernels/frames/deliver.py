@@ -94,6 +94,10 @@ def check_call(
 ) -> None:
     if not 0 <= batch_at <= size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
         raise KernelRefusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
+    check_frame(channel, handle, delivery_id, frame)
+
+
+def check_frame(channel: int, handle: int, delivery_id: int, frame: int) -> None:
     if not 0 <= channel < 2**16 or not 0 <= handle < 2**32 or not 0 <= delivery_id < 2**32:
         raise KernelRefusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
     if frame < LEAST_FRAME_SIZE:
@@ -104,9 +108,9 @@ def _name(data: memoryview, batch: BatchHeader) -> Name:
     stripped = (SEQUENCE_NUMBER, OFFSET, ENQUEUED_TIME, PUBLISHER)
     if not batch.name_length or not batch.flags & (FLAG_NAME_IS_KEY | FLAG_NAME_IS_PUBLISHER):
         return Name((), stripped)
-    text = _string(bytes(data[batch.name_at : batch.name_at + batch.name_length]))
+    text = string(bytes(data[batch.name_at : batch.name_at + batch.name_length]))
     names = (PARTITION_KEY, PUBLISHER) if batch.flags & FLAG_NAME_IS_PUBLISHER else (PARTITION_KEY,)
-    return Name(tuple(_symbol(name) + text for name in names), (*stripped, PARTITION_KEY))
+    return Name(tuple(symbol(name) + text for name in names), (*stripped, PARTITION_KEY))
 
 
 def _message(data: memoryview, batch: BatchHeader, at: int, ordinal: int, name: Name, inserted: bytes) -> bytes:
@@ -119,9 +123,9 @@ def _message(data: memoryview, batch: BatchHeader, at: int, ordinal: int, name: 
     sequence_number = (batch.first_index + ordinal) & MASK_64
     offset = (batch.first_offset + at - batch.records_at) & MASK_64
     entries = [
-        _symbol(SEQUENCE_NUMBER) + b"\x81" + sequence_number.to_bytes(8, "big"),
-        _symbol(OFFSET) + _string(b"%d" % offset),
-        _symbol(ENQUEUED_TIME) + b"\x83" + batch.enqueued_time_ms.to_bytes(8, "big", signed=True),
+        symbol(SEQUENCE_NUMBER) + b"\x81" + sequence_number.to_bytes(8, "big"),
+        symbol(OFFSET) + string(b"%d" % offset),
+        symbol(ENQUEUED_TIME) + b"\x83" + batch.enqueued_time_ms.to_bytes(8, "big", signed=True),
         *name.entries,
     ]
     if stored is not None:
@@ -182,9 +186,9 @@ def _annotations(entries: list[bytes]) -> bytes:
     return b"\x00\x53\x72\xd1" + pack(">II", len(content) + 4, count) + content
 
 
-def _symbol(name: bytes) -> bytes:
+def symbol(name: bytes) -> bytes:
     return pack(">BB", 0xA3, len(name)) + name
 
 
-def _string(text: bytes) -> bytes:
+def string(text: bytes) -> bytes:
     return (pack(">BB", 0xA1, len(text)) if len(text) <= 0xFF else pack(">BI", 0xB1, len(text))) + text

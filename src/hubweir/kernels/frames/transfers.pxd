@@ -47,9 +47,12 @@ cdef inline void put(Frames* frames, const uint8_t* source, int64_t size) noexce
 
 
 cdef inline void write_prefix(
-    Frames* frames, int64_t channel, int64_t handle, bint settled, uint32_t message_format
+    Frames* frames, int64_t channel, int64_t handle, bint settled, uint32_t message_format, int tag_size=4
 ) noexcept nogil:
-    """Prepare what all frames of the call share; the size, the delivery's id and tag, and `more` are filled in later."""
+    """Prepare what all frames of the call share; the size, the delivery's id and tag, and `more` are filled in later.
+
+    tag_size: 4, or 16 where message_format is 0.
+    """
     cdef uint8_t* to = frames.prefix
     cdef int at = 14
     store32(to, 0)
@@ -66,8 +69,9 @@ cdef inline void write_prefix(
         store32(to + at + 1, <uint32_t>handle)
         at += 5
     frames.id_at = at + 1
-    memcpy(to + at, b"\x70....\xa0\x04....", 11)  # the delivery's id, and its tag of 4 bytes
-    at += 11
+    memcpy(to + at, b"\x70....\xa0", 6)  # the delivery's id, then its tag
+    to[at + 6] = <uint8_t>tag_size
+    at += 7 + tag_size
     if message_format == 0:
         to[at] = 0x43
         at += 1

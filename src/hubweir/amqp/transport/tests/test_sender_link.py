@@ -19,6 +19,7 @@ from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Tran
 from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
 from hubweir.kernels import ingest
 from hubweir.kernels.contract import STORED_FORMAT
+from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
@@ -361,3 +362,41 @@ def test_a_client_learns_the_outcome_of_a_range() -> None:
     assert pair.client.events[-1] == Settled(link, 0, 2, Accepted(), True)
     assert link.unsettled_count == 1
     assert isinstance(pair.server.said[-1], Delivered)
+
+
+def message_rows(run: bytes, count: int) -> array[int]:
+    """Rows of the first messages of a run, locked, with numbers from 1 on."""
+    rows, at = array("q"), HEADER_SIZE
+    for number in range(1, count + 1):
+        rows.extend([at, number, 0, 60_000, 0, 0, number, number, -1, -1, -1, -1, number])
+        at += int.from_bytes(run[at : at + 4], "big")
+    return rows
+
+
+def test_messages_go_out_as_far_as_credit_goes_and_are_unsettled_until_the_peer_says() -> None:
+    side = served(attach=replace(DOWN, rcv_settle_mode=0))
+    link = down(side)
+    run = a_run(*(b"%d" % number for number in range(5)))
+    rows = message_rows(run, 5)
+    nothing = link.send_messages(run, rows, 0, id_prefix=b"0" * 16, settled=False, max_bytes=1 << 20)
+    assert (nothing.events, link.unsettled_count) == (0, 0)
+    take(side, flow(3))
+    first = link.send_messages(run, rows, 1, id_prefix=b"0" * 16, settled=False, max_bytes=1 << 20)
+    assert (first.events, first.first_id, link.unsettled_count, link.credit) == (3, 0, 3, 0)
+    sent = transfers(side.drain())
+    assert [(part.delivery_id, part.settled) for part in sent] == [(0, False), (1, False), (2, False)]
+    assert [bytes(part.delivery_tag or b"")[-1] for part in sent] == [2, 3, 4]
+    take(side, frame(Disposition(role=True, first=0, last=2, settled=True, state=Accepted())) + flow(9, seen=3))
+    last = link.send_messages(run, rows, 4, id_prefix=b"0" * 16, settled=True, max_bytes=1 << 20)
+    assert (last.events, last.first_id, link.unsettled_count) == (1, 3, 0)
+
+
+def test_a_message_larger_than_the_window_is_held_back_until_it_opens() -> None:
+    side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=2))
+    take(side, flow(10, window=2))
+    run = a_run(b"x" * 200_000, b"last")
+    first = down(side).send_messages(run, message_rows(run, 2), 0, id_prefix=b"0" * 16, settled=True, max_bytes=1 << 20)
+    assert (first.events, len(transfers(side.drain())), bool(down(side).session.held)) == (1, 2, True)
+    begun = len(side.written)
+    take(side, flow(9, seen=1, window=50, frames=3))
+    assert len(transfers(side.written[begun:])) == 2

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.messaging.outcome import Accepted
+from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.messaging.terminus import Source, Target
+from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.faults import SessionFault
-from hubweir.amqp.transport.performatives import Disposition
+from hubweir.amqp.transport.performatives import Attach, Detach, Disposition, Flow
 from hubweir.amqp.transport.receiver_link import ReceiverLink
-from hubweir.testing.frames import transfer, written
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.testing.endpoint_pair import Side
+from hubweir.testing.frames import frame, transfer, written
 from hubweir.testing.served import served, take
 
 
@@ -36,3 +40,88 @@ def test_an_outcome_that_is_not_settled_leaves_the_delivery_open() -> None:
     assert isinstance(first, Disposition) and isinstance(second, Disposition)
     assert (first.settled, second.settled) == (False, True)
     assert link.unsettled_count == 0
+
+
+UNKNOWN = Rejected(error=None)
+
+
+def sent_five(*, host_answers: bool) -> tuple[Side, SenderLink]:
+    """A link to a receiver that settles second, with deliveries 0 to 4 unsettled."""
+    side = served(
+        attach=Attach(
+            name="down", handle=0, role=True, rcv_settle_mode=1, source=Source(address="q"), target=Target(address="r")
+        )
+    )
+    link = side.link("down")
+    assert isinstance(link, SenderLink)
+    if host_answers:
+        link.answer_by_host(UNKNOWN)
+    take(
+        side,
+        frame(
+            Flow(
+                next_incoming_id=0,
+                incoming_window=2048,
+                next_outgoing_id=0,
+                outgoing_window=2048,
+                handle=0,
+                link_credit=9,
+                delivery_count=0,
+            )
+        ),
+    )
+    for number in range(5):
+        link.send(b"m%d" % number, settled=False)
+    side.drain()
+    return side, link
+
+
+def dispositions(side: Side, begun: int) -> list[Disposition]:
+    found = [performative for _, performative in written(side.written[begun:])]
+    assert all(isinstance(each, Disposition) for each in found)
+    return found  # type: ignore[return-value]
+
+
+def test_the_host_answers_what_a_receiver_said_and_the_engine_does_not() -> None:
+    side, link = sent_five(host_answers=True)
+    begun = len(side.written)
+    take(side, frame(Disposition(role=True, first=1, last=2, state=Accepted())))
+    assert dispositions(side, begun) == []
+    assert side.events[-1] == Settled(link, 1, 2, Accepted(), False)
+    link.answer(1, 2, Accepted())
+    side.drain()
+    assert dispositions(side, begun) == [Disposition(role=False, first=1, last=2, settled=True, state=Accepted())]
+    assert link.unsettled_count == 3
+
+
+def test_an_answer_on_a_link_that_is_over_is_not_sent() -> None:
+    side, link = sent_five(host_answers=True)
+    take(side, frame(Disposition(role=True, first=0, state=Accepted())) + frame(Detach(handle=0, closed=True)))
+    begun = len(side.written)
+    link.answer(0, 0, Accepted())
+    side.drain()
+    assert side.written[begun:] == b""
+
+
+def test_what_is_not_unsettled_any_more_is_answered_at_once_where_the_host_answers() -> None:
+    side, _ = sent_five(host_answers=True)
+    take(side, frame(Disposition(role=True, first=2, settled=True, state=Accepted())))
+    begun = len(side.written)
+    take(side, frame(Disposition(role=True, first=2**32 - 1, last=6, state=Accepted())))
+    assert dispositions(side, begun) == [
+        Disposition(role=False, first=first, last=last, settled=True, state=UNKNOWN)
+        for first, last in ((2**32 - 1, 2**32 - 1), (2, 2), (5, 6))
+    ]
+    settled = [(each.first_id, each.last_id) for each in side.events if isinstance(each, Settled)]
+    assert settled == [(2, 2), (0, 1), (3, 4)]
+
+
+def test_what_is_settled_already_and_what_the_engine_answers_get_no_answer_about_the_unknown() -> None:
+    side, _ = sent_five(host_answers=True)
+    begun = len(side.written)
+    take(side, frame(Disposition(role=True, first=40, last=50, settled=True, state=Accepted())))
+    assert dispositions(side, begun) == []
+    side, _ = sent_five(host_answers=False)
+    begun = len(side.written)
+    take(side, frame(Disposition(role=True, first=4, last=9, state=Accepted())))
+    assert dispositions(side, begun) == [Disposition(role=False, first=4, last=4, settled=True, state=Accepted())]
