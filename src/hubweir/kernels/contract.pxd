@@ -57,6 +57,11 @@ cdef enum:
     KEY_MESSAGE = 2
     KEY_MALFORMED = 3
     KEY_TOO_LONG = 4
+    CHECK_OK = 0
+    CHECK_MALFORMED = 1
+    CHECK_LONG = 2
+    CHECK_SESSION = 3
+    CHECK_KEY = 4
     K_START = 0
     K_LENGTH = 1
     K_WHERE = 2

@@ -55,6 +55,14 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         most_characters characters. K_HASH: hash_key of it; 0 where there is none that counts. without: how many
         deliveries have no key (KEY_NONE).
 
+    check_messages(data, rows, first_row, last_row, most_characters, needs_session) -> (row, status)
+        The first of the deliveries rows[first_row:last_row] that no queue takes, because of itself or of a message in
+        its envelope; last_row and CHECK_OK when there is none. CHECK_MALFORMED: what ingest would not take, or
+        deliver_messages could not send, or an id, a session or a key of a type that has no meaning there. CHECK_LONG: a
+        message id (of a string or binary), a session id, the session to reply to or a partition key of more than
+        most_characters characters. CHECK_SESSION: no session id, though needs_session. CHECK_KEY: a partition key that
+        is not the session id. (contract "Service Bus", 3.3 and 3.5)
+
     hash_key(key) -> int
         The hash of a key's UTF-8 bytes, -32768 to 32767, that chooses its partition: abs(hash) % partition count.
         (contract "Event Hubs", choosing a partition.) Never changed: a key would move to another partition.
@@ -191,6 +199,8 @@ INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED, INGEST_PROPERTIES = ran
 # Bytes as they are encoded. Readers keep properties apart from bodies, and hold those of many events at once.
 PROPERTY_LIMIT, PROPERTIES_LIMIT = 32 * 1024, 64 * 1024
 KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED, KEY_TOO_LONG = range(5)
+
+CHECK_OK, CHECK_MALFORMED, CHECK_LONG, CHECK_SESSION, CHECK_KEY = range(5)
 
 # A key row.
 K_START, K_LENGTH, K_WHERE, K_HASH = range(4)

@@ -14,8 +14,8 @@ from hubweir.kernels.contract cimport (
     Q_LOCK_CHECK, Q_PARTITION, Q_RECORD, Q_SEQUENCE_NUMBER, Q_STATE, Q_TTL_MS,
 )
 from hubweir.kernels.messages.sections cimport (
-    DELIVERY_ANNOTATIONS, HEADER, MESSAGE_ANNOTATIONS, PROPERTIES, Items, Message, Section, compound, is_name,
-    read_message, read_section, skip_value,
+    DELIVERY_ANNOTATIONS, HEADER, HEADER_FIELDS, MESSAGE_ANNOTATIONS, PROPERTIES, PROPERTIES_FIELDS, Items, Message,
+    Section, compound, fields_of, is_name, read_message, read_section, skip_value,
 )
 from hubweir.kernels.stored_batch cimport RECORD_HEADER_SIZE
 
@@ -25,8 +25,6 @@ cdef enum:
     SMALL_HEAD = 6
     ID_DIGITS = 16
     TAG_SIZE = 16
-    HEADER_FIELDS = 5
-    PROPERTIES_FIELDS = 13
 
 cdef struct Outgoing:
     # The message that is put together: bytes[:size] of it are written.
@@ -115,32 +113,6 @@ cdef inline void close_list(Outgoing* to, int code) noexcept nogil:
     to.count = to.last
     to.size = to.last_end
     close_out(to, code, 0xC0)
-
-
-cdef inline int fields_of(
-    const uint8_t* data, int64_t start, int64_t end, int most, int64_t* at, int64_t* stop
-) noexcept nogil:
-    """Where the fields of the list section data[start:end] lie, NOWHERE from its end to `most`; start NOWHERE: no list."""
-    cdef Section section
-    cdef Items items
-    cdef int index
-    cdef int64_t position
-    for index in range(most):
-        at[index] = stop[index] = NOWHERE
-    if start == NOWHERE:
-        return 0
-    if read_section(data, start, end, &section) == NOWHERE:
-        return NOWHERE
-    if compound(data, section.value, section.end, &items) == NOWHERE or items.count > <uint32_t>most:
-        return NOWHERE
-    position = items.start
-    for index in range(<int>items.count):
-        at[index] = position
-        position = skip_value(data, position, items.end)
-        if position == NOWHERE:
-            return NOWHERE
-        stop[index] = position
-    return 0 if position == items.end else NOWHERE
 
 
 cdef inline bint is_of_broker(const uint8_t* data, int64_t key, int64_t value) noexcept nogil:

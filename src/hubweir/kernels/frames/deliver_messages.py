@@ -29,20 +29,21 @@ from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.messages.sections import (
     DELIVERY_ANNOTATIONS,
     HEADER,
+    HEADER_FIELDS,
     MESSAGE_ANNOTATIONS,
+    NULL,
     PROPERTIES,
+    PROPERTIES_FIELDS,
     Malformed,
     Section,
-    compound,
     find_section,
     is_name,
+    list_fields,
     map_entries,
     read_message,
-    skip_value,
 )
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 
-NULL = b"\x40"
 # What the broker writes itself: an entry of the sender's under one of these names goes nowhere.
 BROKER_NAMES = (
     b"x-opt-enqueued-time",
@@ -61,8 +62,8 @@ SENDER_NAMES = (
 )
 LOCK_TOKEN = b"x-opt-lock-token"
 # Places in the header and properties lists. (part 3, sections 3.2.1 and 3.2.4)
-TTL, DELIVERY_COUNT, HEADER_FIELDS = 2, 4, 5
-MESSAGE_ID, ABSOLUTE_EXPIRY_TIME, PROPERTIES_FIELDS = 0, 8, 13
+TTL, DELIVERY_COUNT = 2, 4
+MESSAGE_ID, ABSOLUTE_EXPIRY_TIME = 0, 8
 ID_DIGITS = 16
 
 
@@ -156,7 +157,7 @@ def _token(row: array[int]) -> bytes:
 
 
 def _header(data: memoryview, header: Section | None, row: array[int]) -> bytes:
-    fields = _fields(data, header, HEADER_FIELDS)
+    fields = list_fields(data, header, HEADER_FIELDS)
     fields[TTL] = NULL if row[Q_TTL_MS] < 0 else pack(">BI", 0x70, min(row[Q_TTL_MS], 0xFFFFFFFF))
     fields[DELIVERY_COUNT] = pack(">BI", 0x70, row[Q_DELIVERY_COUNT] & 0xFFFFFFFF)
     return _list(HEADER, fields)
@@ -197,27 +198,11 @@ def _message_annotations(data: memoryview, stored: Section | None, row: array[in
 
 
 def _properties(data: memoryview, properties: Section | None, row: array[int], id_prefix: bytes) -> bytes:
-    fields = _fields(data, properties, PROPERTIES_FIELDS)
+    fields = list_fields(data, properties, PROPERTIES_FIELDS)
     if fields[MESSAGE_ID] == NULL:
         fields[MESSAGE_ID] = string(id_prefix + b"%016x" % (row[Q_ID_NUMBER] & MASK_64))
     fields[ABSOLUTE_EXPIRY_TIME] = NULL if row[Q_EXPIRES_MS] < 0 else pack(">Bq", 0x83, row[Q_EXPIRES_MS])
     return _list(PROPERTIES, fields)
-
-
-def _fields(data: memoryview, section: Section | None, count: int) -> list[bytes]:
-    """Return the encoded fields of a list section, null where it ends early; Malformed when it has more."""
-    fields = []
-    if section is not None:
-        items, at, end = compound(data, section.value, section.end)
-        if items > count:
-            raise Malformed
-        for _ in range(items):
-            behind = skip_value(data, at, end)
-            fields.append(bytes(data[at:behind]))
-            at = behind
-        if at != end:
-            raise Malformed
-    return fields + [NULL] * (count - len(fields))
 
 
 def _list(code: int, fields: list[bytes]) -> bytes:

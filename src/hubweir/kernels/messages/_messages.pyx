@@ -14,6 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from hubweir.kernels.buffers.bytes cimport NOWHERE
 from hubweir.kernels.buffers.tables cimport borrow_table, check_deliveries, check_range, grow, refusal, rows_of
 from hubweir.kernels.contract cimport *
+from hubweir.kernels.messages.check_messages cimport check_envelope, check_message
 from hubweir.kernels.messages.ingest cimport (
     GROW, Records, append_envelope, append_record, is_taken, key_at, open_envelope,
 )
@@ -180,5 +181,36 @@ def open_events(data, rows, int64_t first_row, int64_t last_row, table):
                 PyBuffer_Release(&events)
         finally:
             PyBuffer_Release(&deliveries)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def check_messages(data, rows, int64_t first_row, int64_t last_row, int64_t most_characters, bint needs_session):
+    cdef Py_buffer view, table
+    cdef Message message
+    cdef const uint8_t* p
+    cdef int64_t* delivery
+    cdef int64_t row, start, end
+    cdef int status
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        borrow_table(rows, &table, False)
+        try:
+            check_deliveries(&view, &table, first_row, last_row)
+            p = <const uint8_t*>view.buf
+            for row in range(first_row, last_row):
+                delivery = <int64_t*>table.buf + row * DELIVERY_WIDTH
+                start, end = delivery[D_START], delivery[D_START] + delivery[D_LENGTH]
+                if open_envelope(p, start, end, delivery[D_FORMAT], &message) == NOWHERE:
+                    return row, <int>CHECK_MALFORMED
+                if delivery[D_FORMAT] == 0:
+                    status = check_message(p, start, end, most_characters, needs_session)
+                else:
+                    status = check_envelope(p, start, end, most_characters, needs_session)
+                if status != CHECK_OK:
+                    return row, status
+            return last_row, <int>CHECK_OK
+        finally:
+            PyBuffer_Release(&table)
     finally:
         PyBuffer_Release(&view)

@@ -95,7 +95,7 @@ def ingest(
             if resume_at:
                 messages = _rest_of_envelope(view, resume_at, end)
             else:
-                messages, sections = _open_delivery(view, start, end, message_format)
+                messages, sections = open_delivery(view, start, end, message_format)
                 if name is not None and not _takes(view, sections, name, message_format):
                     return row, 0, events, INGEST_NAME
                 if mark > begun and sum(message.record_size for message in messages) > room - (mark - begun):
@@ -120,7 +120,7 @@ def find_key(data: Readable, start: int, end: int, message_format: int) -> tuple
     view = memoryview(data)
     check_range(start, end, len(view))
     try:
-        messages, sections = _open_delivery(view, start, end, message_format)
+        messages, sections = open_delivery(view, start, end, message_format)
         key = _key(view, sections)
         where = KEY_ENVELOPE if message_format == BATCH_FORMAT else KEY_MESSAGE
         if key is None and message_format == BATCH_FORMAT and messages:
@@ -136,7 +136,7 @@ def count_events(data: Readable, start: int, end: int, message_format: int) -> i
     view = memoryview(data)
     check_range(start, end, len(view))
     try:
-        messages, _ = _open_delivery(view, start, end, message_format)
+        messages, _ = open_delivery(view, start, end, message_format)
         for message in messages:
             read_message(view, message.start, message.end)
     except Malformed:
@@ -161,7 +161,7 @@ def _check_resume(deliveries: list[tuple[int, int, int]], resume_at: int) -> Non
     raise KernelRefusal(f"no delivery can be resumed at {resume_at}")
 
 
-def _open_delivery(data: memoryview, start: int, end: int, message_format: int) -> tuple[list[Message], list[Section]]:
+def open_delivery(data: memoryview, start: int, end: int, message_format: int) -> tuple[list[Message], list[Section]]:
     """Return the encoded messages of a delivery, and the sections of its envelope or of the single message itself."""
     if message_format not in (0, BATCH_FORMAT):
         raise Malformed

@@ -23,6 +23,10 @@ cdef enum:
     VALUE = 0x77
     FOOTER = 0x78
 
+    # Fields of the header's and of the properties' list. (part 3, sections 3.2.1 and 3.2.4)
+    HEADER_FIELDS = 5
+    PROPERTIES_FIELDS = 13
+
     # Bits of a section code in a set of codes.
     BIT_MESSAGE_ANNOTATIONS = 1 << 2
     BITS_BODY = (1 << 5) | (1 << 6) | (1 << 7)
@@ -310,3 +314,29 @@ cdef inline int read_message(const uint8_t* data, int64_t at, int64_t end, Messa
             message.header_end = section.end
         message.seen |= bit
     return 0
+
+
+cdef inline int fields_of(
+    const uint8_t* data, int64_t start, int64_t end, int most, int64_t* at, int64_t* stop
+) noexcept nogil:
+    """Where the fields of the list section data[start:end] lie, NOWHERE from its end to `most`; start NOWHERE: no list."""
+    cdef Section section
+    cdef Items items
+    cdef int index
+    cdef int64_t position
+    for index in range(most):
+        at[index] = stop[index] = NOWHERE
+    if start == NOWHERE:
+        return 0
+    if read_section(data, start, end, &section) == NOWHERE:
+        return NOWHERE
+    if compound(data, section.value, section.end, &items) == NOWHERE or items.count > <uint32_t>most:
+        return NOWHERE
+    position = items.start
+    for index in range(<int>items.count):
+        at[index] = position
+        position = skip_value(data, position, items.end)
+        if position == NOWHERE:
+            return NOWHERE
+        stop[index] = position
+    return 0 if position == items.end else NOWHERE

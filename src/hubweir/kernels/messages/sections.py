@@ -16,6 +16,9 @@ MAX_DEPTH = 32
 HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
 DATA, SEQUENCE, VALUE, FOOTER = range(0x75, 0x79)
 
+# Fields of the header's and of the properties' list. (part 3, sections 3.2.1 and 3.2.4)
+HEADER_FIELDS, PROPERTIES_FIELDS = 5, 13
+
 SECTION_NAMES = {
     b"amqp:header:list": HEADER,
     b"amqp:delivery-annotations:map": DELIVERY_ANNOTATIONS,
@@ -40,6 +43,7 @@ FIXED = {
 VARIABLE = {0xA0: 1, 0xA1: 1, 0xA3: 1, 0xB0: 4, 0xB1: 4, 0xB3: 4}
 COMPOUND = {0xC0: 1, 0xC1: 1, 0xD0: 4, 0xD1: 4, 0xE0: 1, 0xF0: 4}
 BINARY, STRING, SYMBOL = (0xA0, 0xB0), (0xA1, 0xB1), (0xA3, 0xB3)
+NULL = b"\x40"
 LIST, MAP = (0x45, 0xC0, 0xD0), (0xC1, 0xD1)
 
 # What a section's value must be; VALUE takes anything.
@@ -190,3 +194,19 @@ def read_message(data: memoryview, at: int, end: int) -> list[Section]:
 def find_section(sections: list[Section], code: int) -> Section | None:
     """Return the first section of this code."""
     return next((section for section in sections if section.code == code), None)
+
+
+def list_fields(data: memoryview, section: Section | None, count: int) -> list[bytes]:
+    """Return the encoded fields of a list section, null where it ends early; Malformed when it has more."""
+    fields = []
+    if section is not None:
+        items, at, end = compound(data, section.value, section.end)
+        if items > count:
+            raise Malformed
+        for _ in range(items):
+            behind = skip_value(data, at, end)
+            fields.append(bytes(data[at:behind]))
+            at = behind
+        if at != end:
+            raise Malformed
+    return fields + [NULL] * (count - len(fields))
