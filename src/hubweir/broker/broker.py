@@ -17,20 +17,24 @@ from typing import Any, ClassVar
 from hubweir.alarms import Alarms
 from hubweir.broker.capture.captures import Captures
 from hubweir.broker.capture.places import CapturePlaces
-from hubweir.broker.commands.command import Answer, Command, Cost, LogCommand, OwnedCommand, Push
+from hubweir.broker.commands.command import Answer, Command, Cost, CreateLog, LogCommand, OwnedCommand, Push
+from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.deletions import Deletions
+from hubweir.broker.fragment_tools import FragmentTools
+from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
-from hubweir.broker.residents import Residents
+from hubweir.broker.residents import Resident, Residents
 from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.messaging_store.log import Log
 from hubweir.messaging_store.log_store import LogStore
 
 OnAnswer = Callable[[Answer], None]
@@ -58,9 +62,19 @@ class Broker:
         self._deadlines = BrokerDeadlines(env)
         self._captures = Captures(env, self._deadlines, store.clock, counters, self.alarms, capture_places)
         self._tools = PartitionTools(env, self._deadlines, store.clock, counters, self._push, self._captures)
+        fragment_tools = FragmentTools(env, self._deadlines, store.clock, counters, self._push)
         self._residents = Residents(counters)
+        kinds: dict[type[CreateLog], Callable[[Any, Log], Resident]] = {
+            **dict.fromkeys((CreatePartition, OpenPartition), partial(HostedPartition, self._tools)),
+            **dict.fromkeys((CreateFragment, OpenFragment), partial(HostedFragment, fragment_tools)),
+        }
         self._openings = Openings(
-            env, self._deadlines, store, self._residents, partial(HostedPartition, self._tools), self.alarms
+            env,
+            self._deadlines,
+            store,
+            self._residents,
+            lambda command, log: kinds[type(command)](command, log),
+            self.alarms,
         )
         self._deletions = Deletions(env, store, self._residents, self._openings)
         self._sweep = RetentionSweep(
@@ -119,7 +133,7 @@ class Broker:
         if command.cost is Cost.END:
             on_answer(Done())  # what was to be ended ended with its log
             return
-        text = "the partition is not here any more: it was deleted or moved; attach again"
+        text = "the log is not here any more: what it held was deleted or moved; attach again"
         why = self._openings.why_not(command.log_id) or ServiceError(ENTITY_MOVED, text)
         on_answer(refusal_of(why))  # raised, an error that a variable here holds would hold this frame in turn
 
@@ -137,12 +151,12 @@ class Broker:
 
     # One method a command of the broker's own; a HubweirError that is raised is the refusal
 
-    def _create(self, command: CreatePartition, on_answer: OnAnswer) -> None:
+    def _create(self, command: CreateLog, on_answer: OnAnswer) -> None:
         if self._deletions.is_under_way(command.log_id):
-            raise ServiceError(SERVER_BUSY, f"partition {command.log_id} is being deleted; ask again later")
+            raise ServiceError(SERVER_BUSY, f"{command.name} is being deleted; ask again later")
         self._openings.open(command, on_answer)
 
-    def _delete(self, command: DeletePartition, on_answer: OnAnswer) -> None:
+    def _delete(self, command: DeletePartition | DeleteFragment, on_answer: OnAnswer) -> None:
         self._deletions.delete(command.log_id, on_answer)
 
     def _cap(self, command: CapPartitions, on_answer: OnAnswer) -> None:
@@ -166,6 +180,9 @@ class Broker:
         CreatePartition: _create,
         OpenPartition: _create,
         DeletePartition: _delete,
+        CreateFragment: _create,
+        OpenFragment: _create,
+        DeleteFragment: _delete,
         CapPartitions: _cap,
         CloseOwner: _close_owner,
         AskCounters: _ask_counters,

@@ -1,4 +1,4 @@
-"""Opens partitions: some beside each other, away from the loop, and each again and again until it is open.
+"""Opens logs of partitions and fragments: some beside each other, away from the loop, each again until it is open.
 
 Opening a log takes from milliseconds to seconds, away from the loop. A few are opened at once; what is asked of a
 partition meanwhile is refused as busy, which clients wait on and try again.
@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from hubweir.alarms import PARTITION_NOT_OPEN, Alarms
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.partition import CreatePartition, OpenPartition
+from hubweir.broker.commands.command import Answer, CreateLog
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 from hubweir.broker.refusals import refusal_of
@@ -64,7 +63,7 @@ class _Stage(Enum):
 class _Opening:
     """One partition that is not open. problem: why the last try failed; None before the first has ended."""
 
-    command: CreatePartition
+    command: CreateLog
     stage: _Stage = _Stage.QUEUED
     waiting: list[OnAnswer] = field(default_factory=list)
     on_ended: list[Callable[[], None]] = field(default_factory=list)  # the partition is to be removed
@@ -86,7 +85,7 @@ class Openings:
         deadlines: BrokerDeadlines,
         store: LogStore,
         residents: Residents,
-        make_resident: Callable[[CreatePartition, Log], Resident],
+        make_resident: Callable[[CreateLog, Log], Resident],
         alarms: Alarms,
     ) -> None:
         """make_resident: what lives on a log that was opened; it may raise, and the log is closed again."""
@@ -102,7 +101,7 @@ class Openings:
         self._look: Deadline | None = None
         self._on_stopped: Callable[[], None] | None = None
 
-    def open(self, command: CreatePartition, on_answer: OnAnswer) -> None:
+    def open(self, command: CreateLog, on_answer: OnAnswer) -> None:
         """Have a partition opened; on_answer with the end of the next try. Done when it is open."""
         if command.log_id in self._residents.by_log_id:
             self._env.call_soon(lambda: on_answer(Done()))
@@ -175,9 +174,9 @@ class Openings:
         self._store.open_log(
             command.log_id,
             lambda opened: self._opened(opening, opened),
-            durability=command.durability,
+            durability=command.log_durability,
             name=command.name,
-            makes=not isinstance(command, OpenPartition),
+            makes=command.makes,
         )
 
     def _opened(self, opening: _Opening, log: Log | NotOpened) -> None:
@@ -221,7 +220,7 @@ class Openings:
         if self._is_over(opening):
             self._ended(opening, refusal)
             return
-        if not isinstance(opening.command, OpenPartition):
+        if opening.command.makes:
             self._ended(opening, refusal)
             return
         self._alarms.begin(PARTITION_NOT_OPEN, opening.about, str(error) or type(error).__name__)
@@ -274,7 +273,7 @@ class Openings:
     def _tell_of_slow(self) -> None:
         """Listeners may be open by now: whoever asks whether the service is ready hears of what is not."""
         self._look = None
-        self._tell_next([each for each in self._known.values() if isinstance(each.command, OpenPartition)])
+        self._tell_next([each for each in self._known.values() if not each.command.makes])
 
     def _tell_next(self, slow: list[_Opening]) -> None:
         """Some of them now, those that are left in the next turn of the loop."""
@@ -288,8 +287,8 @@ class Openings:
         if isinstance(error, HubweirError | OSError):
             return refusal_of(error)
         # A fault of ours: those that wait behind this one are opened all the same.
-        logger.error("partition %r could not be opened", opening.command.log_id, exc_info=error)
-        text = f"partition {opening.command.log_id} could not be opened: a fault of the service, see its log"
+        logger.error("%s could not be opened", opening.command.name, exc_info=error)
+        text = f"{opening.command.name} could not be opened: a fault of the service, see its log"
         return refusal_of(ServiceError(INTERNAL_ERROR, text))
 
 

@@ -83,6 +83,9 @@ class BrokerServer:
 
     def on_frame(self, frame: memoryview) -> None:
         request_id, command = decode_command(frame)
+        owner: Owner | None = getattr(command, "owner", None)
+        if owner is not None:
+            self._processes[owner.process] = None
         if command.cost is Cost.WAIT:
             self._broker.submit(command, lambda answer: self._send(request_id, answer))
             return
@@ -95,9 +98,6 @@ class BrokerServer:
             text = "the run was damaged on its way to the broker; nothing was stored"
             self._answer(request_id, size, refusal_of(ServiceError(DECODE_ERROR, text)))
             return
-        owner: Owner | None = getattr(command, "owner", None)
-        if owner is not None:
-            self._processes[owner.process] = None
         self._broker.submit(command, lambda answer: self._answer(request_id, size, answer))
 
     def on_writing_paused(self) -> None:

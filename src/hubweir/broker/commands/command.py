@@ -19,6 +19,8 @@ from typing import ClassVar, TypeVar
 
 from msgspec import Struct
 
+from hubweir.messaging_store.log import Durability
+
 
 class Cost(Enum):
     """Which limits a command falls under while it is not answered."""
@@ -46,6 +48,23 @@ class LogCommand(Command, frozen=True):
     """A command about one log, which is its first field. The log's resident handles it (broker/residents.py)."""
 
     log_id: str
+
+
+class CreateLog(LogCommand, frozen=True):
+    """A command that has its broker make a log, or open one that was made before (`makes` is False then).
+
+    name: what people call what lives on it. durability: the log's mode.
+    """
+
+    makes: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def log_durability(self) -> Durability:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,29 @@ are sequence numbers as clients see them, in bytes of array('q').
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Cost, LogCommand, OwnedCommand, Push, answer, command, push
+from typing import ClassVar
+
+from hubweir.broker.commands.command import (
+    Answer,
+    Cost,
+    CreateLog,
+    LogCommand,
+    OwnedCommand,
+    Push,
+    answer,
+    command,
+    push,
+)
 from hubweir.broker.commands.process import Done
 from hubweir.errors import Condition
+from hubweir.messaging_store.log import Durability
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 
 @command(30, Done)
-class CreateFragment(LogCommand, frozen=True):
+class CreateFragment(CreateLog, frozen=True):
     """Make the log of a new fragment; does nothing when it is there (creation is resumed after a crash).
 
     entity: the path of the queue or subscription, for people. fragment_number: its place among those of its entity.
@@ -32,10 +45,16 @@ class CreateFragment(LogCommand, frozen=True):
         where = f" in namespace {self.namespace}" if self.namespace else ""
         return f"fragment {self.fragment_number} of {self.entity}{where}"
 
+    @property
+    def log_durability(self) -> Durability:
+        return self.settings.durability
+
 
 @command(31, Done)
 class OpenFragment(CreateFragment, frozen=True):
     """Open the log of a fragment that was made before; it is never made anew, whatever became of its files."""
+
+    makes: ClassVar[bool] = False
 
 
 @command(32, Done)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, LogCommand, answer, command
+from typing import ClassVar
+
+from hubweir.broker.commands.command import Answer, CreateLog, LogCommand, answer, command
 from hubweir.broker.commands.process import Done
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
 
 
 @command(1, Done)
-class CreatePartition(LogCommand, frozen=True):
+class CreatePartition(CreateLog, frozen=True):
     """Make the log of a new partition; does nothing when it is there (creation is resumed after a crash).
 
     namespace: whose hub it is, for what is set for a whole namespace (CapPartitions).
@@ -28,10 +30,16 @@ class CreatePartition(LogCommand, frozen=True):
         where = f" in namespace {self.namespace}" if self.namespace else ""
         return f"partition {self.partition_id} of {self.hub}{where}"
 
+    @property
+    def log_durability(self) -> Durability:
+        return self.durability
+
 
 @command(21, Done)
 class OpenPartition(CreatePartition, frozen=True):
     """Open the log of a partition that was made before; it is never made anew, whatever became of its files."""
+
+    makes: ClassVar[bool] = False
 
 
 @command(2, Done)

@@ -1,0 +1,373 @@
+"""A fragment of a queue or of a subscription at its owner: the resident of its log, with its receivers.
+
+The fragment decides (queue/fragment.py); here commands become its calls, it gets its turn at the end of the loop's
+turn and when its next deadline is due, and the end of a gateway or of a connection closes its receivers.
+After a crash a fragment is its log, its receivers are gone, and no token of before is good any more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, TypeVar
+
+from hubweir.broker.commands.command import Answer, LogCommand, Owner
+from hubweir.broker.commands.fragment import (
+    AskFragmentInfo,
+    CancelReceive,
+    CancelScheduled,
+    ChangeFragment,
+    CloseReceiver,
+    CreateFragment,
+    DeleteMessages,
+    EnqueueMessages,
+    FragmentInfo,
+    GetSessionState,
+    ListSessions,
+    LocksRenewed,
+    MessagesDeleted,
+    MessagesEnqueued,
+    MessagesReceived,
+    MessagesSettled,
+    OpenReceiver,
+    PeekMessages,
+    ReceiveDeferred,
+    ReceiveMessages,
+    ReceiverOpened,
+    RenewLocks,
+    RenewSession,
+    SessionLost,
+    SessionRenewed,
+    SessionsListed,
+    SessionState,
+    SetSessionState,
+    SettleMessages,
+)
+from hubweir.broker.commands.process import Done
+from hubweir.broker.deadlines import Deadline
+from hubweir.broker.fragment_tools import FragmentTools
+from hubweir.broker.openings import STOPPING
+from hubweir.broker.refusals import refusal_of
+from hubweir.broker.residents import Handler
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.messaging_store.log import Log, Refused
+from hubweir.queue.fragment import Fragment, FragmentReceiver, NumberRange, ReceivedMessages, SessionWait
+
+T = TypeVar("T")
+OnAnswer = Callable[[Answer], None]
+
+SECRET_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A receiver that is open, and whose it is."""
+
+    owner: Owner
+    receiver: FragmentReceiver
+
+
+class HostedFragment:
+    """One fragment at its owner."""
+
+    def __init__(self, tools: FragmentTools, command: CreateFragment, log: Log) -> None:
+        """On its log, which was just opened."""
+        self._tools = tools
+        self._is_due = False  # a turn is to come at the end of the loop's
+        self._is_over = False
+        self._deadline: Deadline | None = None
+        self._receivers: dict[int, _Opened] = {}
+        # Those that wait for a session: the end of their owner ends the wait.
+        self._waiting: dict[int, tuple[Owner, SessionWait]] = {}
+        self.fragment = Fragment(
+            log,
+            command.settings,
+            entity=command.entity,
+            secret=tools.env.random_bytes(SECRET_BYTES),
+            wake=self._wake,  # a circle, which the fragment's end cuts
+            fragment_number=command.fragment_number,
+        )
+
+    @property
+    def log(self) -> Log:
+        return self.fragment.log
+
+    # As a resident (residents.py)
+
+    def settle(self, on_done: Callable[[Refused | None], None]) -> None:
+        def loaded(refused: Refused | None) -> None:
+            if refused is not None:
+                self._end(ServiceError(STORE_OFFLINE, f"'{self.fragment.entity}' could not be opened"))
+            on_done(refused)
+
+        self.fragment.load(self._tools.times(), loaded)
+
+    def begin(self) -> None:
+        self._wake()
+
+    def owner_gone(self, owner: Owner) -> None:
+        for key in [key for key, (its, _) in self._waiting.items() if owner.covers(its)]:
+            self._waiting.pop(key)[1].cancel()
+        for receiver_id in [key for key, opened in self._receivers.items() if owner.covers(opened.owner)]:
+            self._close(receiver_id)
+
+    def sweep(self, now_ms: int) -> None:
+        self.fragment.maintain(self._tools.times())
+
+    def due(self, key: None, now_ms: int) -> None:
+        """The fragment has something to do by the clock."""
+        self._deadline = None
+        self._turn()
+
+    def end(self, on_idle: Callable[[], None]) -> None:
+        # Clients match the phrase: with it they take the entity for absent, without it the service for broken.
+        text = f"The messaging entity '{self.fragment.entity}' could not be found: it was deleted"
+        self._end(ServiceError(NOT_FOUND, text))
+        on_idle()
+
+    def stop(self, on_idle: Callable[[], None]) -> None:
+        self._end(ServiceError(STORE_OFFLINE, STOPPING))
+        on_idle()
+
+    # Steps
+
+    def _wake(self) -> None:
+        if not self._is_due and not self._is_over:
+            self._is_due = True
+            self._tools.env.at_turn_end(self._turn)
+
+    def _turn(self) -> None:
+        """Give the fragment its turn, and see to the next one."""
+        self._is_due = False
+        if self._is_over:
+            return
+        try:
+            self.fragment.turn(self._tools.times())
+        except Exception as fault:  # of ours: it stops this log, and no other (rule R4)
+            self.log.stop(fault)
+        at_ms = self.fragment.next_deadline_ms
+        if self._deadline is not None and self._deadline.at_ms != at_ms:
+            self._tools.deadlines.cancel(self._deadline)
+            self._deadline = None
+        if self._deadline is None and at_ms is not None:
+            self._deadline = self._tools.deadlines.arm(at_ms, self)
+
+    def _end(self, error: ServiceError) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._deadline is not None:
+            self._tools.deadlines.cancel(self._deadline)
+            self._deadline = None
+        self._waiting.clear()
+        self.fragment.end(error)
+        self._receivers.clear()
+
+    def _close(self, receiver_id: int) -> None:
+        opened = self._receivers.pop(receiver_id, None)
+        if opened is not None:
+            self.fragment.close_receiver(opened.receiver, self._tools.times())
+
+    def _receiver(self, receiver_id: int) -> FragmentReceiver:
+        opened = self._receivers.get(receiver_id)
+        if opened is None:
+            raise ServiceError(NOT_FOUND, f"receiver {receiver_id} is not open: it was closed, or its owner was")
+        return opened.receiver
+
+    # One method a command; a HubweirError that is raised is the refusal
+
+    def _change(self, command: ChangeFragment, on_answer: OnAnswer) -> None:
+        if self.log.durability != command.settings.durability:
+            self.log.set_durability(command.settings.durability)
+        self.fragment.change(command.settings, self._tools.times(), partial(_done, on_answer))
+
+    def _enqueue(self, command: EnqueueMessages, on_answer: OnAnswer) -> None:
+        stored = partial(self._stored, command.messages, command.size_bytes, on_answer)
+        self.fragment.enqueue(command.run, command.messages, self._tools.times(), stored)
+
+    def _stored(
+        self, messages: int, size: int, on_answer: OnAnswer, outcome: NumberRange | Refused | ServiceError
+    ) -> None:
+        counters = self._tools.counters
+        if isinstance(outcome, NumberRange):
+            counters["broker.messages_enqueued"] += messages
+            counters["broker.bytes_enqueued"] += size
+        else:
+            counters["broker.enqueues_refused"] += 1
+        _answer(on_answer, outcome, lambda numbers: MessagesEnqueued(numbers.first_number, numbers.next_number))
+
+    def _open_receiver(self, command: OpenReceiver, on_answer: OnAnswer) -> None:
+        receiver_id, owner = next(self._tools.receiver_ids), command.owner
+        if not command.with_session:
+            self._opened(receiver_id, owner, on_answer, self.fragment.open_receiver(command.sub_queue, command.mode))
+            return
+
+        def accepted(receiver: FragmentReceiver | Refused | ServiceError) -> None:
+            self._waiting.pop(receiver_id, None)
+            if isinstance(receiver, FragmentReceiver):
+                self._opened(receiver_id, owner, on_answer, receiver)
+            else:
+                _refuse(on_answer, receiver)
+
+        def lost(receiver: FragmentReceiver, error: ServiceError) -> None:
+            self._receivers.pop(receiver_id, None)
+            self._tools.push(SessionLost(owner, self.log.log_id, receiver_id, error.condition, error.text))
+
+        wait = self.fragment.accept_session(
+            command.session_id,
+            command.mode,
+            self._tools.times(),
+            wait_ms=command.wait_ms,
+            on_done=accepted,
+            on_lost=lost,
+        )
+        if wait is not None:
+            self._waiting[receiver_id] = owner, wait
+
+    def _opened(self, receiver_id: int, owner: Owner, on_answer: OnAnswer, receiver: FragmentReceiver) -> None:
+        self._receivers[receiver_id] = _Opened(owner, receiver)
+        on_answer(ReceiverOpened(receiver_id, receiver.session_id, receiver.locked_until_ms))
+
+    def _close_receiver(self, command: CloseReceiver, on_answer: OnAnswer) -> None:
+        self._close(command.receiver_id)
+        on_answer(Done())
+
+    def _receive(self, command: ReceiveMessages, on_answer: OnAnswer) -> None:
+        self.fragment.receive(
+            self._receiver(command.receiver_id),
+            max_count=command.max_count,
+            max_bytes=command.max_bytes,
+            on_done=partial(_received, on_answer),
+        )
+
+    def _cancel_receive(self, command: CancelReceive, on_answer: OnAnswer) -> None:
+        self.fragment.cancel_receive(self._receiver(command.receiver_id))
+        on_answer(Done())
+
+    def _settle(self, command: SettleMessages, on_answer: OnAnswer) -> None:
+        self.fragment.settle(
+            command.tokens,
+            command.outcome,
+            self._tools.times(),
+            partial(_settled, on_answer),
+            details=command.details,
+        )
+
+    def _renew(self, command: RenewLocks, on_answer: OnAnswer) -> None:
+        on_answer(LocksRenewed(self.fragment.renew(command.tokens, self._tools.times()).tobytes()))
+
+    def _peek(self, command: PeekMessages, on_answer: OnAnswer) -> None:
+        self.fragment.peek(
+            command.sub_queue,
+            command.from_number,
+            max_count=command.max_count,
+            max_bytes=command.max_bytes,
+            times=self._tools.times(),
+            on_done=partial(_received, on_answer),
+            session_id=command.session_id,
+        )
+
+    def _receive_deferred(self, command: ReceiveDeferred, on_answer: OnAnswer) -> None:
+        self.fragment.receive_deferred(
+            command.sub_queue,
+            array("q", command.numbers),
+            command.mode,
+            self._tools.times(),
+            partial(_received, on_answer),
+            session_id=command.session_id,
+        )
+
+    def _cancel_scheduled(self, command: CancelScheduled, on_answer: OnAnswer) -> None:
+        self.fragment.cancel_scheduled(array("q", command.numbers), partial(_done, on_answer))
+
+    def _delete_messages(self, command: DeleteMessages, on_answer: OnAnswer) -> None:
+        self.fragment.delete_messages(
+            command.sub_queue,
+            max_count=command.max_count,
+            before_ms=command.before_ms,
+            times=self._tools.times(),
+            on_done=partial(_deleted, on_answer),
+            session_id=command.session_id,
+        )
+
+    def _info(self, command: AskFragmentInfo, on_answer: OnAnswer) -> None:
+        counts = self.fragment.counts()
+        on_answer(
+            FragmentInfo(
+                log_id=command.log_id,
+                active=counts.active,
+                dead_lettered=counts.dead_lettered,
+                scheduled=counts.scheduled,
+                deferred=counts.deferred,
+                transfer_dead_lettered=counts.transfer_dead_lettered,
+                size_bytes=counts.size_bytes,
+            )
+        )
+
+    def _renew_session(self, command: RenewSession, on_answer: OnAnswer) -> None:
+        on_answer(SessionRenewed(self.fragment.renew_session(command.session_id, self._tools.times())))
+
+    def _session_state(self, command: GetSessionState, on_answer: OnAnswer) -> None:
+        on_answer(SessionState(self.fragment.session_state(command.session_id)))
+
+    def _set_session_state(self, command: SetSessionState, on_answer: OnAnswer) -> None:
+        done = partial(_done, on_answer)
+        self.fragment.set_session_state(command.session_id, command.state, self._tools.times(), done)
+
+    def _list_sessions(self, command: ListSessions, on_answer: OnAnswer) -> None:
+        found = self.fragment.list_sessions(
+            updated_after_ms=command.updated_after_ms, skip=command.skip, top=command.top
+        )
+        on_answer(SessionsListed(found))
+
+    handlers: ClassVar[Mapping[type[LogCommand], Handler]] = {
+        AskFragmentInfo: _info,
+        CancelReceive: _cancel_receive,
+        CancelScheduled: _cancel_scheduled,
+        ChangeFragment: _change,
+        CloseReceiver: _close_receiver,
+        DeleteMessages: _delete_messages,
+        EnqueueMessages: _enqueue,
+        GetSessionState: _session_state,
+        ListSessions: _list_sessions,
+        OpenReceiver: _open_receiver,
+        PeekMessages: _peek,
+        ReceiveDeferred: _receive_deferred,
+        ReceiveMessages: _receive,
+        RenewLocks: _renew,
+        RenewSession: _renew_session,
+        SetSessionState: _set_session_state,
+        SettleMessages: _settle,
+    }
+
+
+def _refuse(on_answer: OnAnswer, why: Refused | ServiceError) -> None:
+    if isinstance(why, Refused):
+        on_answer(refusal_of(why.error, known=why.known))
+    else:
+        on_answer(refusal_of(why))
+
+
+def _answer(on_answer: OnAnswer, result: T | Refused | ServiceError, make: Callable[[T], Answer]) -> None:
+    if isinstance(result, Refused | ServiceError):
+        _refuse(on_answer, result)
+    else:
+        on_answer(make(result))
+
+
+def _done(on_answer: OnAnswer, result: Refused | ServiceError | None) -> None:
+    _answer(on_answer, result, lambda _: Done())
+
+
+def _received(on_answer: OnAnswer, result: ReceivedMessages | Refused | ServiceError) -> None:
+    _answer(on_answer, result, lambda found: MessagesReceived(found.run, found.rows.tobytes()))
+
+
+def _settled(on_answer: OnAnswer, result: bytes | Refused | ServiceError) -> None:
+    _answer(on_answer, result, MessagesSettled)
+
+
+def _deleted(on_answer: OnAnswer, result: int | Refused | ServiceError) -> None:
+    _answer(on_answer, result, MessagesDeleted)
