@@ -117,7 +117,7 @@ class NumberedPublisherNode(PublisherNode):
             self.host.authorized()
             self._top_up()
         elif not self._is_over:
-            self.host.refuse(self, self.host.describe(What.ATTACH, error_of(answer), entity=self._hub))
+            self.host.refuse(self, self.host.describe(What.ATTACH, error_of(answer), entity=self.entity))
         self.host.wake()
 
     def deliveries(self, event: DeliveriesReceived) -> None:
@@ -130,7 +130,7 @@ class NumberedPublisherNode(PublisherNode):
             try:
                 self._send(event, row)
             except ServiceError as refusal:
-                self._reject_row(event.rows, row, refusal)
+                self.reject_row(event.rows, row, refusal)
         self.host.finish_later(self)
 
     def answered(self, submission: Submission, answer: Answer) -> None:
@@ -150,7 +150,7 @@ class NumberedPublisherNode(PublisherNode):
         )  # fmt: skip
         run = self._run.take()
         if added.status is not AddStatus.DONE:
-            raise refusal_of(added.status, self._hub)
+            raise refusal_of(added.status, self.entity)
         if not added.events:
             raise ServiceError(ARGUMENT_ERROR, "A numbered transfer holds at least one event; this one is empty.")
         delivery_id = rows[at + D_DELIVERY_ID]
