@@ -80,7 +80,11 @@ class _Mark(Struct, frozen=True):
 class OpenRun:
     """Open batches of one partition. Take the run, and the object is empty and ready again."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, names_keys: bool = True) -> None:
+        """names_keys: the key of an envelope is that of every event in it. Of queues it is not: only what the messages
+        themselves say counts, and messages of different keys lie in one batch.
+        """
+        self._names_keys = names_keys
         self._out = bytearray()
         self._batch: _Batch | None = None
         self.events = 0
@@ -155,7 +159,7 @@ class OpenRun:
     ) -> tuple[int, int, int]:
         """Append what the batch has room for; return (first row not finished, where it goes on or 0, status)."""
         room = BATCH_RECORDS_LIMIT - (len(self._out) - batch.records)
-        name = None if batch.is_publisher else batch.name
+        name = None if batch.is_publisher or not self._names_keys else batch.name
         row, resume_at, events, status = ingest(data, rows, row, last_row, resume_at, name, self._out, room)
         batch.count += events
         self.events += events

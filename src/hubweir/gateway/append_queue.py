@@ -1,7 +1,7 @@
-"""The open runs of one process: what publisher links brought in this turn of the loop, by partition.
+"""The open runs of one process: what links brought in this turn of the loop, by the log that it goes to.
 
-Every partition that got events has one open run, and the submissions in it: which deliveries, of which link, the run
-holds. At the end of the loop turn each run goes to its broker in one AppendEvents; its submissions are answered
+Every log that got events or messages has one open run, and the submissions in it: which deliveries, of which link, the
+run holds. At the end of the loop turn each run goes to its broker in one command; its submissions are answered
 together when the broker has answered. Of very many runs some go now and the others at the end of the next turn. So
 append order is arrival order, and one write serves all links of a turn. After a crash: a run that was not answered is
 stored or not; no link was told that it is.
@@ -12,18 +12,17 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.partition import AppendEvents, EventsAppended
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.partition import EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.brokers import BrokerClient
-from hubweir.gateway.directory import PartitionPlace
 from hubweir.throughput_unit.admission import Admitted
 
 logger = logging.getLogger(__name__)
@@ -36,7 +35,7 @@ class Submitter(Protocol):
     """A publisher link that waits for the answer to deliveries of its own."""
 
     def answered(self, submission: Submission, answer: Answer) -> None:
-        """The broker's word about deliveries of this submitter: EventsAppended or Refusal."""
+        """The broker's word about deliveries of this submitter: EventsAppended, MessagesEnqueued or Refusal."""
 
 
 class DeliveryRange(Struct, frozen=True):
@@ -92,8 +91,28 @@ class PendingAppend(Struct):
                 logger.exception("a fault of the service: a link could not be told how its sends ended")
 
 
-class PartitionQueue:
-    """The open run of one partition, and who waits for it.
+Store = TypeVar("Store", bound=Command)
+Stores = TypeVar("Stores", bound=Command, covariant=True)
+
+
+class LogPlace(Protocol[Stores]):
+    """Where the log of a partition or of a fragment lives (directory.py)."""
+
+    @property
+    def entity(self) -> str: ...
+
+    @property
+    def log_id(self) -> str: ...
+
+    @property
+    def broker(self) -> BrokerClient: ...
+
+    def store(self, run: bytearray, count: int, size_bytes: int) -> Stores:
+        """The command that stores a run there. count: its events or messages; size_bytes: of their deliveries."""
+
+
+class LogQueue(Generic[Store]):
+    """The open run of one log, and who waits for it.
 
     Whoever adds deliveries to `run` says whose they are with one call of `add_submissions`, before anything else is
     added; the run is submitted at the end of the turn.
@@ -101,13 +120,13 @@ class PartitionQueue:
 
     __slots__ = ("_is_due", "_queue", "_size_bytes", "_submissions", "place", "run")
 
-    def __init__(self, queue: AppendQueue, place: PartitionPlace) -> None:
+    def __init__(self, queue: AppendQueue[Store], place: LogPlace[Store], run: OpenRun) -> None:
         self._queue = queue
         self._submissions: list[Submission] = []
         self._size_bytes = 0  # of the payloads in the run
         self._is_due = False
         self.place = place
-        self.run = OpenRun()
+        self.run = run
 
     def add_submissions(self, submissions: list[Submission]) -> None:
         """Remember who waits for all deliveries that were added, and see to it that the run is submitted."""
@@ -130,48 +149,51 @@ class PartitionQueue:
         place, events = self.place, self.run.events
         run = self.run.take()
         try:
-            self._queue.append(place.broker, AppendEvents(place.log_id, run, events, size_bytes), pending)
+            self._queue.append(place.broker, place.store(run, events, size_bytes), pending)
         except Exception:
-            # The other partitions of this turn, and the next turn of this one, must not suffer from it.
-            logger.exception("a fault of the service at partition %s of event hub %s", place.partition_id, place.hub)
+            # The other logs of this turn, and the next turn of this one, must not suffer from it.
+            logger.exception("a fault of the service at log %s of %s", place.log_id, place.entity)
             text = "The service has a fault; it is in its log."
             pending.answered(Refusal(INTERNAL_ERROR, text, known=False))
 
 
-class AppendQueue:
-    """The open runs of this process.
+class AppendQueue(Generic[Store]):
+    """The open runs of this process for one kind of log.
 
     append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append). run_limit_bytes: a run that
-    holds payloads of so many bytes is submitted at once.
+    holds payloads of so many bytes is submitted at once. names_keys: of the runs (OpenRun).
     """
 
     def __init__(
         self,
         env: Env,
-        append: Callable[[BrokerClient, AppendEvents, PendingAppend], None],
+        append: Callable[[BrokerClient, Store, PendingAppend], None],
         *,
         run_limit_bytes: int,
+        names_keys: bool = True,
     ) -> None:
         self._env = env
         self.append = append
-        self._partitions: dict[str, PartitionQueue] = {}
-        self._due: list[PartitionQueue] = []
+        self._names_keys = names_keys
+        self._queues: dict[str, LogQueue[Store]] = {}
+        self._due: list[LogQueue[Store]] = []
         self.run_limit_bytes = run_limit_bytes
 
-    def of(self, place: PartitionPlace) -> PartitionQueue:
-        """The queue of this partition."""
-        queue = self._partitions.get(place.log_id)
+    def of(self, place: LogPlace[Store]) -> LogQueue[Store]:
+        """The queue of this log."""
+        queue = self._queues.get(place.log_id)
         if queue is None:
-            queue = self._partitions[place.log_id] = PartitionQueue(self, place)
+            run = OpenRun(names_keys=self._names_keys)
+            queue = self._queues[place.log_id] = LogQueue(self, place, run)
         return queue
 
     def forget(self, log_id: str) -> None:
-        """The partition is gone: what is open is still submitted, and refused by its broker."""
-        queue = self._partitions.pop(log_id, None)
+        """The log is gone: what is open is still submitted, and refused by its broker."""
+        queue = self._queues.pop(log_id, None)
         if queue is not None:
             queue.submit()
 
-    def submit_later(self, queue: PartitionQueue) -> None:
+    def submit_later(self, queue: LogQueue[Store]) -> None:
         """Submit this queue when the turn ends."""
         if not self._due:
             self._env.at_turn_end(self.submit_all)

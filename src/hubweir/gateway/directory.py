@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hubweir.broker.commands.fragment import EnqueueMessages
+from hubweir.broker.commands.partition import AppendEvents
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, NOT_FOUND, ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.namespace.error_text import entity_not_found, entity_uri, invalid_partition
@@ -23,6 +25,28 @@ class PartitionPlace:
     partition_id: str
     log_id: str
     broker: BrokerClient
+
+    @property
+    def entity(self) -> str:
+        """As texts name the entity that the log belongs to."""
+        return self.hub
+
+    def store(self, run: bytearray, events: int, size_bytes: int) -> AppendEvents:
+        """The command that stores a run here."""
+        return AppendEvents(self.log_id, run, events, size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentPlace:
+    """Where one fragment of a queue, or of a topic, lives. entity: its name as created."""
+
+    entity: str
+    log_id: str
+    broker: BrokerClient
+
+    def store(self, run: bytearray, messages: int, size_bytes: int) -> EnqueueMessages:
+        """The command that stores a run here."""
+        return EnqueueMessages(self.log_id, run, messages, size_bytes)
 
 
 class Directory:

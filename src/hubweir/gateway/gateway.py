@@ -15,13 +15,15 @@ from typing import Protocol
 from hubweir.alarms import Alarms
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.fragment import EnqueueMessages
+from hubweir.broker.commands.partition import AppendEvents
 from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.hub_router import HubRouter
-from hubweir.gateway.append_queue import AppendQueue
+from hubweir.gateway.append_queue import AppendQueue, PendingAppend
 from hubweir.gateway.authorization import Authorization
-from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
@@ -103,7 +105,11 @@ class Gateway:
         self.keeper.on_removed = self._forget
         self.units = NamespaceUnits(env, namespace, self.keeper, brokers, limits=limits, alarms=process.alarms)
         run_limit_bytes = process.link_settings.run_limit_bytes
-        self.append_queue = AppendQueue(env, self.units.append, run_limit_bytes=run_limit_bytes)
+        self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
+            env, self.units.append, run_limit_bytes=run_limit_bytes
+        )
+        # Throughput units are of event hubs: what goes to queues is charged nowhere.
+        self.enqueue_queue = AppendQueue(env, _enqueue, run_limit_bytes=run_limit_bytes, names_keys=False)
         self.management = ManagementView(namespace, self.directory)
         self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
         self.subscription_rules = SubscriptionRuleManagement(self.keeper)
@@ -150,6 +156,7 @@ class Gateway:
         self._routers.pop(entity.name, None)
         for placement in entity.placements:
             self.append_queue.forget(placement.log_id)
+            self.enqueue_queue.forget(placement.log_id)
         gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entity.name)))
         # All that stand on it now; not those of an entity that gets its name before the last has ended.
         ends = deque(end for connection in self._connections.values() for end in connection.senders_to(entity.name))
@@ -161,3 +168,8 @@ class Gateway:
             ends.popleft()(error)
         if ends:
             self.env.call_soon(partial(self._end_links, ends, error))
+
+
+def _enqueue(broker: BrokerClient, command: EnqueueMessages, pending: PendingAppend) -> None:
+    """Have a run of messages stored."""
+    broker.submit(command, pending.answered)

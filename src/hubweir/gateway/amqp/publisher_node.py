@@ -12,6 +12,7 @@ from array import array
 from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands.partition import AppendEvents
 from hubweir.errors import (
     DECODE_ERROR,
     NOT_ALLOWED,
@@ -25,7 +26,7 @@ from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
-from hubweir.gateway.append_queue import PartitionQueue
+from hubweir.gateway.append_queue import LogQueue
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.kernels import find_keys, group_deliveries
 from hubweir.kernels.contract import (
@@ -103,7 +104,9 @@ class PublisherNode(IncomingNode):
         except ServiceError as refusal:
             self.host.detach(self, refusal)
 
-    def _add(self, queue: PartitionQueue, data: memoryview, rows: array[int], last: int, first: int = 0) -> None:
+    def _add(
+        self, queue: LogQueue[AppendEvents], data: memoryview, rows: array[int], last: int, first: int = 0
+    ) -> None:
         """Put deliveries into a partition's open run; those that it does not take are rejected one by one."""
         while first < last:
             added = queue.run.add(data, rows, first, last, publisher=self._publisher)

@@ -1,0 +1,87 @@
+"""Links that bring messages to a queue: each read's deliveries go into the open run of its fragment.
+
+What a queue does not take is found by a kernel before it is stored (check_messages), and that delivery is rejected
+alone; how the others are counted and answered is incoming_node.py. A batch is stored whole or not at all.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from hubweir.amqp.transport.events import DeliveriesReceived
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.auth.resource_scope import Scope
+from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, ServiceError
+from hubweir.event_hub.event_properties import properties_too_large
+from hubweir.event_hub.open_run import AddStatus
+from hubweir.gateway.amqp.delivery_ranges import submissions_of
+from hubweir.gateway.amqp.incoming_node import IncomingNode
+from hubweir.gateway.amqp.node import NodeHost
+from hubweir.gateway.directory import FragmentPlace
+from hubweir.kernels import check_messages
+from hubweir.kernels.contract import CHECK_KEY, CHECK_LONG, CHECK_MALFORMED, CHECK_SESSION
+
+ID_LIMIT_CHARACTERS = 128
+
+
+class QueueSenderNode(IncomingNode):
+    """See the module's text. needs_session: the queue takes no message without a session id."""
+
+    def __init__(
+        self,
+        host: NodeHost,
+        link: ReceiverLink,
+        *,
+        scope: Scope,
+        place: FragmentPlace,
+        needs_session: bool,
+        max_message_size_bytes: int,
+    ) -> None:
+        super().__init__(host, link, scope=scope, entity=place.entity, max_message_size_bytes=max_message_size_bytes)
+        self._queue = host.gateway.enqueue_queue.of(place)
+        self._needs_session = needs_session
+
+    def deliveries(self, event: DeliveriesReceived) -> None:
+        if not self._take(event):
+            return
+        data, rows, first = event.data, event.rows, 0
+        while first < event.count:
+            last, status = check_messages(data, rows, first, event.count, ID_LIMIT_CHARACTERS, self._needs_session)
+            self._add(data, rows, first, last)
+            if last < event.count:
+                self.reject_row(rows, last, refusal_of(status, self.entity))
+            first = last + 1
+        if self._rejected:
+            self.host.finish_later(self)
+        else:
+            self._top_up()
+
+    def _add(self, data: memoryview, rows: array[int], first: int, last: int) -> None:
+        """Put deliveries into the open run; one whose properties are too large is rejected."""
+        while first < last:
+            added = self._queue.run.add(data, rows, first, last)
+            if added.row > first:
+                self._queue.add_submissions(submissions_of(self, rows, first, added.row))
+            if added.row < last:
+                malformed = added.status is not AddStatus.PROPERTIES
+                refusal = refusal_of(CHECK_MALFORMED, self.entity) if malformed else properties_too_large(self.entity)
+                self.reject_row(rows, added.row, refusal)
+            first = added.row + 1
+
+
+def refusal_of(status: int, entity: str) -> ServiceError:
+    """Why a queue does not take a delivery, by what check_messages found. (contract "Service Bus", 3.5)"""
+    if status == CHECK_LONG:
+        text = (
+            f"A message for '{entity}' has a message id, session id, reply-to session id or partition key of more than "
+            f"{ID_LIMIT_CHARACTERS} characters; send a shorter one."
+        )
+        return ServiceError(ARGUMENT_ERROR, text)
+    if status == CHECK_SESSION:
+        text = f"'{entity}' requires sessions, and a message for it has no session id: set one."
+        return ServiceError(NOT_ALLOWED, text)
+    if status == CHECK_KEY:
+        text = f"A message for '{entity}' has a partition key that is not its session id; leave one of them out."
+        return ServiceError(NOT_ALLOWED, text)
+    text = f"A delivery for '{entity}' is no legal AMQP message, or its batch envelope holds one that is not."
+    return ServiceError(DECODE_ERROR, text)

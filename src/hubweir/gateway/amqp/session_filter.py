@@ -1,0 +1,59 @@
+"""A receiver's wish for a session, as the filter of its attach says it, and the attach that grants one.
+
+The filter's value is a string, or null for the next free session; one client wraps it in a described value, and wants
+it back so. Its lock's end is told in ticks of 100 ns since year 1. (contract "Service Bus", 5.1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hubweir.amqp.messaging.terminus import Source
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.types.values import Described, Long, Symbol
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.gateway.amqp.node import attach_properties
+
+SESSION_FILTER = Symbol("com.microsoft:session-filter")
+LOCKED_UNTIL = Symbol("com.microsoft:locked-until-utc")
+TIMEOUT = Symbol("com.microsoft:timeout")
+WAIT_MS = 60_000
+ID_LIMIT_CHARACTERS = 128
+TICKS_A_MS = 10_000
+YEAR_1_MS = -62_135_596_800_000
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWish:
+    """session_id: None for the next free one. wait_ms: how long it may take to come.
+
+    source: of the attach. descriptor: of the filter's value, None where it had none.
+    """
+
+    session_id: str | None
+    wait_ms: int
+    source: Source
+    descriptor: object
+
+
+def session_wish(link: SenderLink) -> SessionWish | None:
+    """What session the attach wants; None: it wants none. Raises ServiceError ARGUMENT_ERROR."""
+    source = link.source or Source()
+    if not source.filter or SESSION_FILTER not in source.filter:
+        return None
+    value, descriptor = source.filter[SESSION_FILTER], None
+    if isinstance(value, Described):
+        value, descriptor = value.value, value.descriptor
+    if value is not None and (not isinstance(value, str) or len(value) > ID_LIMIT_CHARACTERS):
+        text = f"A session id is a string of at most {ID_LIMIT_CHARACTERS} characters; this one is a {type(value).__name__}."
+        raise ServiceError(ARGUMENT_ERROR, text)
+    asked = attach_properties(link).get(TIMEOUT)
+    is_number = isinstance(asked, int) and not isinstance(asked, bool) and asked >= 0
+    return SessionWish(value, int(asked) if is_number else WAIT_MS, source, descriptor)  # type: ignore[call-overload]
+
+
+def granted(wish: SessionWish, session_id: str, locked_until_ms: int) -> tuple[Source, dict[Symbol, object]]:
+    """The source and the properties of the attach that grants this session."""
+    value: object = session_id if wish.descriptor is None else Described(wish.descriptor, session_id)  # type: ignore[arg-type]
+    source = replace(wish.source, filter={**(wish.source.filter or {}), SESSION_FILTER: value})
+    return source, {LOCKED_UNTIL: Long((locked_until_ms - YEAR_1_MS) * TICKS_A_MS)}

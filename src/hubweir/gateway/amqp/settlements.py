@@ -1,0 +1,101 @@
+"""What a receiver said about its messages, as settlements of a fragment, and what it hears of each.
+
+| receiver's state                    | settlement  | answer, when it is done |
+|-------------------------------------|-------------|-------------------------|
+| accepted                            | complete    | accepted |
+| modified, undeliverable here        | defer       | modified |
+| modified otherwise                  | abandon     | modified |
+| rejected                            | dead-letter | rejected, without an error: clients take one for a failure |
+| released, or no state at all        | release     | released |
+
+A lock that is lost is answered rejected, with its condition. (contract "Service Bus", 4.5)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Rejected, Released
+from hubweir.amqp.types.encode import encode
+from hubweir.errors import MESSAGE_LOCK_LOST, NOT_IMPLEMENTED, SESSION_LOCK_LOST, ServiceError
+from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as SESSION_LOST_CODE
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+
+REASON, DESCRIPTION = "DeadLetterReason", "DeadLetterErrorDescription"
+DETAIL_LIMIT_CHARACTERS = 4_096
+MESSAGE_LOST_TEXT = (
+    "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue, "
+    "or was received by a different receiver instance."
+)
+SESSION_LOST_TEXT = "The session lock was lost. Request a new session receiver."
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A settlement, and the state that the receiver is answered with when it is done."""
+
+    outcome: SettleOutcome
+    details: SettleDetails | None
+    answer: DeliveryState
+
+
+_COMPLETE = Spoken(SettleOutcome.COMPLETE, None, Accepted())
+_RELEASE = Spoken(SettleOutcome.RELEASE, None, Released())
+
+
+@dataclass(slots=True)
+class Settling:
+    """Deliveries of one link that one command settles. spans: of ids, both ends included; and whether it waits."""
+
+    spoken: Spoken
+    tokens: bytearray = field(default_factory=bytearray)
+    spans: list[tuple[int, int, bool]] = field(default_factory=list)
+
+
+def spoken_of(state: DeliveryState | None) -> Spoken:
+    """The settlement that a receiver's state asks for.
+
+    Raises ServiceError NOT_IMPLEMENTED for a state of a transaction: there is no coordinator here.
+    """
+    match state:
+        case Accepted():
+            return _COMPLETE
+        case None | Released():
+            return _RELEASE
+        case Modified():
+            return _modified(state)
+        case Rejected():
+            info = {} if state.error is None else dict(state.error.info or {})
+            reason, description = _text(info.pop(REASON, None)), _text(info.pop(DESCRIPTION, None))
+            if state.error is not None and reason is None and description is None:
+                description = _text(state.error.description or None)
+            details = SettleDetails(reason, description, _properties(info))
+            return Spoken(SettleOutcome.DEAD_LETTER, details, Rejected(error=None))
+    raise ServiceError(NOT_IMPLEMENTED, "Settle without a transaction: there is no transaction coordinator here.")
+
+
+def lost_error(code: int) -> ServiceError:
+    """Why a settlement was answered with this code (queue/settle_outcome.py) and is not done."""
+    if code == SESSION_LOST_CODE:
+        return ServiceError(SESSION_LOCK_LOST, SESSION_LOST_TEXT)
+    return ServiceError(MESSAGE_LOCK_LOST, MESSAGE_LOST_TEXT)
+
+
+def encode_properties(properties: dict[str, object]) -> bytes:
+    """Application properties to set, as SettleDetails holds them."""
+    return encode(properties) if properties else b""
+
+
+def _modified(state: Modified) -> Spoken:
+    properties = _properties(dict(state.message_annotations or {}))
+    details = SettleDetails(properties=properties) if properties else None
+    answer = Modified(delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here)
+    return Spoken(SettleOutcome.DEFER if state.undeliverable_here else SettleOutcome.ABANDON, details, answer)
+
+
+def _properties(values: dict[object, object]) -> bytes:
+    return encode_properties({str(name): value for name, value in values.items()})
+
+
+def _text(value: object) -> str | None:
+    return value[:DETAIL_LIMIT_CHARACTERS] if isinstance(value, str) else None
