@@ -41,19 +41,21 @@ def session_wish(link: SenderLink) -> SessionWish | None:
     source = link.source or Source()
     if not source.filter or SESSION_FILTER not in source.filter:
         return None
-    value, descriptor = source.filter[SESSION_FILTER], None
+    value: object = source.filter[SESSION_FILTER]
+    descriptor: object = None
     if isinstance(value, Described):
-        value, descriptor = value.value, value.descriptor
+        descriptor = value.descriptor
+        value = value.value
     if value is not None and (not isinstance(value, str) or len(value) > ID_LIMIT_CHARACTERS):
-        text = f"A session id is a string of at most {ID_LIMIT_CHARACTERS} characters; this one is a {type(value).__name__}."
+        text = f"A session id is a string of at most {ID_LIMIT_CHARACTERS} characters, and this one is not."
         raise ServiceError(ARGUMENT_ERROR, text)
     asked = attach_properties(link).get(TIMEOUT)
-    is_number = isinstance(asked, int) and not isinstance(asked, bool) and asked >= 0
-    return SessionWish(value, int(asked) if is_number else WAIT_MS, source, descriptor)  # type: ignore[call-overload]
+    wait_ms = asked if isinstance(asked, int) and not isinstance(asked, bool) and asked >= 0 else WAIT_MS
+    return SessionWish(value, wait_ms, source, descriptor)
 
 
 def granted(wish: SessionWish, session_id: str, locked_until_ms: int) -> tuple[Source, dict[Symbol, object]]:
     """The source and the properties of the attach that grants this session."""
-    value: object = session_id if wish.descriptor is None else Described(wish.descriptor, session_id)  # type: ignore[arg-type]
+    value: object = session_id if wish.descriptor is None else Described(wish.descriptor, session_id)
     source = replace(wish.source, filter={**(wish.source.filter or {}), SESSION_FILTER: value})
     return source, {LOCKED_UNTIL: Long((locked_until_ms - YEAR_1_MS) * TICKS_A_MS)}

@@ -13,10 +13,12 @@ A lock that is lost is answered rejected, with its condition. (contract "Service
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Rejected, Released
 from hubweir.amqp.types.encode import encode
+from hubweir.amqp.types.values import Symbol
 from hubweir.errors import MESSAGE_LOCK_LOST, NOT_IMPLEMENTED, SESSION_LOCK_LOST, ServiceError
 from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as SESSION_LOST_CODE
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
@@ -65,11 +67,11 @@ def spoken_of(state: DeliveryState | None) -> Spoken:
         case Modified():
             return _modified(state)
         case Rejected():
-            info = {} if state.error is None else dict(state.error.info or {})
+            info = _plain({} if state.error is None else state.error.info or {})
             reason, description = _text(info.pop(REASON, None)), _text(info.pop(DESCRIPTION, None))
             if state.error is not None and reason is None and description is None:
                 description = _text(state.error.description or None)
-            details = SettleDetails(reason, description, _properties(info))
+            details = SettleDetails(reason, description, encode_properties(info))
             return Spoken(SettleOutcome.DEAD_LETTER, details, Rejected(error=None))
     raise ServiceError(NOT_IMPLEMENTED, "Settle without a transaction: there is no transaction coordinator here.")
 
@@ -87,14 +89,15 @@ def encode_properties(properties: dict[str, object]) -> bytes:
 
 
 def _modified(state: Modified) -> Spoken:
-    properties = _properties(dict(state.message_annotations or {}))
+    properties = encode_properties(_plain(state.message_annotations or {}))
     details = SettleDetails(properties=properties) if properties else None
     answer = Modified(delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here)
     return Spoken(SettleOutcome.DEFER if state.undeliverable_here else SettleOutcome.ABANDON, details, answer)
 
 
-def _properties(values: dict[object, object]) -> bytes:
-    return encode_properties({str(name): value for name, value in values.items()})
+def _plain(values: Mapping[Symbol, object]) -> dict[str, object]:
+    """Under names that are strings, as those of application properties are."""
+    return {str(name): value for name, value in values.items()}
 
 
 def _text(value: object) -> str | None:
