@@ -12,8 +12,10 @@ from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, NOT_FOUND, ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.namespace.entity import Entity
 from hubweir.namespace.error_text import entity_not_found, entity_uri, invalid_partition
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
 
 
@@ -82,6 +84,12 @@ class Directory:
         placement = entity.placements[int(partition_id)]
         broker = self._brokers.of_store(placement.store_index)
         return PartitionPlace(description.name, partition_id, placement.log_id, broker)
+
+    def fragment(self, entity: Entity[MessagingDescription]) -> FragmentPlace:
+        """Where the one fragment of a queue lives."""
+        placement = entity.placements[0]
+        broker = self._brokers.of_store(placement.store_index)
+        return FragmentPlace(entity.description.name, placement.log_id, broker)
 
     def partitions(self, hub: str) -> tuple[PartitionPlace, ...]:
         """The places of all partitions of a hub, in order."""

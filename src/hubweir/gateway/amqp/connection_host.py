@@ -31,6 +31,7 @@ from hubweir.amqp.transport.events import (
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.drivers.amqp_driver import AmqpDriver, DriverHost
@@ -201,6 +202,11 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         """A broker ended a reader of this connection."""
         for node in self.nodes:
             node.reader_closed(broker, push)
+
+    def session_lost(self, broker: BrokerClient, push: SessionLost) -> None:
+        """A broker ended the lock of a session that a link of this connection holds."""
+        for node in self.nodes:
+            node.session_lost(broker, push)
 
     def senders_to(self, entity: str) -> list[Callable[[ServiceError], None]]:
         return [partial(self.detach, node) for node in self.nodes if node.sends_to(entity)]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.broker.commands.command import Push
+from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ConfirmReaderClosed, ReaderClosed
 from hubweir.errors import CONNECTION_FORCED, ServiceError
 from hubweir.gateway.amqp.connection_host import ConnectionHost
@@ -85,8 +86,12 @@ class Connections:
 
     def _push_listener(self, broker: BrokerClient) -> Callable[[Push], None]:
         def pushed(push: Push) -> None:
-            if isinstance(push, ReaderClosed) and push.owner.process == self._process.process_id:
-                host = self._hosts.get(push.owner.connection)
+            if push.owner.process != self._process.process_id:
+                return
+            host = self._hosts.get(push.owner.connection)
+            if isinstance(push, SessionLost) and host is not None:
+                host.session_lost(broker, push)
+            if isinstance(push, ReaderClosed):
                 if host is not None:
                     host.reader_closed(broker, push)
                 # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.

@@ -15,6 +15,7 @@ from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.errors import ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
@@ -113,6 +114,9 @@ class Node:
 
     def reader_closed(self, broker: BrokerClient, push: ReaderClosed) -> None:
         """A broker ended a reader of this connection: when it is this link's, the link ends."""
+
+    def session_lost(self, broker: BrokerClient, push: SessionLost) -> None:
+        """A broker ended the lock of a session of this connection: when it is this link's, the link ends."""
 
     def catalog_changed(self) -> None:
         """Descriptions changed: end the link when it may not stand any more. Its claim is looked at by the host."""

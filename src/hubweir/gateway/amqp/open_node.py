@@ -8,6 +8,7 @@
 | hub/Partitions/N, numbered | NumberedPublisherNode | not allowed | Send |
 | hub/Publishers/P           | PublisherNode   | not allowed   | Send   |
 | hub/ConsumerGroups/…/N     | not allowed     | ConsumerNode  | Listen |
+| of a queue                 | queue_nodes.py  | queue_nodes.py | Send, Listen |
 
 Claims are asked before existence: who has none for the address learns nothing about what exists (rule R23).
 """
@@ -35,12 +36,14 @@ from hubweir.gateway.amqp.management_node import ManagementNode
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
 from hubweir.gateway.amqp.publisher_node import PublisherNode
+from hubweir.gateway.amqp.queue_nodes import queue_node
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.namespace.address import Address, not_found, parse_address
 from hubweir.namespace.availability import check_may_receive, check_may_send
-from hubweir.namespace.entity import of_kind
+from hubweir.namespace.entity import AnyEntity, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
+from hubweir.queue.queue_part import QueuePart, parse_queue_part
 
 _NAME_LIMIT = 128  # of what a peer asked for, where it is repeated
 
@@ -51,12 +54,18 @@ def open_node(host: NodeHost, link: Link) -> Node:
     found = _parse(host, text)
     if isinstance(found, Address) and found.is_cbs:
         return _cbs(host, link)
+    queue, queue_part = _of_queue(found)
+    if queue is not None and queue_part is not None and queue_part.is_management:
+        # Every request is checked, against the queue itself.
+        return queue_node(host, link, queue, queue_part, host.gateway.authorization.scope_of(queue.name))
     if isinstance(found, Address) and found.is_management:
         return ManagementNode(host, link) if isinstance(link, ReceiverLink) else ReplyNode(host, link)
     scope = host.gateway.authorization.scope_of(text)
     host.claims.require(Rights.SEND if isinstance(link, ReceiverLink) else Rights.LISTEN, scope)
     if isinstance(found, ServiceError):
         raise found
+    if queue is not None and queue_part is not None:
+        return queue_node(host, link, queue, queue_part, scope)
     hub = of_kind(found.entity, EventHubDescription)
     part = None if hub is None else parse_hub_part(found.part)
     if hub is None or part is None:
@@ -89,6 +98,13 @@ def asked_entity(host: NodeHost, link: Link) -> str:
         return ""
     first = segments[0] if segments else ""
     return "" if first.startswith("$") else first
+
+
+def _of_queue(found: Address | ServiceError) -> tuple[AnyEntity | None, QueuePart | None]:
+    """The entity that holds messages, and its part, that an address names; None and None when it names none such."""
+    if not isinstance(found, Address) or found.entity is None:
+        return None, None
+    return found.entity, parse_queue_part(found.entity.description, found.part)
 
 
 def _parse(host: NodeHost, text: str) -> Address | ServiceError:

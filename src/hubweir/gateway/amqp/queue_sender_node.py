@@ -7,13 +7,14 @@ alone; how the others are counted and answered is incoming_node.py. A batch is s
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
-from hubweir.event_hub.open_run import AddStatus
+from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
@@ -67,6 +68,27 @@ class QueueSenderNode(IncomingNode):
                 refusal = refusal_of(CHECK_MALFORMED, self.entity) if malformed else properties_too_large(self.entity)
                 self.reject_row(rows, added.row, refusal)
             first = added.row + 1
+
+
+def scheduled_run(messages: Sequence[bytes], entity: str, *, needs_session: bool) -> bytearray:
+    """A run of encoded messages, each of which says itself when it is to become active.
+
+    Raises ServiceError for the first that the queue does not take.
+    """
+    data, rows = b"".join(messages), array("q")
+    at = 0
+    for message in messages:
+        rows.extend((0, at, len(message), 0, 0))
+        at += len(message)
+    row, status = check_messages(data, rows, 0, len(messages), ID_LIMIT_CHARACTERS, needs_session)
+    if row < len(messages):
+        raise refusal_of(status, entity)
+    run = OpenRun(names_keys=False)
+    added = run.add(data, rows, 0, len(messages))
+    if added.row < len(messages):
+        malformed = added.status is not AddStatus.PROPERTIES
+        raise refusal_of(CHECK_MALFORMED, entity) if malformed else properties_too_large(entity)
+    return run.take()
 
 
 def refusal_of(status: int, entity: str) -> ServiceError:

@@ -35,9 +35,10 @@ class RequestNode(Node, ABC):
         super().__init__(host, link)
         self._unanswered = 0
         self.is_over = False
+        self.request_limit_bytes = REQUEST_LIMIT_BYTES
 
     def start(self) -> None:
-        self.link.accept(max_message_size=REQUEST_LIMIT_BYTES)
+        self.link.accept(max_message_size=self.request_limit_bytes)
         self._top_up()
 
     def closed(self) -> None:
@@ -70,7 +71,7 @@ class RequestNode(Node, ABC):
 
     def oversize(self, event: OversizeReceived) -> None:
         if not event.settled:
-            text = message_too_large(event.delivery_id, event.size, REQUEST_LIMIT_BYTES)
+            text = message_too_large(event.delivery_id, event.size, self.request_limit_bytes)
             error = self.host.describe(What.REQUEST, ServiceError(MESSAGE_TOO_LARGE, text))
             self.link.settle(event.delivery_id, event.delivery_id, Rejected(error=error))
 
@@ -99,7 +100,7 @@ class RequestNode(Node, ABC):
             "statusDescription": description,
         }
         if condition is not None:
-            said["error-condition"] = Symbol(condition)
+            said["error-condition"] = said["errorCondition"] = Symbol(condition)
         response = Message(
             properties=Properties(correlation_id=correlation_of(request)),
             application_properties=said,

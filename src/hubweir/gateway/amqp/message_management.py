@@ -1,0 +1,284 @@
+"""`queue/$management`: what clients ask about messages and sessions beside their links.
+
+| operation (com.microsoft: in front) | right  | answer |
+|-------------------------------------|--------|--------|
+| peek-message                        | Listen | 200, messages; 204 when there are none |
+| receive-by-sequence-number          | Listen | 200, deferred messages, all that were asked for |
+| renew-lock, update-disposition      | Listen | 200, or 410 when a lock is lost |
+| schedule-message                    | Send   | 200, sequence numbers |
+| cancel-scheduled-message            | Send   | 200 |
+| batch-delete-messages               | Listen | 200, how many; 204 for none |
+| renew-session-lock                  | Listen | 200, its end |
+| set-session-state, get-session-state | Listen | 200 |
+| get-message-sessions                | Listen | 200, a page of ids; 204 when there are none |
+
+Bodies are maps; message_forms.py reads and makes them. A lock's token is enough to settle and to renew: the link that a
+request names is asked for its session alone, where the request names none. (contract "Service Bus", section 6)
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from hubweir.amqp.messaging.message import Message, ValueBody
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.fragment import (
+    CancelScheduled,
+    DeleteMessages,
+    GetSessionState,
+    ListSessions,
+    LocksRenewed,
+    MessagesDeleted,
+    MessagesEnqueued,
+    MessagesReceived,
+    MessagesSettled,
+    PeekMessages,
+    ReceiveDeferred,
+    RenewLocks,
+    RenewSession,
+    SessionRenewed,
+    SessionsListed,
+    SessionState,
+    SetSessionState,
+    SettleMessages,
+)
+from hubweir.broker.commands.process import Done
+from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.message_forms import (
+    Asked,
+    asked_of,
+    message_maps,
+    numbers_array,
+    sessions_map,
+    times_array,
+)
+from hubweir.gateway.amqp.node import NodeHost
+from hubweir.gateway.amqp.queue_receiver_node import ID_PREFIX_DIGITS, QueueReceiverNode
+from hubweir.gateway.amqp.queue_sender_node import scheduled_run
+from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, RequestNode, text_property
+from hubweir.gateway.amqp.settlements import lost_error
+from hubweir.gateway.brokers import error_of
+from hubweir.gateway.directory import FragmentPlace
+from hubweir.namespace.rights import Rights
+from hubweir.queue.sub_queue import SubQueue
+
+A = TypeVar("A", bound=Answer)
+
+OK, NOTHING = 200, 204
+# The messages of one answer. (contract "Service Bus", 6.2.1)
+PEEK_LIMIT_BYTES = 256 * 1024
+PEEK_LIMIT_MESSAGES = 5_000
+DELETE_LIMIT_MESSAGES = 4_000
+SESSIONS_LIMIT = 1_000
+# "Whatever was never updated, too": clients send the last millisecond that their calendar has, or the one behind it.
+NEVER_MS = 253_402_300_799_999
+PREFIX = "com.microsoft:"
+
+
+class MessageManagementNode(RequestNode):
+    """One sender link on the management node of a sub-queue."""
+
+    def __init__(
+        self,
+        host: NodeHost,
+        link: ReceiverLink,
+        *,
+        scope: Scope,
+        place: FragmentPlace,
+        sub_queue: SubQueue,
+        needs_session: bool,
+        max_message_size_bytes: int,
+    ) -> None:
+        """scope: of the entity, for which each request needs a claim."""
+        super().__init__(host, link)
+        self.entity = place.entity
+        self._entity_scope = scope
+        self._place = place
+        self._sub_queue = sub_queue
+        self._needs_session = needs_session
+        self.request_limit_bytes = REQUEST_LIMIT_BYTES + max_message_size_bytes
+        self._id_prefix = place.log_id[:ID_PREFIX_DIGITS].encode()
+
+    def sends_to(self, entity: str) -> bool:
+        return entity == self.entity
+
+    def request(self, message: Message, size: int) -> None:
+        operation = (text_property(message, "operation") or "").lower()
+        found = _STEPS.get(operation.removeprefix(PREFIX)) if operation.startswith(PREFIX) else None
+        try:
+            if found is None:
+                text = f"The operation {operation[:64]!r} does not exist on the management node of '{self.entity}'."
+                raise ServiceError(NOT_IMPLEMENTED, text)
+            right, step = found
+            self.host.claims.require(right, self._entity_scope)
+            self.host.authorized()
+            body = message.body.value if isinstance(message.body, ValueBody) else None
+            step(self, message, size, asked_of(body))
+        except ServiceError as refusal:
+            self.refuse(message, size, refusal, entity=self.entity)
+
+    # Asking the broker
+
+    def _ask(self, message: Message, size: int, command: Command, kind: type[A], then: Callable[[A], None]) -> None:
+        """Have the broker run a command; then, with its answer, or the request's refusal."""
+
+        def answered(answer: Answer) -> None:
+            try:
+                if not isinstance(answer, kind):
+                    raise error_of(answer)
+                then(answer)
+            except ServiceError as refusal:
+                self.refuse(message, size, refusal, entity=self.entity)
+
+        self._place.broker.submit(command, answered)
+
+    def _answer_done(self, message: Message, size: int, answer: Done) -> None:
+        self.answer(message, size, OK, "OK")
+
+    def _session_of(self, message: Message, asked: Asked) -> str | None:
+        """The session that the request names, or holds by the link that it names; None: none."""
+        session_id = asked.text("session-id")
+        name = text_property(message, "associated-link-name")
+        if session_id is None and name is not None:
+            for node in self.host.nodes:
+                if isinstance(node, QueueReceiverNode) and node.entity == self.entity and node.link.name == name:
+                    return node.session_id
+        return session_id
+
+    # One method an operation
+
+    def _peek(self, message: Message, size: int, asked: Asked) -> None:
+        command = PeekMessages(
+            self._place.log_id,
+            self._sub_queue,
+            asked.number("from-sequence-number"),
+            min(asked.number("message-count", least=1), PEEK_LIMIT_MESSAGES),
+            PEEK_LIMIT_BYTES,
+            self._session_of(message, asked),
+        )
+        self._ask(message, size, command, MessagesReceived, partial(self._answer_messages, message, size, False))
+
+    def _receive_deferred(self, message: Message, size: int, asked: Asked) -> None:
+        mode = asked.receive_mode("receiver-settle-mode")
+        numbers = asked.numbers("sequence-numbers")
+        session_id = self._session_of(message, asked)
+        command = ReceiveDeferred(self._place.log_id, self._sub_queue, numbers.tobytes(), mode, session_id)
+        self._ask(message, size, command, MessagesReceived, partial(self._answer_messages, message, size, True))
+
+    def _answer_messages(self, message: Message, size: int, with_tokens: bool, answer: MessagesReceived) -> None:
+        if not answer.rows:
+            self.answer(message, size, NOTHING, "No content")
+            return
+        maps = message_maps(answer.run, array("q", answer.rows), self._id_prefix, with_tokens=with_tokens)
+        self.answer(message, size, OK, "OK", {"messages": maps})
+
+    def _renew(self, message: Message, size: int, asked: Asked) -> None:
+        def renewed(answer: LocksRenewed) -> None:
+            until = array("q", answer.until_ms)
+            if not all(until):
+                raise lost_error(1)
+            self.answer(message, size, OK, "OK", {"expirations": times_array(until)})
+
+        self._ask(message, size, RenewLocks(self._place.log_id, asked.tokens("lock-tokens")), LocksRenewed, renewed)
+
+    def _settle(self, message: Message, size: int, asked: Asked) -> None:
+        def settled(answer: MessagesSettled) -> None:
+            lost = [code for code in answer.codes if code]
+            if lost:
+                raise lost_error(lost[0])
+            self.answer(message, size, OK, "OK")
+
+        outcome, details = asked.settlement()
+        command = SettleMessages(self._place.log_id, asked.tokens("lock-tokens"), outcome, details)
+        self._ask(message, size, command, MessagesSettled, settled)
+
+    def _schedule(self, message: Message, size: int, asked: Asked) -> None:
+        messages = asked.messages("messages")
+        run = scheduled_run(messages, self.entity, needs_session=self._needs_session)
+
+        def enqueued(answer: MessagesEnqueued) -> None:
+            numbers = range(answer.first_number, answer.next_number)
+            self.answer(message, size, OK, "OK", {"sequence-numbers": numbers_array(numbers)})
+
+        command = self._place.store(run, len(messages), sum(map(len, messages)))
+        self._ask(message, size, command, MessagesEnqueued, enqueued)
+
+    def _cancel(self, message: Message, size: int, asked: Asked) -> None:
+        command = CancelScheduled(self._place.log_id, asked.numbers("sequence-numbers").tobytes())
+        self._ask(message, size, command, Done, partial(self._answer_done, message, size))
+
+    def _delete(self, message: Message, size: int, asked: Asked) -> None:
+        before_ms = asked.optional_number("enqueued-time-utc")
+        count = min(asked.number("message-count", least=1), DELETE_LIMIT_MESSAGES)
+        command = DeleteMessages(
+            self._place.log_id,
+            self._sub_queue,
+            count,
+            NEVER_MS if before_ms is None else before_ms,
+            self._session_of(message, asked),
+        )
+
+        def deleted(answer: MessagesDeleted) -> None:
+            if answer.count:
+                self.answer(message, size, OK, "OK", {"message-count": answer.count})
+            else:
+                self.answer(message, size, NOTHING, "No content")
+
+        self._ask(message, size, command, MessagesDeleted, deleted)
+
+    def _renew_session(self, message: Message, size: int, asked: Asked) -> None:
+        def renewed(answer: SessionRenewed) -> None:
+            [until] = times_array([answer.locked_until_ms]).items
+            self.answer(message, size, OK, "OK", {"expiration": until})
+
+        command = RenewSession(self._place.log_id, asked.session_id())
+        self._ask(message, size, command, SessionRenewed, renewed)
+
+    def _set_state(self, message: Message, size: int, asked: Asked) -> None:
+        command = SetSessionState(self._place.log_id, asked.session_id(), asked.binary("session-state"))
+        self._ask(message, size, command, Done, partial(self._answer_done, message, size))
+
+    def _get_state(self, message: Message, size: int, asked: Asked) -> None:
+        def found(answer: SessionState) -> None:
+            self.answer(message, size, OK, "OK", {"session-state": answer.state})
+
+        self._ask(message, size, GetSessionState(self._place.log_id, asked.session_id()), SessionState, found)
+
+    def _list_sessions(self, message: Message, size: int, asked: Asked) -> None:
+        updated_ms = asked.number("last-updated-time")
+        skip, top = asked.number("skip"), min(asked.number("top", least=1), SESSIONS_LIMIT)
+        command = ListSessions(self._place.log_id, None if updated_ms >= NEVER_MS else updated_ms, skip, top)
+
+        def listed(answer: SessionsListed) -> None:
+            if answer.session_ids:
+                self.answer(message, size, OK, "OK", sessions_map(answer.session_ids, skip))
+            else:
+                self.answer(message, size, NOTHING, "No content")
+
+        self._ask(message, size, command, SessionsListed, listed)
+
+    def _rule(self, message: Message, size: int, asked: Asked) -> None:
+        raise ServiceError(ARGUMENT_ERROR, f"'{self.entity}' has no rules: rules are of subscriptions.")
+
+
+_STEPS: dict[str, tuple[Rights, Callable[[MessageManagementNode, Message, int, Asked], None]]] = {
+    "peek-message": (Rights.LISTEN, MessageManagementNode._peek),
+    "receive-by-sequence-number": (Rights.LISTEN, MessageManagementNode._receive_deferred),
+    "renew-lock": (Rights.LISTEN, MessageManagementNode._renew),
+    "update-disposition": (Rights.LISTEN, MessageManagementNode._settle),
+    "schedule-message": (Rights.SEND, MessageManagementNode._schedule),
+    "cancel-scheduled-message": (Rights.SEND, MessageManagementNode._cancel),
+    "batch-delete-messages": (Rights.LISTEN, MessageManagementNode._delete),
+    "renew-session-lock": (Rights.LISTEN, MessageManagementNode._renew_session),
+    "set-session-state": (Rights.LISTEN, MessageManagementNode._set_state),
+    "get-session-state": (Rights.LISTEN, MessageManagementNode._get_state),
+    "get-message-sessions": (Rights.LISTEN, MessageManagementNode._list_sessions),
+    "add-rule": (Rights.MANAGE, MessageManagementNode._rule),
+    "remove-rule": (Rights.MANAGE, MessageManagementNode._rule),
+    "enumerate-rules": (Rights.MANAGE, MessageManagementNode._rule),
+}

@@ -1,0 +1,89 @@
+"""The nodes of queues: what a peer may attach to at which part of one, and what an attach needs.
+
+| part                          | peer sends            | peer receives     |
+|-------------------------------|-----------------------|-------------------|
+| the queue                     | QueueSenderNode       | QueueReceiverNode |
+| a sub-queue of dead letters   | not allowed           | QueueReceiverNode |
+| `$management` of any of these | MessageManagementNode | ReplyNode         |
+
+What is not built yet is refused as not implemented: topics and subscriptions, and sending to a queue that forwards,
+whose messages would stay where nobody may receive them.
+"""
+
+from __future__ import annotations
+
+from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.auth.resource_scope import Scope
+from hubweir.errors import NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.message_management import MessageManagementNode
+from hubweir.gateway.amqp.node import Node, NodeHost
+from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
+from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
+from hubweir.gateway.amqp.reply_node import ReplyNode
+from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
+from hubweir.namespace.availability import check_may_receive, check_may_send
+from hubweir.namespace.entity import AnyEntity, of_kind
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.queue.queue_part import QueuePart
+from hubweir.queue.sub_queue import SubQueue
+
+KIB = 1_024
+
+
+def queue_node(host: NodeHost, link: Link, entity: AnyEntity, part: QueuePart, scope: Scope) -> Node:
+    """The node for a link to this part of an entity that holds messages; ServiceError when the attach is refused."""
+    queue = of_kind(entity, QueueDescription)
+    if queue is None:
+        text = f"{entity.description.title} takes no links yet: topics and subscriptions are not built."
+        raise ServiceError(NOT_IMPLEMENTED, text)
+    description, gateway = queue.description, host.gateway
+    place = gateway.directory.fragment(queue)
+    largest = KIB * description.storage.message_kilobytes(gateway.settings.profile.messaging)
+    needs_session = description.delivery.requires_session
+    if part.is_management:
+        if isinstance(link, SenderLink):
+            return ReplyNode(host, link)
+        assert isinstance(link, ReceiverLink)
+        return MessageManagementNode(
+            host, link,
+            scope=scope, place=place, sub_queue=part.sub_queue, needs_session=needs_session,
+            max_message_size_bytes=largest,
+        )  # fmt: skip
+    if isinstance(link, ReceiverLink):
+        if part.sub_queue is not SubQueue.MAIN:
+            raise ServiceError(NOT_ALLOWED, f"Nothing can be sent to the dead letters of {description.title}.")
+        check_may_send(description)
+        if description.delivery.forward_to:
+            text = f"{description.title} forwards to '{description.delivery.forward_to}', which is not built yet."
+            raise ServiceError(NOT_IMPLEMENTED, text)
+        return QueueSenderNode(
+            host, link, scope=scope, place=place, needs_session=needs_session, max_message_size_bytes=largest
+        )
+    assert isinstance(link, SenderLink)
+    check_may_receive(description)
+    if description.delivery.forward_to and part.sub_queue is SubQueue.MAIN:
+        text = f"{description.title} forwards its messages: receive from '{description.delivery.forward_to}'."
+        raise ServiceError(NOT_ALLOWED, text)
+    wish = _wish(link, description, part)
+    return QueueReceiverNode(host, link, scope=scope, place=place, sub_queue=part.sub_queue, wish=wish)
+
+
+def _wish(link: SenderLink, queue: QueueDescription, part: QueuePart) -> SessionWish | None:
+    """The session that a receiver wants. Raises ServiceError NOT_ALLOWED for a receiver of the wrong kind."""
+    wish = session_wish(link)
+    is_needed = queue.delivery.requires_session and part.sub_queue is SubQueue.MAIN
+    if wish is None and is_needed:
+        text = (
+            "It is not possible for an entity that requires sessions to create a non-sessionful message receiver: "
+            f"{queue.title} requires sessions."
+        )
+        raise ServiceError(NOT_ALLOWED, text)
+    if wish is not None and not is_needed:
+        text = (
+            "A sessionful message receiver cannot be created on an entity that does not require sessions: "
+            f"{queue.title} does not, and its dead letters never do."
+        )
+        raise ServiceError(NOT_ALLOWED, text)
+    return wish
