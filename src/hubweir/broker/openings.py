@@ -287,7 +287,7 @@ class Openings:
         if isinstance(error, HubweirError | OSError):
             return refusal_of(error)
         # A fault of ours: those that wait behind this one are opened all the same.
-        logger.error("%s could not be opened", opening.command.name, exc_info=error)
+        logger.error("%s could not be opened", opening.about, exc_info=error)
         text = f"{opening.command.name} could not be opened: a fault of the service, see its log"
         return refusal_of(ServiceError(INTERNAL_ERROR, text))
 

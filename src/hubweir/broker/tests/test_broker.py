@@ -26,6 +26,7 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
+from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.tests.numbered_world import body_of, transfer
 from hubweir.counters import Counters
@@ -141,7 +142,7 @@ def test_a_fault_while_a_partition_is_opened_is_answered_and_the_next_one_is_ope
         bench.env.turn()
     assert [type(answer) for answer in answers] == [Refusal, Done]
     assert answers[0].condition.symbol == "amqp:internal-error"
-    assert "partition 'b'" in caplog.text and "planted" in caplog.text
+    assert "partition 1 of orders (log b)" in caplog.text and "planted" in caplog.text
 
 
 def test_a_change_reaches_the_log_and_the_sweep(bench: Any) -> None:
@@ -280,7 +281,9 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
 
 
 def test_every_command_is_handled_by_the_broker_or_by_the_resident_of_its_log_and_by_one_of_them() -> None:
-    own, residents = set(Broker._handlers), set(HostedPartition.handlers)
+    own = set(Broker._handlers)
+    residents = {*HostedPartition.handlers, *HostedFragment.handlers}
+    assert not set(HostedPartition.handlers) & set(HostedFragment.handlers)
     commands = {made for made in DECLARED.values() if issubclass(made, Command)}
     assert not own & residents
     assert own | residents == commands
