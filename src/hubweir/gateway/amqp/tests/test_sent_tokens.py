@@ -1,0 +1,59 @@
+"""Which lock tokens a range of delivery ids stands for."""
+
+from __future__ import annotations
+
+from array import array
+from uuid import UUID
+
+import pytest
+
+from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
+
+
+def tokens(first: int, count: int) -> bytes:
+    return b"".join(number.to_bytes(16, "big") for number in range(first, first + count))
+
+
+def test_a_range_is_the_tokens_of_its_ids_in_order() -> None:
+    sent = SentTokens()
+    sent.add(10, tokens(100, 5))
+    sent.add(15, tokens(200, 3))
+    assert len(sent) == 8
+    assert sent.take(12, 12) == tokens(102, 1)
+    assert sent.take(13, 16) == tokens(103, 2) + tokens(200, 2)
+    assert len(sent) == 3
+    assert sent.take(10, 11) + sent.take(17, 17) == tokens(100, 2) + tokens(202, 1)
+    assert len(sent) == 0
+
+
+@pytest.mark.parametrize("first", [0, 2**32 - 3, 2**31 - 2])
+def test_ids_wrap_where_serial_numbers_do(first: int) -> None:
+    sent = SentTokens()
+    sent.add(first, tokens(1, 4))
+    sent.add((first + 4) % 2**32, tokens(5, 4))
+    assert sent.take((first + 2) % 2**32, (first + 5) % 2**32) == tokens(3, 4)
+    assert sent.take(first, (first + 1) % 2**32) == tokens(1, 2)
+    assert sent.take((first + 6) % 2**32, (first + 7) % 2**32) == tokens(7, 2)
+
+
+def test_a_stretch_goes_when_its_last_delivery_is_settled_and_other_links_ids_lie_between() -> None:
+    sent = SentTokens()
+    sent.add(5, tokens(1, 1))
+    sent.add(9, tokens(2, 1))  # 6 to 8 are another link's
+    assert sent.take(5, 9) == tokens(1, 2)
+    assert len(sent) == 0
+    assert sent.take(5, 9) == b""
+    sent.add(20, b"")
+    assert len(sent) == 0
+
+
+def test_tokens_of_rows_are_their_two_halves_big_endian() -> None:
+    rows = array("q", [0] * (3 * MESSAGE_WIDTH))
+    wanted = [UUID(int=2**127 + 5), UUID(int=7), UUID(int=2**128 - 1)]
+    for row, token in enumerate(wanted):
+        for column, half in ((Q_LOCK, token.bytes[:8]), (Q_LOCK_CHECK, token.bytes[8:])):
+            rows[row * MESSAGE_WIDTH + column] = int.from_bytes(half, "big", signed=True)
+    assert tokens_of(rows, 0, 3) == b"".join(token.bytes for token in wanted)
+    assert tokens_of(rows, 1, 2) == wanted[1].bytes
+    assert tokens_of(rows, 1, 1) == b""
