@@ -75,6 +75,7 @@ class HostedFragment:
     def __init__(self, tools: FragmentTools, command: CreateFragment, log: Log) -> None:
         """On its log, which was just opened."""
         self._tools = tools
+        self._entity = command.entity
         self._is_due = False  # a turn is to come at the end of the loop's
         self._is_over = False
         self._deadline: Deadline | None = None
@@ -99,7 +100,7 @@ class HostedFragment:
     def settle(self, on_done: Callable[[Refused | None], None]) -> None:
         def loaded(refused: Refused | None) -> None:
             if refused is not None:
-                self._end(ServiceError(STORE_OFFLINE, f"'{self.fragment.entity}' could not be opened"))
+                self._end(ServiceError(STORE_OFFLINE, f"'{self._entity}' could not be opened"))
             on_done(refused)
 
         self.fragment.load(self._tools.times(), loaded)
@@ -123,7 +124,7 @@ class HostedFragment:
 
     def end(self, on_idle: Callable[[], None]) -> None:
         # Clients match the phrase: with it they take the entity for absent, without it the service for broken.
-        text = f"The messaging entity '{self.fragment.entity}' could not be found: it was deleted"
+        text = f"The messaging entity '{self._entity}' could not be found: it was deleted"
         self._end(ServiceError(NOT_FOUND, text))
         on_idle()
 
@@ -168,7 +169,7 @@ class HostedFragment:
     def _close(self, receiver_id: int) -> None:
         opened = self._receivers.pop(receiver_id, None)
         if opened is not None:
-            self.fragment.close_receiver(opened.receiver, self._tools.times())
+            self.fragment.close_receiver(opened.receiver)
 
     def _receiver(self, receiver_id: int) -> FragmentReceiver:
         opened = self._receivers.get(receiver_id)
@@ -264,7 +265,6 @@ class HostedFragment:
             command.from_number,
             max_count=command.max_count,
             max_bytes=command.max_bytes,
-            times=self._tools.times(),
             on_done=partial(_received, on_answer),
             session_id=command.session_id,
         )
@@ -287,7 +287,6 @@ class HostedFragment:
             command.sub_queue,
             max_count=command.max_count,
             before_ms=command.before_ms,
-            times=self._tools.times(),
             on_done=partial(_deleted, on_answer),
             session_id=command.session_id,
         )
