@@ -203,7 +203,7 @@ class QueueReceiverNode(Node):
             return
         self._is_pumping = True
         try:
-            while self._step():
+            while self._state is not ReceiverState.OVER and self._step():
                 pass
         finally:
             self._is_pumping = False

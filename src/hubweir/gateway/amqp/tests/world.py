@@ -201,6 +201,7 @@ class Peer:
         self.reading_paused = False
         self.transport_full = False
         self.unwritten_bytes = 0  # what the transport says that it holds
+        self.came = bytearray()  # every byte from the service
         self.is_cut = self._due = False
         self._kept: list[bytes] = []
         self._session: Any = None
@@ -270,6 +271,7 @@ class Peer:
         if self.is_cut or self.transport_full:
             return
         data = b"".join(bytes(piece) for piece in self.server.data_to_send())
+        self.came += data
         if data:
             self.side.take(self.endpoint.receive_data(memoryview(bytearray(data)), self.env.monotonic_ms()))
         if self.server.is_closed:

@@ -1,0 +1,107 @@
+"""A world with queues, for the tests of their nodes: what is made, sent, received, settled and asked there."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from hubweir.amqp.messaging.message import Message, Properties, ValueBody
+from hubweir.amqp.messaging.outcome import DeliveryState
+from hubweir.amqp.transport.performatives import Attach, Disposition, Flow, Transfer
+from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
+from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.iso_duration import WrittenDuration
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.testing.frames import written
+
+LOCK_MS = 10_000
+PEEK_LOCK, RECEIVE_AND_DELETE = {"rcv_settle_mode": 1}, {"snd_settle_mode": 1}
+
+
+def queue_world(**delivery: Any) -> World:
+    """A world with the queue `orders`, whose locks last LOCK_MS."""
+    world = World()
+    lock_duration = WrittenDuration(LOCK_MS, "PT10S")
+    create_queue(world, "orders", delivery=DeliverySettings(lock_duration=lock_duration, **delivery))
+    return world
+
+
+def create_queue(world: World, name: str, **settings: Any) -> None:
+    made = world.wait(lambda done: world.gateway.keeper.create(QueueDescription(name, **settings), done))
+    assert isinstance(made, QueueDescription), made
+
+
+def counts(world: World, queue: str = "orders") -> FragmentInfo:
+    """What the queue's fragment holds now."""
+    entity = world.namespace.find(queue, QueueDescription)
+    assert entity is not None
+    info = world.ask(AskFragmentInfo(entity.placements[0].log_id))
+    assert isinstance(info, FragmentInfo)
+    return info
+
+
+def send(peer: Peer, *bodies: bytes, queue: str = "orders", **sections: Any) -> None:
+    """Send messages over a link of its own, and see them accepted."""
+    link = peer.sender(queue)
+    for body in bodies:
+        link.send(event(body, **sections), settled=False)
+    peer.run()
+    assert [outcome for _, _, outcome in peer.outcomes(link)] == ["accepted"] * len(peer.outcomes(link))
+    assert sum(last - first + 1 for first, last, _ in peer.outcomes(link)) == len(bodies)
+    link.detach()
+    peer.run()
+
+
+def performatives(peer: Peer, begun: int, kind: type) -> list[Any]:
+    """What the service sent from this byte on, of one kind."""
+    return [each for _, each in written(bytes(peer.came[begun:])) if isinstance(each, kind)]
+
+
+def answers(peer: Peer, begun: int) -> list[tuple[int, int, Any]]:
+    """The dispositions about what the service sent, from this byte on: first id, last id, state."""
+    found = [each for each in performatives(peer, begun, Disposition) if not each.role]
+    assert all(each.settled for each in found)
+    return [(each.first, each.first if each.last is None else each.last, each.state) for each in found]
+
+
+def settle(peer: Peer, link: ReceiverLink, first: int, last: int, state: DeliveryState) -> list[tuple[int, int, Any]]:
+    """Settle deliveries as official clients do: unsettled, and wait for the answer."""
+    begun = len(peer.came)
+    link.settle(first, last, state, settled=False)
+    peer.run()
+    return answers(peer, begun)
+
+
+def ask(peer: Peer, operation: str, body: object, *, node: str = "orders/$management", **properties: object) -> Message:
+    """One request to a management node, and its answer."""
+    request = Message(
+        properties=Properties(message_id=UUID(int=9)),
+        application_properties={"operation": f"com.microsoft:{operation}", **properties},
+        body=ValueBody(body),
+    )
+    return peer.request(node, request)
+
+
+def code_of(answer: Message) -> int:
+    code = (answer.application_properties or {})["statusCode"]
+    assert isinstance(code, int)
+    return code
+
+
+def body_of(answer: Message) -> Any:
+    assert isinstance(answer.body, ValueBody)
+    return answer.body.value
+
+
+def transfers(peer: Peer, begun: int) -> list[Transfer]:
+    return performatives(peer, begun, Transfer)
+
+
+def flows(peer: Peer, begun: int) -> list[Flow]:
+    return [each for each in performatives(peer, begun, Flow) if each.handle is not None]
+
+
+def attaches(peer: Peer, begun: int) -> list[Attach]:
+    return performatives(peer, begun, Attach)
