@@ -48,7 +48,7 @@ Data = bytes | bytearray | memoryview
 
 
 class FragmentState:
-    """See the module's text. changed: encoded maps of properties by count. settings: None before the first operation."""
+    """See the module's text. changed: encoded maps of properties by count. settings: None before they were logged."""
 
     def __init__(self) -> None:
         self.messages = MessageTable()

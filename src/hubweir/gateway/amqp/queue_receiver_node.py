@@ -203,7 +203,7 @@ class QueueReceiverNode(Node):
             return
         self._is_pumping = True
         try:
-            while self._state is not ReceiverState.OVER and self._step():
+            while self._step():
                 pass
         finally:
             self._is_pumping = False
@@ -211,11 +211,14 @@ class QueueReceiverNode(Node):
 
     def _step(self) -> bool:
         """One send or one receive; False when no other can follow now."""
+        if self._state is ReceiverState.OVER:
+            return False  # the answer to a receive ended it
         if self._has_rows:
-            if not self.host.share.has_room:
+            room = self.host.share.left_bytes(self.host.link_settings.read_bytes)
+            if room <= 0:
                 self.host.share.wait(self)
                 return False
-            return self._send()
+            return self._send(room)
         if self._state is ReceiverState.RECEIVING:
             self._drain_soon()
             return False
@@ -252,11 +255,11 @@ class QueueReceiverNode(Node):
         else:
             self.host.detach(self, error_of(answer))
 
-    def _send(self) -> bool:
+    def _send(self, max_bytes: int) -> bool:
         first_row, settled = self._next_row, self._mode is ReceiveMode.RECEIVE_AND_DELETE
         progress = self.link.send_messages(
             self._run, self._rows, first_row,
-            id_prefix=self._id_prefix, settled=settled, max_bytes=self.host.share.left_bytes,
+            id_prefix=self._id_prefix, settled=settled, max_bytes=max_bytes,
         )  # fmt: skip
         self._next_row += progress.events
         if not settled:
