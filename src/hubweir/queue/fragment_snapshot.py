@@ -5,7 +5,7 @@ All integers are big-endian. Lengths stand in front of what they are of.
 | part | fields |
 |------|--------|
 | head | version 1; next count 8; next number of a session 8; settings as their operation, 2 + bytes (0: none) |
-| pages | how many 4; for each: its number 8, rows 4, bytes 4, what pack_rows made of it (kernels/queue/) |
+| pages | how many 4; for each: its number 8, rows 4, bytes 4, what pack_rows made of it |
 | changed properties | how many 4; for each: count 8, 4 + bytes |
 | sessions | how many 4; for each: number 8, 2 + id, time of its state 8 signed, 4 + state (0xFFFFFFFF: none) |
 

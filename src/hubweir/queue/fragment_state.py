@@ -48,7 +48,7 @@ Data = bytes | bytearray | memoryview
 
 
 class FragmentState:
-    """See the module's text. changed: encoded maps of properties by count. settings: None before they were logged."""
+    """See the module's text. changed: encoded maps of properties by count. settings: None before the first one."""
 
     def __init__(self) -> None:
         self.messages = MessageTable()
@@ -130,16 +130,16 @@ class FragmentState:
         return self.messages.drop(first, many)
 
     def _activate(self, first: int, many: int) -> None:
-        new = self.messages.next_count
-        for old in range(first, first + many):
-            if self.messages.find(old) is None:
-                continue
-            self.messages.activate(old, 1)
-            self.sessions.renumber(self.messages, old, new)
-            changes = self.changed.pop(old, None)
+        messages, new = self.messages, self.messages.next_count
+        # Counts that go on under another one are looked up before they are gone.
+        followed = [] if not self.changed and not self.sessions.by_number else range(first, first + many)
+        old = [count for count in followed if messages.find(count) is not None]
+        messages.activate(first, many)
+        for place, count in enumerate(old):
+            self.sessions.renumber(messages, new + place)
+            changes = self.changed.pop(count, None)
             if changes is not None:
-                self.changed[new] = changes
-            new += 1
+                self.changed[new + place] = changes
 
     def _modify(self, first: int, many: int, properties: bytes) -> None:
         for count in range(first, first + many):

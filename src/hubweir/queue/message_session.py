@@ -150,8 +150,8 @@ class MessageSessions:
                 self._compact(messages, session)
                 self.forget(session)
 
-    def renumber(self, messages: MessageTable, old: int, new: int) -> None:
-        """A message has another count, behind all others. Its old one is gone already."""
+    def renumber(self, messages: MessageTable, new: int) -> None:
+        """A message of a session has this count now, behind all others; its old one is gone."""
         found = messages.find(new)
         session = None if found is None else self.by_number.get(found[0].rows[found[1] + M_SESSION])
         if session is not None:

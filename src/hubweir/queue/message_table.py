@@ -124,35 +124,40 @@ class MessageTable:
             taken += here
         return first_count
 
-    def skip(self, counts: int) -> None:
-        """Give these next counts to nobody."""
-        for _ in range(counts):
-            page = self._newest()
-            page.rows.frombytes(_EMPTY_ROW)
-            self.next_count += 1
+    def activate(self, first: int, count: int) -> None:
+        """Scheduled messages get the next counts, enqueued at the times they were scheduled for."""
+        for page, row, last_row in list(self.parts(first, count)):
+            block = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
+            self.drop(page.first + row, last_row - row)
+            states = block[M_STATE::QUEUE_WIDTH]
+            if not all(bits & STATE_BITS for bits in states):  # some are gone
+                there = [at for at, bits in enumerate(states) if bits & STATE_BITS]
+                block = array("q", [each for at in there for each in block[at * QUEUE_WIDTH : (at + 1) * QUEUE_WIDTH]])
+                states = block[M_STATE::QUEUE_WIDTH]
+            cleared = ~(STATE_BITS | LOCKED | SETTLING)
+            block[M_STATE::QUEUE_WIDTH] = array("q", [bits & cleared | ACTIVE for bits in states])
+            block[M_LOCK::QUEUE_WIDTH] = array("q", bytes(8 * len(states)))
+            self._append(block, len(states))
 
-    def activate(self, first: int, count: int) -> int:
-        """Scheduled messages get the next counts, enqueued at the times they were scheduled for; the first of them."""
-        new_first = self.next_count
-        for old in range(first, first + count):
-            found = self.find(old)
-            if found is None:
-                continue
-            old_page, at = found
-            row = old_page.rows[at : at + QUEUE_WIDTH]
-            self.drop(old, 1)
-            row[M_STATE] = row[M_STATE] & ~(STATE_BITS | LOCKED | SETTLING) | ACTIVE
-            row[M_LOCK] = 0
+    def _append(self, block: array[int], messages: int) -> None:
+        """Count rows of active messages on."""
+        tally = self.tally
+        tally[T_ACTIVE] += messages
+        tally[T_MESSAGES] += messages
+        tally[T_SIZE] += sum(bits >> SIZE_SHIFT for bits in block[M_STATE::QUEUE_WIDTH])
+        taken = 0
+        while taken < messages:
             page = self._newest()
-            self._list(page, 0, len(page.rows) // QUEUE_WIDTH)
-            page.rows.extend(row)
-            page.live += 1
-            self._changed(page, row[M_EXPIRES])
-            self.tally[T_ACTIVE] += 1
-            self.tally[T_SIZE] += row[M_STATE] >> SIZE_SHIFT
-            self.tally[T_MESSAGES] += 1
-            self.next_count += 1
-        return new_first
+            row = len(page.rows) // QUEUE_WIDTH
+            here = min(messages - taken, PAGE_ROWS - row)
+            part = block[taken * QUEUE_WIDTH : (taken + here) * QUEUE_WIDTH]
+            page.rows += part
+            page.live += here
+            due_ms = min((each for each in part[M_EXPIRES::QUEUE_WIDTH] if each >= 0), default=-1)
+            self._changed(page, due_ms)
+            self._list(page, 0, row)
+            self.next_count += here
+            taken += here
 
     def _newest(self) -> Page:
         """The page of next_count."""
