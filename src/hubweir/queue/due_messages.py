@@ -45,7 +45,7 @@ class DueMessages:
         due_ms = core.state.messages.next_due_ms
         if due_ms is not None:
             found.append(max(due_ms - times.stamp_ms + times.monotonic_ms, core.retry_ms))
-        if core.over:
+        if core.has_to_retry:
             found.append(core.retry_ms)
         locks_ms = core.locks.next_due_ms
         if locks_ms is not None:

@@ -81,6 +81,7 @@ class Fragment:
         self._holds = SessionHolds(self._core, self._receives)
         self._due = DueMessages(self._core)
         self.upkeep = Upkeep(self._core)
+        self._messages_under_way = 0  # appended, not visible yet
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.
         self.next_deadline_ms: int | None = None
 
@@ -191,10 +192,16 @@ class Fragment:
             raise ServiceError(RESOURCE_LIMIT, text)
         if core.settings.requires_session:
             self._check_sessions(run)
-        core.append(run, times, partial(self._enqueued, run, on_done))
+        if core.settings.duplicate_window_ms is not None:
+            self._check_room(messages, times.stamp_ms - core.settings.duplicate_window_ms)
+        self._messages_under_way += messages
+        core.append(run, times, partial(self._enqueued, run, messages, on_done))
 
-    def _enqueued(self, run: bytearray, on_done: OnDone[NumberRange], outcome: Appended | Refused) -> None:
+    def _enqueued(
+        self, run: bytearray, messages: int, on_done: OnDone[NumberRange], outcome: Appended | Refused
+    ) -> None:
         core = self._core
+        self._messages_under_way -= messages
         if isinstance(outcome, Refused):
             on_done(outcome)
             return
@@ -202,6 +209,17 @@ class Fragment:
         core.state.apply_run(run, is_replay=False)
         core.wake()
         on_done(NumberRange(core.number_base + first, core.number_base + core.state.messages.next_count))
+
+    def _check_room(self, messages: int, oldest_ms: int) -> None:
+        duplicates = self._core.state.duplicates
+        if len(duplicates) + self._messages_under_way + messages > duplicates.limit:
+            duplicates.forget(oldest_ms)
+        if len(duplicates) + self._messages_under_way + messages > duplicates.limit:
+            text = (
+                f"'{self._core.entity}' detects duplicates and holds {len(duplicates)} message ids of its window, "
+                f"of {duplicates.limit} at most: send less, or make the window shorter"
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
 
     def _check_sessions(self, run: bytearray) -> None:
         for header in headers_of(run):

@@ -21,7 +21,7 @@ from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.fragment_values import Times
 from hubweir.queue.lock_table import LockTable
 from hubweir.queue.message_reads import MessageReads
-from hubweir.queue.operation import DEAD_LETTERED, MODIFIED, RANGES_LIMIT, Operation, encode_operation
+from hubweir.queue.operation import DEAD_LETTERED, LOCKED, MODIFIED, RANGES_LIMIT, RELEASED, Operation, encode_operation
 from hubweir.queue.sub_queue import SubQueue
 
 # Told that an operation is visible, or why not.
@@ -61,6 +61,7 @@ class FragmentCore:
         self._gathered: list[Operation] = []
         self._gathered_dones: list[OnLogged] = []
         self._under_way: list[list[Operation]] = []  # appended, not visible yet
+        self._again: list[Operation] = []  # counts of deliveries that the log refused, and has not got yet
         self.bytes_under_way = 0
         self.over = array("q")  # were delivered too often, and could not be dead-lettered yet
 
@@ -91,6 +92,8 @@ class FragmentCore:
 
     def flush(self, times: Times) -> None:
         """Append what is gathered."""
+        if self._again and times.monotonic_ms >= self.retry_ms:
+            self._gathered[:0], self._again = self._again, []
         operations, dones = self._gathered, self._gathered_dones
         if not operations:
             return
@@ -124,11 +127,19 @@ class FragmentCore:
                 locks = self.state.apply(operation, is_replay=False)
                 if locks:
                     self.locks.end(locks)
+        elif refused.known:
+            # These count already, and nobody waits for them. Where it is not known, they might count twice.
+            self._again += [each for each in operations if each.code in (LOCKED, RELEASED)]
         call_all(partial(done, refused) for done in dones)
 
     def operations_under_way(self) -> list[Operation]:
         """Those that are not visible yet."""
-        return [*(each for operations in self._under_way for each in operations), *self._gathered]
+        return [*(each for operations in self._under_way for each in operations), *self._again, *self._gathered]
+
+    @property
+    def has_to_retry(self) -> bool:
+        """Whether something that the log refused is to be tried again at retry_ms."""
+        return bool(self._again or self.over)
 
     def ranged(self, code: int, counts: array[int], *, sub_queue: int = 0, properties: bytes = b"") -> list[Operation]:
         """An operation on these messages (0: none); more than one where one would be too long."""

@@ -8,6 +8,7 @@ All integers are big-endian. Lengths stand in front of what they are of.
 | pages | how many 4; for each: its number 8, rows 4, bytes 4, what pack_rows made of it |
 | changed properties | how many 4; for each: count 8, 4 + bytes |
 | sessions | how many 4; for each: number 8, 2 + id, time of its state 8 signed, 4 + state (0xFFFFFFFF: none) |
+| ids | of messages, within the window of duplicate detection (duplicate_window.py) |
 
 Packed pages are kept until they change, so a snapshot costs by what changed since the one before. Marks and locks are
 no part of it, nor are deliveries whose LOCKED is not visible yet: a replay behind it counts these.
@@ -55,7 +56,7 @@ def encode_snapshot(state: FragmentState, under_way: Sequence[Operation]) -> byt
         size = _NO_STATE if each.state is None else len(each.state)
         out += _SESSION.pack(each.number, len(each.session_id), each.state_ms, size) + each.session_id
         out += each.state or b""
-    return bytes(out)
+    return bytes(out + state.duplicates.encode())
 
 
 def decode_snapshot(data: bytes) -> FragmentState:
@@ -106,7 +107,7 @@ def _decode(data: memoryview) -> FragmentState:
         at += _CHANGED.size
         state.changed[count] = _cut(data, at, size)
         at += size
-    at = _decode_sessions(state, data, at)
+    at = state.duplicates.restore(data, _decode_sessions(state, data, at))
     state.sessions.next_number = next_session
     if at != len(data):
         raise ValueError("bytes are left over")

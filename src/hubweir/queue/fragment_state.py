@@ -26,6 +26,7 @@ from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.changed_properties import merged_properties
+from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.message_session import MessageSessions
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import (
@@ -53,6 +54,7 @@ class FragmentState:
     def __init__(self) -> None:
         self.messages = MessageTable()
         self.sessions = MessageSessions()
+        self.duplicates = DuplicateWindow()
         self.changed: dict[int, bytes] = {}
         self.settings: LoggedSettings | None = None
         self._moving: list[int] = []  # the messages of which the next records are, the first of them last
@@ -110,15 +112,20 @@ class FragmentState:
             raise CorruptStore(f"the batch of index {header.first_index} has messages before there were settings")
         fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
         read_fields(data, header.position, fields)
+        if settings.duplicate_window_ms >= 0:
+            fields = self.duplicates.without_duplicates(
+                data, fields, enqueued_ms=header.enqueued_time_ms, window_ms=settings.duplicate_window_ms
+            )
+        messages = len(fields) // INCOMING_WIDTH
         first = self.messages.add(
             fields,
-            header.count,
+            messages,
             first_index=header.first_index,
             enqueued_ms=header.enqueued_time_ms,
             default_ttl_ms=settings.default_ttl_ms,
         )
         if settings.requires_session:
-            for place in range(header.count):
+            for place in range(messages):
                 at = place * INCOMING_WIDTH
                 start = fields[at + I_SESSION]
                 session_id = bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else b""

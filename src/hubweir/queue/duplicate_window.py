@@ -1,0 +1,142 @@
+"""Duplicate detection: which ids of messages were there within the window, so that a second message is dropped.
+
+It is decided when a batch is visible, by the log's own enqueued times and in its order: so a message is dropped only
+when the first one is durable, and a replay decides the same. A second message does not begin the window anew.
+
+An id is kept as 64 bits of BLAKE2b (of a million ids, one in 10^13 messages would be taken for another) with its time:
+the newest in a dict, older ones in *generations*, sorted arrays that never change and go as a whole. At most `limit`
+ids are kept; a send that would bring more is refused before anything is stored, as over a quota. After a crash: the
+snapshot holds them all, and the log those behind it.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_left
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from hubweir.kernels.messages.sections import BINARY, STRING, variable
+from hubweir.kernels.queue_contract import I_ID, I_ID_LENGTH, INCOMING_WIDTH
+
+# 16 bytes an id, and more for the newest: 20 MB.
+IDS_LIMIT = 1_000_000
+# To sort so many takes 8 ms.
+GENERATION_IDS = 32_768
+_COUNT = struct.Struct(">I")
+_LONGS = (0x44, 0x53, 0x80)
+
+Data = bytes | bytearray | memoryview
+
+
+class _Generation(Struct, frozen=True):
+    """Ids that were seen one after the other. hashes: sorted; times: of them; newest_ms: the last of these."""
+
+    hashes: array[int]
+    times: array[int]
+    newest_ms: int
+
+
+class DuplicateWindow:
+    """The ids of one fragment. Times are enqueued times, ms since 1970."""
+
+    def __init__(self) -> None:
+        self.limit = IDS_LIMIT
+        self._newest: dict[int, int] = {}
+        self._generations: list[_Generation] = []  # the oldest first
+
+    def __len__(self) -> int:
+        return len(self._newest) + sum(len(each.hashes) for each in self._generations)
+
+    def forget(self, before_ms: int) -> None:
+        """Let generations go whose ids all came before this time or at it."""
+        while self._generations and self._generations[0].newest_ms <= before_ms:
+            del self._generations[0]
+        if self._newest and next(reversed(self._newest.values())) <= before_ms:
+            self._newest.clear()
+
+    def without_duplicates(self, data: Data, fields: array[int], *, enqueued_ms: int, window_ms: int) -> array[int]:
+        """The incoming rows whose ids were not there within the window; these are from now on."""
+        self.forget(enqueued_ms - window_ms)
+        kept = array("q")
+        for at in range(0, len(fields), INCOMING_WIDTH):
+            start = fields[at + I_ID]
+            if start >= 0:
+                found = hash_of(data, start, start + fields[at + I_ID_LENGTH])
+                time_ms = self._time_of(found)
+                if time_ms is not None and enqueued_ms - time_ms < window_ms:
+                    continue
+                self._newest.pop(found, None)  # the newest stand last
+                self._newest[found] = enqueued_ms
+            kept += fields[at : at + INCOMING_WIDTH]
+        if len(self._newest) >= GENERATION_IDS:
+            self._seal()
+        return kept
+
+    def _time_of(self, found: int) -> int | None:
+        """When an id was seen last."""
+        time_ms = self._newest.get(found)
+        if time_ms is not None:
+            return time_ms
+        for each in reversed(self._generations):
+            at = bisect_left(each.hashes, found)
+            if at < len(each.hashes) and each.hashes[at] == found:
+                return each.times[at]
+        return None
+
+    def _seal(self) -> None:
+        hashes = array("q", sorted(self._newest))
+        times = array("q", [self._newest[each] for each in hashes])
+        self._generations.append(_Generation(hashes, times, max(times)))
+        self._newest = {}
+
+    # Snapshots: how many parts 4; for each how many ids 4, their hashes 8 each and their times 8 each, little-endian
+
+    def encode(self) -> bytes:
+        """All ids; the newest are the last part, in the order in which they came."""
+        newest = (array("q", self._newest.keys()), array("q", self._newest.values()))
+        parts = [*((each.hashes, each.times) for each in self._generations), newest]
+        out = bytearray(_COUNT.pack(len(parts)))
+        for hashes, times in parts:
+            out += _COUNT.pack(len(hashes)) + _little(hashes) + _little(times)
+        return bytes(out)
+
+    def restore(self, data: memoryview, at: int) -> int:
+        """Have the ids that were encoded; where they end. Raises struct.error or ValueError for what is none."""
+        (parts,) = _COUNT.unpack_from(data, at)
+        at += _COUNT.size
+        for place in range(parts):
+            (many,) = _COUNT.unpack_from(data, at)
+            at += _COUNT.size
+            if at + 16 * many > len(data):
+                raise ValueError("it ends early")
+            hashes, times = _numbers(data[at : at + 8 * many]), _numbers(data[at + 8 * many : at + 16 * many])
+            at += 16 * many
+            if place == parts - 1:
+                self._newest = dict(zip(hashes, times, strict=True))
+            elif many:
+                self._generations.append(_Generation(hashes, times, max(times)))
+        return at
+
+
+def hash_of(data: Data, start: int, end: int) -> int:
+    """64 bits of an encoded message id: the same for every way to encode one string, binary, uuid or number."""
+    code = data[start]
+    if code in STRING or code in BINARY:
+        begin, stop = variable(memoryview(data), start, end)
+        kind, content = b"s" if code in STRING else b"b", bytes(data[begin:stop])
+    elif code in _LONGS:
+        kind, content = b"n", int.from_bytes(data[start + 1 : end], "big").to_bytes(8, "big")
+    else:
+        kind, content = bytes((code,)), bytes(data[start + 1 : end])
+    return int.from_bytes(blake2b(kind + content, digest_size=8).digest(), "big", signed=True)
+
+
+def _little(numbers: array[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def _numbers(data: memoryview) -> array[int]:
+    return array("q", struct.unpack(f"<{len(data) // 8}q", data))

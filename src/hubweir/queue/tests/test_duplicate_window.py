@@ -1,0 +1,144 @@
+"""A message whose id was there within the window is accepted and dropped."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from hubweir.amqp.types.values import ULong
+from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.kernels.queue_contract import I_ID, I_ID_LENGTH, INCOMING_WIDTH
+from hubweir.queue import duplicate_window
+from hubweir.queue.duplicate_window import DuplicateWindow, hash_of
+from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
+
+WINDOW_MS = 20_000
+
+
+@pytest.fixture
+def window(bench_with: Callable[..., QueueBench]) -> QueueBench:
+    return bench_with(duplicate_window_ms=WINDOW_MS)
+
+
+def test_a_second_message_of_an_id_is_accepted_and_dropped(window: QueueBench) -> None:
+    assert window.send("a", message_id="m1") == [1]
+    assert window.send("b", message_id="m1") == []
+    assert window.send("c", message_id="m2") == [2]
+    assert bodies(window.receive()) == ["a", "c"]
+
+
+def test_within_one_batch_and_by_message_duplicates_are_dropped(window: QueueBench) -> None:
+    numbers = window.enqueue(
+        message("a", message_id="1"), message("b", message_id="2"), message("c", message_id="1"), message("d")
+    )
+    assert (numbers.first_number, numbers.next_number) == (1, 4)  # type: ignore[union-attr]
+    assert bodies(window.receive()) == ["a", "b", "d"]
+
+
+def test_messages_without_an_id_are_never_duplicates(window: QueueBench) -> None:
+    assert window.send("a") + window.send("a") == [1, 2]
+
+
+def test_an_id_counts_after_its_message_is_gone_and_until_the_window_is_over(window: QueueBench) -> None:
+    window.send("a", message_id="m")
+    window.complete(window.receive())
+    window.run_for(WINDOW_MS - 200)
+    assert window.send("b", message_id="m") == []
+    window.run_for(200)  # the duplicate did not begin the window anew
+    assert window.send("c", message_id="m") == [2]
+    assert window.send("d", message_id="m") == []
+
+
+def test_the_window_stands_over_a_restart_by_log_and_by_snapshot(window: QueueBench) -> None:
+    window.fragment.upkeep.snapshot_records = 1
+    window.send("a", message_id="in the snapshot")
+    window.fragment.maintain(window.times())
+    window.run_for(500)
+    window.send("b", message_id="in the log")
+    for _ in range(2):
+        window.restart()
+        assert window.send("x", message_id="in the snapshot") == []
+        assert window.send("x", message_id="in the log") == []
+    assert window.send("c", message_id="new") == [3]
+
+
+def test_scheduled_messages_count_from_when_they_were_sent(window: QueueBench) -> None:
+    assert window.send("a", message_id="m", scheduled_ms=window.now_ms() + 5_000) == [1]
+    assert window.send("b", message_id="m") == []
+    window.run_for(6_000)
+    assert window.send("c", message_id="m") == []
+    assert bodies(window.receive()) == ["a"]
+
+
+def test_ids_of_every_type_are_told_apart_by_value_and_type(window: QueueBench) -> None:
+    ids = ["7", UUID(int=7), ULong(7), b"7"]
+    assert [len(window.send("x", message_id=each)) for each in ids] == [1, 1, 1, 1]
+    assert [len(window.send("x", message_id=each)) for each in ids] == [0, 0, 0, 0]
+
+
+def test_one_value_has_one_hash_however_it_is_encoded() -> None:
+    def of(encoded: bytes) -> int:
+        return hash_of(encoded, 0, len(encoded))
+
+    assert of(b"\xa1\x02ab") == of(b"\xb1\x00\x00\x00\x02ab") != of(b"\xa0\x02ab")
+    assert of(b"\x53\x07") == of(b"\x80" + bytes(7) + b"\x07") and of(b"\x44") == of(b"\x53\x00")
+    assert of(b"\x98" + bytes(16)) != of(b"\xa0\x10" + bytes(16))
+
+
+def test_who_would_bring_more_ids_than_there_is_room_for_is_refused_and_later_is_not(window: QueueBench) -> None:
+    window.fragment._core.state.duplicates.limit = 5
+    for place in range(5):
+        window.send("x", message_id=str(place))
+    with pytest.raises(ServiceError) as refused:
+        window.send("x", message_id="5")
+    assert refused.value.condition is RESOURCE_LIMIT
+    assert window.fragment.counts().active == 5
+    window.run_for(WINDOW_MS)
+    assert window.send("x", message_id="5") == [6]
+
+
+def test_ids_on_their_way_take_room(window: QueueBench) -> None:
+    window.fragment._core.state.duplicates.limit = 3
+    window.fragment.enqueue(
+        run_of(message("a", message_id="1"), message("b", message_id="2")), 2, window.times(), print
+    )
+    with pytest.raises(ServiceError):
+        window.fragment.enqueue(
+            run_of(message("a", message_id="3"), message("b", message_id="4")), 2, window.times(), print
+        )
+
+
+def test_a_first_message_that_the_log_refused_keeps_no_other_out(window: QueueBench) -> None:
+    from hubweir.testing.memory_faults import Fault
+
+    window.env.files.plan(Fault.SYNC_EIO)
+    window.enqueue(message("a", message_id="m"), wait_ms=3_000)
+    assert window.send("b", message_id="m", wait_ms=500) == [1]
+    assert bodies(window.receive()) == ["b"]
+
+
+def test_generations_answer_as_one_window_and_go_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duplicate_window, "GENERATION_IDS", 10)
+    window, seen = DuplicateWindow(), {}
+
+    def send(name: int, time_ms: int) -> bool:
+        data = b"\xa1\x02%02d" % name
+        fields = array("q", [-1] * INCOMING_WIDTH)
+        fields[I_ID], fields[I_ID_LENGTH] = 0, len(data)
+        return bool(window.without_duplicates(data, fields, enqueued_ms=time_ms, window_ms=100))
+
+    for time_ms in range(1_000, 3_000, 3):
+        name = (time_ms * 7919) % 97
+        expected = name not in seen or time_ms - seen[name] >= 100
+        assert send(name, time_ms) == expected
+        if expected:
+            seen[name] = time_ms
+        if time_ms % 51 == 0:
+            again = DuplicateWindow()
+            assert again.restore(memoryview(window.encode()), 0) == len(window.encode())
+            assert len(again) == len(window)
+            window = again
+    assert len(window) <= 60
