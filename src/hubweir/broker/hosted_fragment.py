@@ -2,6 +2,7 @@
 
 The fragment decides (queue/fragment.py); here commands become its calls, it gets its turn at the end of the loop's
 turn and when its next deadline is due, and the end of a gateway or of a connection closes its receivers.
+Long because each of some twenty commands has its method here, and its line in one table.
 After a crash a fragment is its log, its receivers are gone, and no token of before is good any more.
 """
 

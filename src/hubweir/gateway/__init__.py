@@ -5,6 +5,9 @@ two kinds of link that events travel on. gateway.py is all that belongs to one n
 gateway_process.py is what the namespaces of a process share, and how a peer's is found. Which broker holds a partition
 is directory.py; commands reach it through brokers.py, and what publishers send in a turn waits in append_queue.py.
 
+What queues and subscriptions hold is entity_counts.py; rules of subscriptions are changed by
+subscription_rule_management.py.
+
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
 brokers do for it; management_view.py shows hubs, entity_counts.py what queues and topics hold. rule_management.py
 changes authorization rules, subscription_rule_management.py the rules of subscriptions. namespace_units.py applies

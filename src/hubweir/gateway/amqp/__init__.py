@@ -4,6 +4,11 @@ Start with connection_host.py (engine events in, node calls out; connections.py 
 node promises, and what it asks of its host). Tokens arrive at cbs_node.py, questions about entities at
 management_node.py, events at publisher_node.py; consumer_node.py delivers them, in the states of reader_states.py.
 
+Links to queues are found by queue_nodes.py: queue_sender_node.py brings messages (what it shares with publishers is
+incoming_node.py), queue_receiver_node.py gives them out, with the session that session_filter.py reads and the tokens
+that sent_tokens.py keeps; settlements.py says what a receiver's states mean. message_management.py answers questions
+about messages, in the forms of message_forms.py.
+
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
 holds what the connection may do; put_token_rate.py limits its tokens, connection_deadlines.py its time. A reader's
 attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py and run_cursor.py write its events,

@@ -7,6 +7,7 @@ When the receiver settles, what it said in one turn goes to the broker in a comm
 go back to it when the broker says that they are durable (contract "Service Bus", 4.5). Under receive-and-delete
 messages go out settled, and are gone.
 Drain ends with a flow that has used the credit up, behind all that could be given.
+Long because receiving, sending and settling are one node's, and share its state.
 The end of the link gives back what was not sent; locks of what was sent stay until they end (4.2.5).
 """
 

@@ -4,6 +4,8 @@
 This page holds deliver's walk over a run and the doors: they borrow the buffers, check the call, grow `out`, and
 raise. The work is done by `nogil noexcept` functions on pointers that answer with a code: frames.pxd, deliver.pxd,
 transfers.pxd, deliver_batches.pxd. All bytes of a peer are read through sections.pxd and bytes.pxd. Each has a twin.
+
+Long because each kernel that writes frames has its door here, with its checks.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -1,4 +1,7 @@
-"""Links that receive from a queue: credit, drain, locks, what settling does and what it is answered."""
+"""Links that receive from a queue: credit, drain, locks, what settling does and what it is answered.
+
+Long because the same few helpers say all that a receiver may do.
+"""
 
 from __future__ import annotations
 
