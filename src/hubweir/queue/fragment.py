@@ -8,6 +8,8 @@ loop, `turn(times)`; and behind every turn one deadline at `next_deadline_ms`, w
 A state is what the log says (fragment_state.py), and every change is answered when it is durable. Locks live in memory
 alone. After a crash a fragment is its snapshot and what the log holds behind it; every message that was locked is
 active again and counts as delivered once more.
+
+Long because this page is what owners read: each call says what it promises, and hands it to the part that does it.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from hubweir.queue.fragment_values import ReceivedMessages as ReceivedMessages
 from hubweir.queue.fragment_values import Times as Times
 from hubweir.queue.message_receives import FragmentReceiver as FragmentReceiver
 from hubweir.queue.message_receives import MessageReceives
+from hubweir.queue.numbered_messages import NumberedMessages
 from hubweir.queue.operation import SETTINGS, SETTLED, Operation, logged_settings
 from hubweir.queue.session_holds import SessionHolds
 from hubweir.queue.session_holds import SessionWait as SessionWait
@@ -77,6 +80,7 @@ class Fragment:
             log, settings, entity=entity, secret=secret, wake=wake, fragment_number=fragment_number
         )
         self._receives = MessageReceives(self._core)
+        self._numbered = NumberedMessages(self._core, self._receives)
         self._settlements = Settlements(self._core)
         self._holds = SessionHolds(self._core, self._receives)
         self._due = DueMessages(self._core)
@@ -332,7 +336,7 @@ class Fragment:
         session_id: str | None = None,
     ) -> None:
         """Messages of any state from this number on; nothing is locked or changed. One at least when there is any."""
-        self._receives.peek(
+        self._numbered.peek(
             sub_queue, from_number, max_count=max_count, max_bytes=max_bytes, on_done=on_done, session_id=session_id
         )
 
@@ -351,7 +355,7 @@ class Fragment:
         Then none is locked. Otherwise as `receive`; an abandoned one stays deferred.
         """
         self._holds.expire(times)
-        self._receives.deferred(sub_queue, numbers, mode, times, on_done, session_id)
+        self._numbered.deferred(sub_queue, numbers, mode, times, on_done, session_id)
 
     def delete_messages(
         self,
@@ -363,7 +367,7 @@ class Fragment:
         session_id: str | None = None,
     ) -> None:
         """Delete the first active messages that were enqueued before a time; on_done with how many, when durable."""
-        self._receives.delete(
+        self._numbered.delete(
             sub_queue, max_count=max_count, before_ms=before_ms, on_done=on_done, session_id=session_id
         )
 

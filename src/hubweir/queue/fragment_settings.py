@@ -10,9 +10,6 @@ from dataclasses import dataclass
 
 from hubweir.messaging_store.log import Durability
 
-MIN_LOCK_MS, MAX_LOCK_MS = 5_000, 300_000
-MIN_DUPLICATE_WINDOW_MS, MAX_DUPLICATE_WINDOW_MS = 20_000, 7 * 24 * 3_600_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentSettings:

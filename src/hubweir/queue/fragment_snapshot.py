@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.kernels.queue_contract import M_SESSION, M_STATE, PAGE_ROWS, QUEUE_WIDTH, STATE_BITS, SUB_QUEUE_BITS
 from hubweir.queue.fragment_state import FragmentState
-from hubweir.queue.message_table import MessageTable, Page, packed
+from hubweir.queue.message_page import Page, packed
+from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import LOCKED, RELEASED, SETTINGS, Operation, decode_operation, encode_operation
 
 VERSION = 1
@@ -65,7 +66,7 @@ def decode_snapshot(data: bytes) -> FragmentState:
         raise NewerFormat(f"the snapshot of a fragment has format {data[:1].hex()}; this version reads {VERSION}")
     try:
         return _decode(memoryview(data))
-    except (struct.error, IndexError, ValueError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise CorruptStore(f"the snapshot of a fragment, of {len(data)} bytes, is none") from error
 
 

@@ -1,4 +1,4 @@
-"""Receivers of a fragment: what they wait for, what they are given, and messages that are looked at by number.
+"""Receivers of a fragment: what they wait for, and what they are given.
 
 A receive is answered in the turn in which there is a message; receivers of one sub-queue are served in the order in
 which they asked. In PEEK_LOCK mode the messages are locked, LOCKED is logged and not waited for, and the records are
@@ -13,29 +13,21 @@ from functools import partial
 
 from msgspec import Struct
 
-from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, SESSION_LOCK_LOST, CorruptStore, ServiceError
+from hubweir.errors import NOT_ALLOWED, CorruptStore, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.kernels.queue_contract import (
-    ACTIVE,
-    DEFERRED,
     LOCKED,
-    M_ENQUEUED,
     M_INDEX,
     M_LOCK,
-    M_SESSION,
     M_STATE,
-    QUEUE_WIDTH,
     SETTLING,
-    SIZE_SHIFT,
-    STATE_BITS,
     SUB_QUEUE_BITS,
-    SUB_QUEUE_SHIFT,
 )
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
+from hubweir.queue.message_page import NEVER
 from hubweir.queue.message_session import MessageSession
-from hubweir.queue.message_table import NEVER
 from hubweir.queue.operation import LOCKED as LOGGED_LOCKED
 from hubweir.queue.operation import RELEASED, SETTLED
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -152,11 +144,11 @@ class MessageReceives:
                 many, _ = receiver.session.select(messages, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
             if many and self._waiting.pop(receiver, None) is not None:
                 receiver.is_reading = True
-                self._give(room[:many], receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
+                self.give(room[:many], receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
 
     # Giving
 
-    def _give(
+    def give(
         self,
         counts: array[int],
         mode: ReceiveMode,
@@ -193,14 +185,7 @@ class MessageReceives:
         if is_counted:
             core.gather(core.ranged(LOGGED_LOCKED, counts))
         given = _Given(counts, rows, mode, is_counted, on_done, receiver, wanted)
-        core.reads.begin(indexes, rows, self._changes(counts), partial(self._read, given))
-
-    def _changes(self, counts: array[int]) -> dict[int, bytes]:
-        """Changed properties by place."""
-        changed = self._core.state.changed
-        if not changed:
-            return {}
-        return {place: changed[count] for place, count in enumerate(counts) if count in changed}
+        core.reads.begin(indexes, rows, changes_of(core, counts), partial(self._read, given))
 
     def _read(self, given: _Given, answer: bytearray | Refused) -> None:
         receiver = given.receiver
@@ -248,122 +233,6 @@ class MessageReceives:
             core.locks.end(locks_of(core, counts))
             release(core, counts)
 
-    # By number
-
-    def deferred(
-        self,
-        sub_queue: SubQueue,
-        numbers: array[int],
-        mode: ReceiveMode,
-        times: Times,
-        on_done: OnDone[ReceivedMessages],
-        session_id: str | None,
-    ) -> None:
-        """See Fragment.receive_deferred."""
-        core, session = self._core, None
-        if core.settings.requires_session and sub_queue is SubQueue.MAIN and session_id is not None:
-            session = core.state.sessions.by_id.get(session_id.encode())
-            if session is None or session.holder is None:
-                raise ServiceError(SESSION_LOCK_LOST, f"nobody holds session '{session_id}' of '{core.entity}'")
-        counts = array("q")
-        for number in dict.fromkeys(numbers):
-            found = core.state.messages.find(core.count_of(number))
-            bits = 0 if found is None else found[0].rows[found[1] + M_STATE]
-            wanted = DEFERRED | sub_queue << SUB_QUEUE_SHIFT
-            is_other = (
-                session is not None and found is not None and found[0].rows[found[1] + M_SESSION] != session.number
-            )
-            if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != wanted or is_other:
-                text = f"'{core.entity}' has no deferred message of sequence number {number} that is not locked"
-                raise ServiceError(MESSAGE_NOT_FOUND, text)
-            counts.append(core.count_of(number))
-        if not counts:
-            on_done(nothing_received())
-            return
-        self._give(counts, mode, sub_queue, times, on_done, session=session)
-
-    def peek(
-        self,
-        sub_queue: SubQueue,
-        from_number: int,
-        *,
-        max_count: int,
-        max_bytes: int,
-        on_done: OnDone[ReceivedMessages],
-        session_id: str | None,
-    ) -> None:
-        """See Fragment.peek."""
-        core = self._core
-        messages, most = core.state.messages, max(1, min(max_count, RECEIVE_LIMIT))
-        from_count = max(1, from_number - core.number_base)
-        counts = array("q", bytes(8 * most))
-        if session_id is None:
-            many, _ = messages.peek(sub_queue, from_count, counts, most, max_bytes)
-        else:
-            many = self._peek_session(session_id.encode(), sub_queue, from_count, counts, most, max_bytes)
-        if not many:
-            on_done(nothing_received())
-            return
-        counts = counts[:many]
-        indexes, rows = array("q", bytes(8 * many)), array("q", bytes(8 * MESSAGE_WIDTH * many))
-        messages.give(
-            counts, many, marks=0, delivered=0, lock_number=0, secret=core.locks.secret, until_ms=-1,
-            number_base=core.number_base, partition=-1, indexes=indexes, out=rows,
-        )  # fmt: skip
-        core.reads.begin(indexes, rows, self._changes(counts), partial(_peeked, rows, on_done))
-
-    def _peek_session(
-        self, session_id: bytes, sub_queue: SubQueue, from_count: int, counts: array[int], most: int, max_bytes: int
-    ) -> int:
-        session = self._core.state.sessions.by_id.get(session_id)
-        if session is None or sub_queue is not SubQueue.MAIN:
-            return 0
-        many = size = 0
-        for page, at in session.messages_in(self._core.state.messages, from_count):
-            size += page.rows[at + M_STATE] >> SIZE_SHIFT
-            if many == most or (many and size > max_bytes):
-                break
-            counts[many] = page.first + at // QUEUE_WIDTH
-            many += 1
-        return many
-
-    def delete(
-        self,
-        sub_queue: SubQueue,
-        *,
-        max_count: int,
-        before_ms: int,
-        on_done: OnDone[int],
-        session_id: str | None,
-    ) -> None:
-        """See Fragment.delete_messages."""
-        core, counts = self._core, array("q")
-        session = None if session_id is None else core.state.sessions.by_id.get(session_id.encode())
-        if session_id is not None and session is None:
-            on_done(0)
-            return
-        wanted = ACTIVE | sub_queue << SUB_QUEUE_SHIFT
-        for page in core.state.messages.pages.values():
-            for at in range(0, len(page.rows), QUEUE_WIDTH):
-                if len(counts) == max_count:
-                    break
-                bits = page.rows[at + M_STATE]
-                if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != wanted:
-                    continue
-                if session is not None and page.rows[at + M_SESSION] != session.number:
-                    continue
-                if page.rows[at + M_ENQUEUED] < before_ms:
-                    counts.append(page.first + at // QUEUE_WIDTH)
-        if not counts:
-            on_done(0)
-            return
-        core.state.messages.mark_settling(counts)
-        core.gather(core.ranged(SETTLED, counts), partial(self._deleted, counts, on_done))
-
-    def _deleted(self, counts: array[int], on_done: OnDone[int], refused: Refused | None) -> None:
-        self._core.unmark(counts, refused)
-        on_done(len(counts) if refused is None else refused)
-
 
 def nothing_received() -> ReceivedMessages:
     """The answer of a receive without messages."""
@@ -389,5 +258,9 @@ def _is_main(core: FragmentCore, count: int) -> bool:
     return found is not None and not found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS
 
 
-def _peeked(rows: array[int], on_done: OnDone[ReceivedMessages], answer: bytearray | Refused) -> None:
-    on_done(answer if isinstance(answer, Refused) else ReceivedMessages(memoryview(answer), rows))
+def changes_of(core: FragmentCore, counts: array[int]) -> dict[int, bytes]:
+    """Changed properties by place."""
+    changed = core.state.changed
+    if not changed:
+        return {}
+    return {place: changed[count] for place, count in enumerate(counts) if count in changed}

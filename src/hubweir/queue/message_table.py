@@ -4,6 +4,8 @@ A row is M_… of kernels/queue_contract.py. The count of a message is its place
 gone are dropped. Of a page is known besides: from which row on one may be ready (by sub-queue), when something in it
 comes due, and how it is packed for a snapshot since it last changed. Which page is next stands in heaps, whose stale
 entries are passed over.
+
+Long because everything that happens to rows happens here, page by page.
 """
 
 from __future__ import annotations
@@ -14,21 +16,18 @@ from heapq import heappop, heappush
 
 from hubweir.kernels import (
     add_messages,
-    clear_marks,
     count_deliveries,
     drop_messages,
     due_messages,
     give_messages,
     least_index,
     mark_messages,
-    pack_rows,
     select_messages,
     unlock_messages,
     unpack_rows,
 )
 from hubweir.kernels.queue_contract import (
     ACTIVE,
-    DEFERRED,
     LOCKED,
     M_EXPIRES,
     M_INDEX,
@@ -43,7 +42,6 @@ from hubweir.kernels.queue_contract import (
     SUB_QUEUE_BITS,
     SUB_QUEUE_SHIFT,
     T_ACTIVE,
-    T_DEFERRED,
     T_MESSAGES,
     T_SCHEDULED,
     T_SIZE,
@@ -51,29 +49,9 @@ from hubweir.kernels.queue_contract import (
     WANT_ANY,
     WANT_READY,
 )
+from hubweir.queue.message_page import NEVER, SUB_QUEUES, Page, kind_of, packed
 
-SUB_QUEUES = 3
-NEVER = 2**62
 _EMPTY_ROW = bytes(8 * QUEUE_WIDTH)
-
-
-class Page:
-    """PAGE_ROWS messages from the count `first` on, or fewer in the newest page.
-
-    live: how many are not gone. ready_from: by sub-queue, no row before it is ready. listed: by sub-queue, whether its
-    heap has the page. due_ms: nothing in it comes due before; NEVER. packed: as pack_rows wrote it; None: it changed.
-    """
-
-    __slots__ = ("due_ms", "first", "listed", "live", "packed", "ready_from", "rows")
-
-    def __init__(self, first: int, rows: array[int]) -> None:
-        self.first = first
-        self.rows = rows
-        self.live = 0
-        self.ready_from = [0] * SUB_QUEUES
-        self.listed = [False] * SUB_QUEUES
-        self.due_ms = NEVER
-        self.packed: bytes | None = None
 
 
 class MessageTable:
@@ -336,11 +314,11 @@ class MessageTable:
                     continue
                 if bits & LOCKED:
                     locks.append(page.rows[at + M_LOCK])
-                self.tally[_kind(bits)] -= 1
+                self.tally[kind_of(bits)] -= 1
                 bits = bits & ~(STATE_BITS | LOCKED | SETTLING) | state
                 if sub_queue is not None:
                     bits = bits & ~SUB_QUEUE_BITS | sub_queue << SUB_QUEUE_SHIFT
-                self.tally[_kind(bits)] += 1
+                self.tally[kind_of(bits)] += 1
                 page.rows[at + M_STATE], page.rows[at + M_LOCK] = bits, 0
             page.packed = None
             if sub_queue is not None:
@@ -431,7 +409,7 @@ class MessageTable:
         for bits in page.rows[M_STATE::QUEUE_WIDTH]:
             if bits & STATE_BITS:
                 live += 1
-                self.tally[_kind(bits)] += 1
+                self.tally[kind_of(bits)] += 1
                 self.tally[T_SIZE] += bits >> SIZE_SHIFT
         self.tally[T_MESSAGES] += live
         page.live = live
@@ -444,19 +422,3 @@ class MessageTable:
     def least_index(self) -> int | None:
         """The least log index of a message that is not gone; None when all are."""
         return min((least_index(page.rows) for page in self.pages.values() if page.live), default=None)
-
-
-def packed(rows: array[int]) -> bytes:
-    """Rows of a page without marks, as few bytes; changes rows."""
-    clear_marks(rows)
-    out = bytearray()
-    pack_rows(rows, QUEUE_WIDTH, out)
-    return bytes(out)
-
-
-def _kind(bits: int) -> int:
-    """The column of a tally row for a message with this M_STATE."""
-    state = bits & STATE_BITS
-    if state == DEFERRED:
-        return T_DEFERRED
-    return T_SCHEDULED if state == SCHEDULED else T_ACTIVE + ((bits & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT)

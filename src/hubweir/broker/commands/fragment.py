@@ -273,15 +273,15 @@ class RenewSession(LogCommand, frozen=True):
 
 
 @answer(98)
-class SessionState(Answer, frozen=True):
+class SessionStateRead(Answer, frozen=True):
     """state: as it was set; None when there is none."""
 
     state: bytes | None
 
 
-@command(47, SessionState)
+@command(47, SessionStateRead)
 class GetSessionState(LogCommand, frozen=True):
-    """Answered SessionState; refused with SESSION_LOCK_LOST when nobody holds the session."""
+    """Answered SessionStateRead; refused with SESSION_LOCK_LOST when nobody holds the session."""
 
     session_id: str
 

@@ -14,6 +14,7 @@ from hubweir.kernels.queue_contract import I_ID, I_ID_LENGTH, INCOMING_WIDTH
 from hubweir.queue import duplicate_window
 from hubweir.queue.duplicate_window import DuplicateWindow, hash_of
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
+from hubweir.testing.memory_faults import Fault
 
 WINDOW_MS = 20_000
 
@@ -102,9 +103,8 @@ def test_who_would_bring_more_ids_than_there_is_room_for_is_refused_and_later_is
 
 def test_ids_on_their_way_take_room(window: QueueBench) -> None:
     window.fragment._core.state.duplicates.limit = 3
-    window.fragment.enqueue(
-        run_of(message("a", message_id="1"), message("b", message_id="2")), 2, window.times(), print
-    )
+    first = run_of(message("a", message_id="1"), message("b", message_id="2"))
+    window.fragment.enqueue(first, 2, window.times(), print)
     with pytest.raises(ServiceError):
         window.fragment.enqueue(
             run_of(message("a", message_id="3"), message("b", message_id="4")), 2, window.times(), print
@@ -112,8 +112,6 @@ def test_ids_on_their_way_take_room(window: QueueBench) -> None:
 
 
 def test_a_first_message_that_the_log_refused_keeps_no_other_out(window: QueueBench) -> None:
-    from hubweir.testing.memory_faults import Fault
-
     window.env.files.plan(Fault.SYNC_EIO)
     window.enqueue(message("a", message_id="m"), wait_ms=3_000)
     assert window.send("b", message_id="m", wait_ms=500) == [1]

@@ -8,11 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, ServiceError
-from hubweir.messaging_store.log import Refused
-from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
+from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, message, run_of
-from hubweir.testing.memory_faults import Fault
 
 
 def test_first_messages_have_the_numbers_from_1_on_and_come_in_their_order(bench: QueueBench) -> None:
@@ -63,158 +61,11 @@ def test_a_locked_message_is_given_to_nobody_else(bench: QueueBench) -> None:
     assert bench.receive() == []
 
 
-def test_a_completed_message_is_gone_also_after_a_power_cut(bench: QueueBench) -> None:
-    bench.send("a", "b")
-    first, _ = bench.receive()
-    bench.complete([first])
-    assert bench.fragment.counts().active == 1
-    bench.restart()
-    assert bodies(bench.receive()) == ["b"]
-
-
-def test_a_message_settled_twice_has_lost_its_lock(bench: QueueBench) -> None:
-    bench.send("a")
-    got = bench.receive()
-    assert bench.settle(got) == [SETTLED]
-    assert bench.settle(got) == [LOCK_LOST]
-
-
-def test_one_token_twice_in_one_settlement_is_settled_once(bench: QueueBench) -> None:
-    bench.send("a", "b")
-    got = bench.receive()
-    assert bench.settle([got[0], got[0], got[1]]) == [SETTLED, LOCK_LOST, SETTLED]
-    assert bench.fragment.counts().active == 0
-
-
-def test_a_token_that_was_made_up_settles_nothing(bench: QueueBench) -> None:
-    bench.send("a")
-    (got,) = bench.receive()
-    for at in range(16):
-        forged = bytearray(got.token)
-        forged[at] ^= 1
-        assert bench.settle(bytes(forged)) == [LOCK_LOST]
-    assert bench.settle(bytes(16)) == [LOCK_LOST]
-    assert bench.settle([got]) == [SETTLED]
-
-
-def test_a_token_of_an_earlier_opening_has_lost_its_lock(bench: QueueBench) -> None:
-    bench.send("a")
-    before = bench.receive()
-    bench.restart()
-    after = bench.receive()
-    assert bench.settle(before) == [LOCK_LOST]
-    assert bench.settle(after) == [SETTLED]
-
-
-def test_a_settlement_is_answered_only_when_it_is_durable(bench: QueueBench) -> None:
-    bench.send("a")
-    got = bench.receive()
-    answers: list[object] = []
-    bench.fragment.settle(got[0].token, SettleOutcome.COMPLETE, bench.times(), answers.append)
-    bench.env.turn()
-    assert not answers
-    assert bench.settle(got) == [LOCK_LOST]  # it is being settled
-    bench.run_for(100)
-    assert answers == [bytes((SETTLED,))]
-
-
-def test_abandoned_messages_come_again_at_their_place_and_count(bench: QueueBench) -> None:
-    bench.send("a", "b", "c")
-    got = bench.receive(max_count=2)
-    assert bench.settle([got[1], got[0]], SettleOutcome.ABANDON) == [SETTLED, SETTLED]
-    again = bench.receive()
-    assert [(each.body, each.deliveries) for each in again] == [(b"a", 1), (b"b", 1), (b"c", 0)]
-    assert bench.settle(got) == [LOCK_LOST, LOCK_LOST]
-
-
-def test_released_messages_do_not_count_also_after_a_restart(bench: QueueBench) -> None:
-    bench.send("a")
-    assert bench.settle(bench.receive(), SettleOutcome.RELEASE) == [SETTLED]
-    (got,) = bench.receive()
-    assert got.deliveries == 0
-    bench.settle([got], SettleOutcome.RELEASE)
-    bench.restart()
-    assert bench.receive()[0].deliveries == 0
-
-
 def test_a_message_that_was_locked_at_a_crash_is_active_and_counts(bench: QueueBench) -> None:
     bench.send("a")
     bench.receive()
     bench.restart()
     assert [(each.body, each.deliveries) for each in bench.receive()] == [(b"a", 1)]
-
-
-def test_the_delivery_that_fails_at_the_maximum_brings_a_message_to_the_dead_letters(
-    bench_with: Callable[..., QueueBench],
-) -> None:
-    bench = bench_with(max_delivery_count=3)
-    bench.send("a")
-    for deliveries in range(3):
-        (got,) = bench.receive()
-        assert got.deliveries == deliveries
-        bench.settle([got], SettleOutcome.ABANDON)
-    assert bench.receive() == []
-    (dead,) = bench.receive(bench.receiver(SubQueue.DEAD_LETTERS))
-    assert dead.deliveries == 3 and dead.number == 1
-    assert dead.properties == {
-        "DeadLetterReason": "MaxDeliveryCountExceeded",
-        "DeadLetterErrorDescription": "Message could not be consumed after 3 delivery attempts.",
-    }
-    counts = bench.fragment.counts()
-    assert (counts.active, counts.dead_lettered) == (0, 1)
-
-
-def test_crashes_count_as_failed_deliveries_up_to_the_maximum(bench_with: Callable[..., QueueBench]) -> None:
-    bench = bench_with(max_delivery_count=2)
-    bench.send("a")
-    for _ in range(2):
-        assert len(bench.receive()) == 1
-        bench.restart()
-    bench.run_for(100)
-    assert bench.receive() == []
-    assert bench.fragment.counts().dead_lettered == 1
-
-
-def test_in_the_dead_letters_the_count_stands_still_and_there_is_nowhere_further(bench: QueueBench) -> None:
-    bench.send("a")
-    details = SettleDetails(reason="bad", description="no such order", properties=b"")
-    bench.settle(bench.receive(), SettleOutcome.ABANDON)
-    assert bench.settle(bench.receive(), SettleOutcome.DEAD_LETTER, details=details) == [SETTLED]
-    dead_letters = bench.receiver(SubQueue.DEAD_LETTERS)
-    for outcome in (SettleOutcome.ABANDON, SettleOutcome.DEAD_LETTER, SettleOutcome.RELEASE, SettleOutcome.ABANDON):
-        (dead,) = bench.receive(dead_letters)
-        assert dead.deliveries == 2
-        assert dead.properties == {"DeadLetterReason": "bad", "DeadLetterErrorDescription": "no such order"}
-        assert bench.settle([dead], outcome) == [SETTLED]
-    bench.restart()
-    (dead,) = bench.receive(bench.receiver(SubQueue.DEAD_LETTERS))
-    assert dead.properties is not None and dead.properties["DeadLetterReason"] == "bad"
-    bench.complete([dead])
-    assert bench.fragment.counts().dead_lettered == 0
-
-
-def test_abandon_and_defer_set_properties_that_stay_over_a_restart(bench: QueueBench) -> None:
-    bench.send("a", properties={"colour": "red", "size": 5})
-    blue = b"\xc1\x0f\x02\xa1\x06colour\xa1\x04blue"
-    assert bench.settle(bench.receive(), SettleOutcome.ABANDON, details=SettleDetails(properties=blue)) == [SETTLED]
-    (got,) = bench.receive()
-    assert got.properties == {"colour": "blue", "size": 5} and got.deliveries == 1
-    more = b"\xc1\x06\x02\xa1\x01n\x54\x01"
-    bench.settle([got], SettleOutcome.DEFER, details=SettleDetails(properties=more))
-    bench.restart()
-    (got,) = bench.deferred(1)
-    assert got.properties == {"colour": "blue", "size": 5, "n": 1} and got.state == 1
-
-
-def test_properties_that_are_no_map_are_refused_and_the_lock_stays(bench: QueueBench) -> None:
-    bench.send("a")
-    got = bench.receive()
-    for wrong in (b"\x40", b"\xc1\x05\x02", b"\xc1\x04\x02\x54\x01\x54", b"\xc1\x05\x02\x54\x01\x54\x01"):
-        with pytest.raises(ServiceError, match="properties"):
-            bench.settle(got, SettleOutcome.ABANDON, details=SettleDetails(properties=wrong))
-    with pytest.raises(ServiceError, match="lock tokens"):
-        bench.settle(b"123")
-    bench.complete(got)
 
 
 def test_deferred_messages_are_received_by_their_numbers_alone(bench: QueueBench) -> None:
@@ -320,18 +171,6 @@ def test_messages_that_lie_on_disk_alone_are_received(bench: QueueBench) -> None
         seen += [each.body[:4].decode() for each in got]
         bench.complete(got)
     assert seen == [f"{number:04}" for number in range(200)]
-
-
-def test_a_refused_settlement_leaves_the_message_locked(bench: QueueBench) -> None:
-    bench.send("a")
-    got = bench.receive()
-    bench.env.files.plan(Fault.SYNC_EIO)
-    answer = bench.answer(
-        lambda on_done: bench.fragment.settle(got[0].token, SettleOutcome.COMPLETE, bench.times(), on_done), 3_000
-    )
-    assert isinstance(answer, Refused)
-    assert bench.receive() == []
-    assert bench.settle(got) == [SETTLED]
 
 
 def test_numbers_and_messages_are_the_same_after_many_restarts(bench: QueueBench) -> None:

@@ -9,6 +9,8 @@ A world knows only what its clients were told. It checks with every answer, and 
 - immutability: a sequence number is one message's for ever, and rises in the order of sends;
 - delivery counts: never more than deliveries, and exactly those where nothing crashed;
 - order: what is ready comes by its sequence numbers.
+
+Long because a world is one thing: what it does, what it is told, and what it makes of that.
 """
 
 from __future__ import annotations

@@ -1,0 +1,80 @@
+"""A state comes back from its snapshot as it was, without what no log says; and what is damaged is told."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+
+from hubweir.errors import CorruptStore, NewerFormat
+from hubweir.kernels.queue_contract import QUEUE_WIDTH
+from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench
+
+
+def rich() -> QueueBench:
+    """A fragment with something of everything, more than a page of it."""
+    bench = QueueBench(FragmentSettings(requires_session=True, duplicate_window_ms=20_000))
+    for batch in range(50):
+        bench.send(*(f"{place}" for place in range(100)), session=f"s{batch % 7}", ttl_ms=100_000 + batch)
+    bench.send("later", session="s1", scheduled_ms=bench.now_ms() + 500_000, message_id="m")
+    answers: list[Any] = []
+    bench.fragment.accept_session(
+        "s0", PEEK_LOCK, bench.times(), wait_ms=0, on_done=answers.append, on_lost=lambda receiver, error: None
+    )
+    got = bench.receive(answers.pop(), max_count=50, wait_ms=5_000)
+    bench.settle(got[:10], SettleOutcome.DEFER, details=SettleDetails(properties=b"\xc1\x06\x02\xa1\x01n\x54\x01"))
+    bench.settle(got[10:20], SettleOutcome.DEAD_LETTER, details=SettleDetails(reason="r"))
+    bench.complete(got[20:25])
+    bench.answer(lambda on_done: bench.fragment.set_session_state("s0", b"state", bench.times(), on_done))
+    return bench
+
+
+def test_a_state_comes_back_and_its_next_snapshot_is_the_same() -> None:
+    state = rich().fragment._core.state
+    data = encode_snapshot(state, [])
+    again = decode_snapshot(data)
+    assert encode_snapshot(again, []) == data
+    assert again.messages.tally == state.messages.tally
+    assert again.messages.next_count == state.messages.next_count
+    assert again.changed == state.changed and again.settings == state.settings
+    for session_id, session in state.sessions.by_id.items():
+        found = again.sessions.by_id[session_id]
+        assert (found.number, found.state, found.state_ms) == (session.number, session.state, session.state_ms)
+        there = [page.first + at // QUEUE_WIDTH for page, at in session.messages_in(state.messages, 0)]
+        assert found.live == session.live and list(found.counts) == there
+    assert len(again.duplicates) == 1
+
+
+def test_pages_that_did_not_change_are_not_packed_again() -> None:
+    bench = rich()
+    state = bench.fragment._core.state
+    encode_snapshot(state, [])
+    bench.send("one more", session="s6")
+    changed = [number for number, page in state.messages.pages.items() if page.packed is None]
+    assert changed == [1]
+
+
+def test_a_snapshot_that_is_cut_off_or_damaged_is_told() -> None:
+    data = encode_snapshot(rich().fragment._core.state, [])
+    for size in [*range(1, 60), *range(60, len(data), 37)]:
+        with pytest.raises((CorruptStore, NewerFormat)):
+            decode_snapshot(data[:size])
+    with pytest.raises((CorruptStore, NewerFormat)):
+        decode_snapshot(data + b"\0")
+    rng = Random(1)
+    for _ in range(300):
+        damaged = bytearray(data)
+        damaged[rng.randrange(1, len(data))] ^= 1 << rng.randrange(8)
+        with suppress(CorruptStore, NewerFormat):
+            decode_snapshot(bytes(damaged))
+
+
+def test_a_snapshot_of_another_version_is_a_newer_format() -> None:
+    for data in (b"", b"\x02abc"):
+        with pytest.raises(NewerFormat):
+            decode_snapshot(data)

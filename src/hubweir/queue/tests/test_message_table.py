@@ -1,0 +1,128 @@
+"""Rows in pages: what is ready, due, dropped, over the ends of pages."""
+
+from __future__ import annotations
+
+from array import array
+
+from hubweir.kernels.queue_contract import (
+    ACTIVE,
+    DEFERRED,
+    I_LENGTH,
+    I_ORDINAL,
+    I_SCHEDULED,
+    INCOMING_WIDTH,
+    LOCKED,
+    PAGE_ROWS,
+    SCHEDULED,
+    SETTLING,
+    T_ACTIVE,
+    T_MESSAGES,
+    T_SIZE,
+)
+from hubweir.queue.message_table import MessageTable
+
+BIG = 1 << 40
+
+
+def table(messages: int, *, scheduled_ms: int = -1, into: MessageTable | None = None) -> MessageTable:
+    """Messages of 10 bytes each, enqueued at 100."""
+    made = into or MessageTable()
+    fields = array("q", [-1] * INCOMING_WIDTH * messages)
+    fields[I_ORDINAL::INCOMING_WIDTH] = array("q", range(messages))
+    fields[I_LENGTH::INCOMING_WIDTH] = array("q", [10]) * messages
+    fields[I_SCHEDULED::INCOMING_WIDTH] = array("q", [scheduled_ms]) * messages
+    made.add(fields, messages, first_index=0, enqueued_ms=100, default_ttl_ms=-1)
+    return made
+
+
+def ready(messages: MessageTable, most: int = 20_000, sub_queue: int = 0) -> list[int]:
+    picked = array("q", bytes(8 * most))
+    many, _ = messages.select(sub_queue, 200, picked, most, BIG)
+    return list(picked[:many])
+
+
+def test_messages_are_selected_in_order_over_pages() -> None:
+    assert ready(table(10_000)) == list(range(1, 10_001))
+
+
+def test_what_was_passed_over_is_found_again_when_it_is_unlocked() -> None:
+    messages = table(10_000)
+    taken = array("q", ready(messages, 9_000))
+    messages.mark_settling(taken)
+    rest = ready(messages)
+    assert rest == list(range(9_001, 10_001))
+    messages.mark_settling(array("q", rest))
+    messages.unlock(array("q", [5_000, 3, 8_999]), 3, marks=SETTLING, change=0, most_deliveries=10)
+    assert ready(messages) == [3, 5_000, 8_999]
+
+
+def test_pages_whose_messages_are_all_gone_are_dropped_but_not_the_newest() -> None:
+    messages = table(2 * PAGE_ROWS + 10)
+    messages.drop(2, PAGE_ROWS - 1)
+    assert list(messages.pages) == [0, 1, 2]
+    messages.drop(1, 1)
+    assert list(messages.pages) == [1, 2]
+    messages.drop(PAGE_ROWS + 1, PAGE_ROWS + 10)
+    assert list(messages.pages) == [2]
+    assert messages.tally == array("q", [0] * 7)
+    table(5, into=messages)
+    assert ready(messages) == list(range(2 * PAGE_ROWS + 11, 2 * PAGE_ROWS + 16))
+
+
+def test_a_page_that_was_filled_and_dropped_is_followed_by_the_next() -> None:
+    messages = table(PAGE_ROWS)
+    messages.drop(1, PAGE_ROWS)
+    assert not messages.pages
+    table(1, into=messages)
+    assert ready(messages) == [PAGE_ROWS + 1]
+
+
+def test_a_range_that_is_dropped_twice_counts_once() -> None:
+    messages = table(100)
+    messages.drop(10, 20)
+    messages.drop(1, 100)
+    assert messages.tally[T_MESSAGES] == messages.tally[T_SIZE] == messages.tally[T_ACTIVE] == 0
+
+
+def test_activated_messages_go_to_the_end_and_expire_from_there() -> None:
+    messages = table(PAGE_ROWS - 2, scheduled_ms=150)
+    table(5, into=messages)
+    assert messages.next_due_ms == 150
+    assert ready(messages) == list(range(PAGE_ROWS - 1, PAGE_ROWS + 4))
+    due = messages.due(150, SCHEDULED, 10_000)
+    assert len(due) == PAGE_ROWS - 2
+    messages.mark_settling(due)
+    messages.settle_due(150)
+    assert messages.next_due_ms is None
+    messages.activate(1, PAGE_ROWS - 2)
+    assert ready(messages)[-1] == 2 * PAGE_ROWS + 1
+    assert messages.tally[T_ACTIVE] == PAGE_ROWS + 3 and messages.find(1) is None
+
+
+def test_only_so_many_are_due_at_once_and_the_page_stays_due() -> None:
+    messages = table(10, scheduled_ms=150)
+    due = messages.due(150, SCHEDULED, 4)
+    assert list(due) == [1, 2, 3, 4]
+    messages.mark_settling(due)
+    messages.settle_due(150)
+    assert messages.next_due_ms == 150
+    assert list(messages.due(150, SCHEDULED, 100)) == [5, 6, 7, 8, 9, 10]
+
+
+def test_a_placed_message_is_counted_where_it_is() -> None:
+    messages = table(10)
+    assert list(messages.place(2, 3, DEFERRED, None)) == []
+    messages.place(4, 3, ACTIVE, 1)
+    assert ready(messages) == [1, 7, 8, 9, 10]
+    assert ready(messages, sub_queue=1) == [4, 5, 6]
+    assert list(messages.tally) == [5, 3, 0, 2, 0, 100, 10]
+
+
+def test_the_locks_of_dropped_messages_are_told() -> None:
+    messages = table(5)
+    counts = array("q", [2, 3])
+    messages.give(
+        counts, 2, marks=LOCKED, delivered=1, lock_number=700, secret=bytes(16), until_ms=0, number_base=0,
+        partition=-1, indexes=array("q", [0, 0]), out=array("q", bytes(8 * 26)),
+    )  # fmt: skip
+    assert list(messages.drop(1, 5)) == [700, 701]
