@@ -42,7 +42,7 @@ from hubweir.broker.commands.fragment import (
     SessionLost,
     SessionRenewed,
     SessionsListed,
-    SessionState,
+    SessionStateRead,
     SetSessionState,
     SettleMessages,
 )
@@ -310,7 +310,7 @@ class HostedFragment:
         on_answer(SessionRenewed(self.fragment.renew_session(command.session_id, self._tools.times())))
 
     def _session_state(self, command: GetSessionState, on_answer: OnAnswer) -> None:
-        on_answer(SessionState(self.fragment.session_state(command.session_id)))
+        on_answer(SessionStateRead(self.fragment.session_state(command.session_id)))
 
     def _set_session_state(self, command: SetSessionState, on_answer: OnAnswer) -> None:
         done = partial(_done, on_answer)

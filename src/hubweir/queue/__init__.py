@@ -2,12 +2,13 @@
 
 Start with fragment.py, all that a fragment does on its log, and fragment_settings.py, what it is told; then
 fragment_state.py, what a log says that there is. One log has two kinds of batches: messages as they came, and
-operations (operation.py). The rows of messages are message_table.py, the locks that receivers hold lock_table.py;
-message_session.py has messages in sessions, duplicate_window.py the ids that were there before.
+operations (operation.py). The rows of messages are message_table.py, in pages of message_page.py; the locks that
+receivers hold are lock_table.py; message_session.py has messages in sessions, duplicate_window.py the ids that were
+there before.
 
 The parts of a fragment share fragment_core.py: message_receives.py gives messages out, settlements.py takes tokens,
 session_holds.py has who holds which session, due_messages.py does what time asks for, upkeep.py saves, trims and moves.
-Messages are read by message_reads.py; what a receiver changed of one is changed_properties.py. A snapshot is
-fragment_snapshot.py. sub_queue.py and settle_outcome.py are the words of receivers, fragment_values.py what goes in and
-comes out, and queue_part.py says what an address names.
+Messages are read by message_reads.py, those that are named by numbered_messages.py; what a receiver changed of one is
+changed_properties.py. A snapshot is fragment_snapshot.py. sub_queue.py and settle_outcome.py are the words of
+receivers, fragment_values.py what goes in and comes out, and queue_part.py says what an address names.
 """

@@ -43,7 +43,7 @@ from hubweir.broker.commands.fragment import (
     RenewSession,
     SessionRenewed,
     SessionsListed,
-    SessionState,
+    SessionStateRead,
     SetSessionState,
     SettleMessages,
 )
@@ -244,10 +244,10 @@ class MessageManagementNode(RequestNode):
         self._ask(message, size, command, Done, partial(self._answer_done, message, size))
 
     def _get_state(self, message: Message, size: int, asked: Asked) -> None:
-        def found(answer: SessionState) -> None:
+        def found(answer: SessionStateRead) -> None:
             self.answer(message, size, OK, "OK", {"session-state": answer.state})
 
-        self._ask(message, size, GetSessionState(self._place.log_id, asked.session_id()), SessionState, found)
+        self._ask(message, size, GetSessionState(self._place.log_id, asked.session_id()), SessionStateRead, found)
 
     def _list_sessions(self, message: Message, size: int, asked: Asked) -> None:
         updated_ms = asked.number("last-updated-time")

@@ -23,7 +23,7 @@ API_VERSION = "api-version"
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class EntityPage(Generic[T]):
     """The part of a list that a request asks for. next_uri: of the part behind it; None: there is none."""
 
     items: Sequence[T]
@@ -48,16 +48,16 @@ async def read_body(gateway: Gateway, request: Request) -> bytes:
         room.give_back()
 
 
-def page_of(request: Request, items: Sequence[T]) -> Page[T]:
+def page_of(request: Request, items: Sequence[T]) -> EntityPage[T]:
     """The part of a list that $skip and $top name: from the start, and at most PAGE_LIMIT, when they do not."""
     query = _query(request)
     skip = _count(query, "$skip", 0)
     top = min(PAGE_LIMIT, _count(query, "$top", PAGE_LIMIT))
     found, after = items[skip : skip + top], skip + top
     if not top or after >= len(items):
-        return Page(found, None)
+        return EntityPage(found, None)
     more = f"$skip={after}&$top={top}"
-    return Page(found, f"{uri_of(request, *request.segments)}?{more}{_version(request, '&')}")
+    return EntityPage(found, f"{uri_of(request, *request.segments)}?{more}{_version(request, '&')}")
 
 
 def api_version(request: Request) -> str:
