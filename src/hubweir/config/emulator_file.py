@@ -1,8 +1,8 @@
 """The Config.json of the official emulators, read unchanged: bytes in, frozen values out, or every error at once.
 
 A file has the member UserConfig, and in it NamespaceConfig (Event Hubs), Namespaces (Service Bus), or both. parse_…
-takes the bytes of files and touches nothing; read_… opens files and folders. The page is docs/emulator_config.md. (Event
-Hubs emulator and Service Bus emulator, configuration schemas)
+takes the bytes of files and touches nothing; read_… opens files and folders. The page is docs/emulator_config.md.
+(Event Hubs emulator and Service Bus emulator, configuration schemas)
 """
 
 from __future__ import annotations
