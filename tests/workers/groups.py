@@ -19,6 +19,7 @@ SECONDS = {
     "tests/crash/test_capture_kill.py": 90,
     "tests/conformance/test_azure_async.py": 85,
     "tests/models/test_session_lock.py": 90,
+    "tests/models/test_duplicate_window.py": 80,
     "tests/models/test_peek_lock.py": 80,
     "tests/simulation/test_failing_calls.py": 80,
     "tests/conformance/foreign/test_java.py": 70,
