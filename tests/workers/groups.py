@@ -29,6 +29,7 @@ SECONDS = {
     "tests/crash/test_service_power_cut.py": 60,
     "tests/crash/test_power_cut.py": 45,
     "tests/conformance/foreign/test_go.py": 45,
+    "tests/models/test_transaction.py": 40,
     "tests/simulation/test_damaged_stores.py": 40,
     "tests/capture/test_blob_capture.py": 40,
     "tests/conformance/test_azure_readers.py": 35,
