@@ -13,6 +13,7 @@ FOLDERS = ("tests/spark",)
 SECONDS = {
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/spark": 180,
+    "tests/models/test_entity_transfer.py": 130,  # with --all; else 5, and so the other models
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
     "tests/conformance/test_capture.py": 90,
