@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import aiohttp
 import pytest
 from azure.core.exceptions import (
     ClientAuthenticationError,
@@ -14,7 +17,8 @@ from azure.core.exceptions import (
     ResourceExistsError,
     ResourceNotFoundError,
 )
-from azure.core.pipeline.transport import RequestsTransport
+from azure.core.pipeline.transport import AioHttpTransport, RequestsTransport
+from azure.servicebus.aio.management import ServiceBusAdministrationClient as AsyncAdministrationClient
 from azure.servicebus.management import (
     AccessRights,
     ApiVersion,
@@ -329,3 +333,26 @@ def test_rules_of_a_queue_come_back_with_their_keys(client: ServiceBusAdministra
     (kept,) = client.get_queue("q").authorization_rules
     assert set(kept.rights) == {"Listen", "Send", "Manage"}
     assert (kept.primary_key, kept.secondary_key) == ("its own key", "its other key")
+
+
+@pytest.mark.sb(137)
+def test_the_client_for_asyncio_does_the_same(standard: Administered, client: ServiceBusAdministrationClient) -> None:
+    async def work() -> list[str]:
+        tls = ssl.create_default_context(cafile=str(standard.namespace.ca_file))
+        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls))
+        transport = AioHttpTransport(session=session, session_owner=True)
+        text = standard.connection_string()
+        async with AsyncAdministrationClient.from_connection_string(text, transport=transport) as each:
+            await each.create_queue("asked", requires_session=True)
+            await each.create_topic("told")
+            await each.create_subscription("told", "all")
+            await each.create_rule("told", "all", "blue", filter=SqlRuleFilter("color = 'blue'"))
+            found = await each.get_queue("asked")
+            found.max_delivery_count = 2
+            await each.update_queue(found)
+            assert (await each.get_queue("asked")).max_delivery_count == 2
+            with pytest.raises(ResourceExistsError):
+                await each.create_queue("asked")
+            return [rule.name async for rule in each.list_rules("told", "all")]
+
+    assert asyncio.run(work()) == ["$Default", "blue"]

@@ -12,7 +12,7 @@ from hubweir.cli.live_messaging import live_queues_and_topics, messaging_differe
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.config.emulator_entities import NamespaceConfig
-from hubweir.config.emulator_file import parse_emulator_file
+from hubweir.config.tests.emulator_texts import parse_emulator_file
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import running_namespace
 

@@ -9,10 +9,6 @@ named_entities.py is what all of them share a path for, and entity_requests.py w
 that is not HTTP's own stands in gateway/management_view.py and gateway/catalog_keeper.py. Errors become answers in
 problem.py. The page is docs/http.md.
 
-Queues, topics and subscriptions are messaging_entities.py, found by named_entities.py and entity_requests.py; their
-documents are messaging_content.py, in XML messaging_xml.py and rule_xml.py. Whether an entity may forward to another is
-forward_authorization.py.
-
 health.py needs no token. Values of a request and its answer are exchange.py, an event as bytes event_message.py; bodies
 are read strictly, by body_json.py and strict_xml.py.
 """
