@@ -26,7 +26,7 @@ class DueMessages:
 
     def turn(self, times: Times) -> None:
         """Do what is due."""
-        self._end_locks(times)
+        self.end_locks(times)
         core = self._core
         if times.monotonic_ms < core.retry_ms:
             return
@@ -52,7 +52,7 @@ class DueMessages:
             found.append(locks_ms)
         return min(found, default=None)
 
-    def _end_locks(self, times: Times) -> None:
+    def end_locks(self, times: Times) -> None:
         """Messages whose locks are over are active again; what is being settled is left to the log."""
         core = self._core
         due_ms = core.locks.next_due_ms

@@ -355,6 +355,7 @@ class Fragment:
         Then none is locked. Otherwise as `receive`; an abandoned one stays deferred.
         """
         self._holds.expire(times)
+        self._due.end_locks(times)
         self._numbered.deferred(sub_queue, numbers, mode, times, on_done, session_id)
 
     def delete_messages(

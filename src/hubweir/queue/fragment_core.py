@@ -60,8 +60,10 @@ class FragmentCore:
         self._is_woken = False
         self._gathered: list[Operation] = []
         self._gathered_dones: list[OnLogged] = []
-        self._under_way: list[list[Operation]] = []  # appended, not visible yet
-        self._again: list[Operation] = []  # counts of deliveries that the log refused, and has not got yet
+        self._last_run = 0
+        self._under_way: dict[int, list[Operation]] = {}  # appended, not visible yet, by the number of the run
+        # Counts of deliveries that the log refused, and has not got yet; by the number of their run, too.
+        self._again: dict[int, list[Operation]] = {}
         self.bytes_under_way = 0
         self.over = array("q")  # were delivered too often, and could not be dead-lettered yet
 
@@ -92,15 +94,23 @@ class FragmentCore:
 
     def flush(self, times: Times) -> None:
         """Append what is gathered."""
-        if self._again and times.monotonic_ms >= self.retry_ms:
-            self._gathered[:0], self._again = self._again, []
+        if self._again and not self._under_way and times.monotonic_ms >= self.retry_ms:
+            self._gathered[:0] = [each for number in sorted(self._again) for each in self._again[number]]
+            self._again = {}
         operations, dones = self._gathered, self._gathered_dones
         if not operations:
             return
         self._gathered, self._gathered_dones = [], []
-        self._under_way.append(operations)
+        self._last_run = number = self._last_run + 1
+        if self._again:
+            # Counts stay in their order: a RELEASED in front of its LOCKED would change nothing.
+            self._keep_counts(number, operations)
+            operations = [each for each in operations if each.code not in (LOCKED, RELEASED)]
+            if not operations:
+                return
+        self._under_way[number] = operations
         run = pack_operations([encode_operation(each) for each in operations])
-        self.append(run, times, partial(self._logged, operations, dones))
+        self.append(run, times, partial(self._logged, number, dones))
 
     def append(self, run: bytearray, times: Times, on_done: Callable[[Appended | Refused], None]) -> None:
         """Append a run; a refusal at once is told in the same way as a later one."""
@@ -119,8 +129,8 @@ class FragmentCore:
         except StoreError as error:
             done(Refused(error))
 
-    def _logged(self, operations: list[Operation], dones: list[OnLogged], outcome: Appended | Refused) -> None:
-        self._under_way.remove(operations)
+    def _logged(self, number: int, dones: list[OnLogged], outcome: Appended | Refused) -> None:
+        operations = self._under_way.pop(number)
         refused = outcome if isinstance(outcome, Refused) else None
         if refused is None:
             for operation in operations:
@@ -129,17 +139,25 @@ class FragmentCore:
                     self.locks.end(locks)
         elif refused.known:
             # These count already, and nobody waits for them. Where it is not known, they might count twice.
-            self._again += [each for each in operations if each.code in (LOCKED, RELEASED)]
+            self._keep_counts(number, operations)
+        if self._again:
+            self.wake()
         call_all(partial(done, refused) for done in dones)
 
+    def _keep_counts(self, number: int, operations: list[Operation]) -> None:
+        counting = [each for each in operations if each.code in (LOCKED, RELEASED)]
+        if counting:
+            self._again[number] = counting
+
     def operations_under_way(self) -> list[Operation]:
-        """Those that are not visible yet."""
-        return [*(each for operations in self._under_way for each in operations), *self._again, *self._gathered]
+        """Those that are not visible yet, in the order in which they came."""
+        runs = self._under_way | self._again
+        return [*(each for number in sorted(runs) for each in runs[number]), *self._gathered]
 
     @property
     def has_to_retry(self) -> bool:
-        """Whether something that the log refused is to be tried again at retry_ms."""
-        return bool(self._again or self.over)
+        """Whether something that the log refused can be tried again at retry_ms; what is under way comes first."""
+        return bool(self.over or (self._again and not self._under_way))
 
     def ranged(self, code: int, counts: array[int], *, sub_queue: int = 0, properties: bytes = b"") -> list[Operation]:
         """An operation on these messages (0: none); more than one where one would be too long."""

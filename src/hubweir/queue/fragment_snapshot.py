@@ -71,9 +71,9 @@ def decode_snapshot(data: bytes) -> FragmentState:
 
 
 def _early_deliveries(messages: MessageTable, under_way: Sequence[Operation]) -> dict[Page, list[tuple[int, int, int]]]:
-    """Rows that count deliveries which are not visible yet: first and last row and the change, by page."""
+    """Rows that count deliveries which are not visible yet: first row, last row, change, by page; newest first."""
     early: dict[Page, list[tuple[int, int, int]]] = {}
-    for operation in under_way:
+    for operation in reversed(under_way):  # undone in this order a count never stops at 0 on its way
         if operation.code in (LOCKED, RELEASED):
             change = 1 if operation.code == LOCKED else -1
             for first, many in zip(operation.ranges[::2], operation.ranges[1::2], strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.tests.conftest import QueueBench, bodies
+from hubweir.queue.tests.conftest import QueueBench, bodies, opened
 from hubweir.testing.memory_faults import Fault
 
 
@@ -78,6 +78,20 @@ def test_a_snapshot_does_not_count_deliveries_twice_that_are_not_visible_yet(ben
     bench.run_for(500)
     bench.restart()
     assert [each.deliveries for each in bench.receive()] == [1] * 5 + [0] * 7
+
+
+def test_a_snapshot_takes_back_what_was_given_and_released_in_one_turn(bench: QueueBench) -> None:
+    small(bench)
+    bench.send(*map(str, range(12)))
+    receiver, answers = bench.receiver(), []
+    bench.fragment.receive(receiver, max_count=5, max_bytes=1 << 20, on_done=answers.append)
+    bench.env.turn()
+    tokens = b"".join(each.token for each in opened(answers[0]))
+    bench.fragment.settle(tokens, SettleOutcome.RELEASE, bench.times(), answers.append)
+    bench.fragment.maintain(bench.times())
+    bench.run_for(500)
+    bench.restart()
+    assert [each.deliveries for each in bench.receive()] == [0] * 12
 
 
 def test_a_forgotten_message_does_not_keep_the_log(bench: QueueBench) -> None:

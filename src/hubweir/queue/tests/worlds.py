@@ -304,7 +304,8 @@ class World:
         for each in self.sent.values():
             each.least_deliveries = 0
             each.most_deliveries += 1
-            each.may_be_gone = each.may_be_gone or self._was_deleting(each)
+            each.may_be_gone = each.may_be_gone or each.is_asked_for or self._was_deleting(each)
+            each.is_asked_for = False
         self._opened()
 
     def _was_deleting(self, each: Sent) -> bool:
