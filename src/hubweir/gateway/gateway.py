@@ -53,8 +53,8 @@ class GatewayConnection(Protocol):
     def catalog_changed(self) -> None:
         """Rules, keys or descriptions changed: links that may not stand any more end now."""
 
-    def senders_to(self, entity: str) -> list[EndLink]:
-        """What ends each of its links that send to an entity; it does nothing when the link has ended already."""
+    def links_on(self, entity: str) -> list[EndLink]:
+        """What ends each of its links that stand on an entity; it does nothing when the link has ended already."""
 
 
 class SharedProcess(Protocol):
@@ -159,7 +159,7 @@ class Gateway:
             self.enqueue_queue.forget(placement.log_id)
         gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entity.name)))
         # All that stand on it now; not those of an entity that gets its name before the last has ended.
-        ends = deque(end for connection in self._connections.values() for end in connection.senders_to(entity.name))
+        ends = deque(end for connection in self._connections.values() for end in connection.links_on(entity.name))
         self._end_links(ends, gone)
 
     def _end_links(self, ends: deque[EndLink], error: ServiceError) -> None:

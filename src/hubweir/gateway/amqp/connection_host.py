@@ -208,8 +208,8 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         for node in self.nodes:
             node.session_lost(broker, push)
 
-    def senders_to(self, entity: str) -> list[Callable[[ServiceError], None]]:
-        return [partial(self.detach, node) for node in self.nodes if node.sends_to(entity)]
+    def links_on(self, entity: str) -> list[Callable[[ServiceError], None]]:
+        return [partial(self.detach, node) for node in self.nodes if node.stands_on(entity)]
 
     def moved_to(self, gateway: Gateway) -> None:
         self.gateway.connection_left(self)

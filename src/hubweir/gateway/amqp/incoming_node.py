@@ -50,7 +50,7 @@ class IncomingNode(Node):
         self._rejected: list[tuple[DeliveryRange, AmqpError]] = []
         self._is_over = False
 
-    def sends_to(self, entity: str) -> bool:
+    def stands_on(self, entity: str) -> bool:
         return entity == self.entity
 
     def start(self) -> None:

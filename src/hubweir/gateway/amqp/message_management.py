@@ -104,7 +104,7 @@ class MessageManagementNode(RequestNode):
         self.request_limit_bytes = REQUEST_LIMIT_BYTES + max_message_size_bytes
         self._id_prefix = place.log_id[:ID_PREFIX_DIGITS].encode()
 
-    def sends_to(self, entity: str) -> bool:
+    def stands_on(self, entity: str) -> bool:
         return entity == self.entity
 
     def request(self, message: Message, size: int) -> None:

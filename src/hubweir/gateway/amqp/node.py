@@ -108,8 +108,8 @@ class Node:
         """
         return False
 
-    def sends_to(self, entity: str) -> bool:
-        """Whether the link brings messages to this entity: when that is removed, the link ends."""
+    def stands_on(self, entity: str) -> bool:
+        """Whether the link ends when this entity is removed. Readers do not say so: their broker ends them."""
         return False
 
     def reader_closed(self, broker: BrokerClient, push: ReaderClosed) -> None:

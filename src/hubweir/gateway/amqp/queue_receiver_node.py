@@ -47,6 +47,7 @@ from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.rights import Rights
 from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -150,6 +151,21 @@ class QueueReceiverNode(Node):
 
     def is_idle(self) -> bool:
         return self.link.credit == 0 and not len(self._sent)
+
+    def stands_on(self, entity: str) -> bool:
+        return entity == self.entity
+
+    def catalog_changed(self) -> None:
+        entity = self.host.gateway.namespace.find_any(self.entity)
+        if entity is None:
+            return
+        try:
+            check_may_receive(entity.description)
+        except ServiceError as refusal:
+            if self._state is ReceiverState.OPENING:
+                self.host.refuse(self, self.host.describe(What.ATTACH, refusal, entity=self.entity))
+            else:
+                self.host.detach(self, refusal)
 
     def session_lost(self, broker: BrokerClient, push: SessionLost) -> None:
         """The broker ended the lock of this link's session."""

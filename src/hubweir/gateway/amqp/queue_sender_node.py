@@ -21,6 +21,7 @@ from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.kernels import check_messages
 from hubweir.kernels.contract import CHECK_KEY, CHECK_LONG, CHECK_MALFORMED, CHECK_SESSION
+from hubweir.namespace.availability import check_may_send
 
 ID_LIMIT_CHARACTERS = 128
 
@@ -56,6 +57,14 @@ class QueueSenderNode(IncomingNode):
             self.host.finish_later(self)
         else:
             self._top_up()
+
+    def catalog_changed(self) -> None:
+        entity = self.host.gateway.namespace.find_any(self.entity)
+        if entity is not None:
+            try:
+                check_may_send(entity.description)
+            except ServiceError as refusal:
+                self.host.detach(self, refusal)
 
     def _add(self, data: memoryview, rows: array[int], first: int, last: int) -> None:
         """Put deliveries into the open run; one whose properties are too large is rejected."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from hubweir.amqp.messaging.message import Message, Properties, ValueBody
 from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.performatives import Attach, Disposition, Flow, Transfer
@@ -12,6 +14,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.entity import Availability
 from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.testing.frames import written
@@ -31,6 +34,16 @@ def queue_world(**delivery: Any) -> World:
 def create_queue(world: World, name: str, **settings: Any) -> None:
     made = world.wait(lambda done: world.gateway.keeper.create(QueueDescription(name, **settings), done))
     assert isinstance(made, QueueDescription), made
+
+
+def switch(world: World, name: str, availability: Availability) -> None:
+    """Let a queue take or give out messages, or not."""
+    changed = world.wait(
+        lambda done: world.gateway.keeper.change(
+            name, QueueDescription, lambda queue, _: replace(queue, availability=availability), done
+        )
+    )
+    assert isinstance(changed, QueueDescription), changed
 
 
 def counts(world: World, queue: str = "orders") -> FragmentInfo:

@@ -31,11 +31,13 @@ from hubweir.gateway.amqp.tests.queue_world import (
     queue_world,
     send,
     settle,
+    switch,
     transfers,
 )
 from hubweir.gateway.amqp.tests.world import Peer, World
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
+from hubweir.namespace.queue_description import QueueDescription
 
 DEAD_LETTERS = "orders/$DeadLetterQueue"
 LOCK_TOKEN = Symbol("x-opt-lock-token")
@@ -288,8 +290,19 @@ def test_a_state_of_a_transaction_is_refused(peer: Peer) -> None:
 def test_a_queue_that_is_switched_off_or_forwards_gives_nothing_out(world: World, peer: Peer) -> None:
     create_queue(world, "off", availability=Availability.RECEIVE_DISABLED)
     assert str(peer.refusal(peer.receiver("off", **PEEK_LOCK)).condition) == "com.microsoft:entity-disabled"
+    link = peer.receiver("orders", **PEEK_LOCK)
+    switch(world, "orders", Availability.RECEIVE_DISABLED)
+    peer.run()
+    assert str(peer.refusal(link).condition) == "com.microsoft:entity-disabled"
     create_queue(world, "forwards", delivery=DeliverySettings(forward_to="orders"))
     assert str(peer.refusal(peer.receiver("forwards", **PEEK_LOCK)).condition) == "amqp:not-allowed"
+
+
+def test_a_queue_that_is_deleted_ends_its_receivers_with_credit_and_without(world: World, peer: Peer) -> None:
+    links = [peer.receiver("orders", credit=credit, **PEEK_LOCK) for credit in (0, 1)]
+    world.wait(lambda done: world.gateway.keeper.delete("orders", QueueDescription, done))
+    peer.run()
+    assert [str(peer.refusal(link).condition) for link in links] == ["amqp:not-found"] * 2
 
 
 # Sessions

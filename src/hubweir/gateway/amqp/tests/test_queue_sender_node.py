@@ -12,7 +12,7 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import SERVER_BUSY, TIMED_OUT
-from hubweir.gateway.amqp.tests.queue_world import attaches, counts, create_queue, queue_world
+from hubweir.gateway.amqp.tests.queue_world import attaches, counts, create_queue, queue_world, switch
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
@@ -135,7 +135,11 @@ def test_a_refusal_of_the_broker_is_told_and_an_unknown_outcome_ends_the_link(wo
 def test_a_queue_that_is_switched_off_takes_no_link_and_one_that_stands_ends(world: World, peer: Peer) -> None:
     create_queue(world, "off", availability=Availability.SEND_DISABLED)
     assert str(peer.refusal(peer.sender("off")).condition) == "com.microsoft:entity-disabled"
-    assert peer.is_attached(peer.sender("orders"))
+    link = peer.sender("orders")
+    assert peer.is_attached(link)
+    switch(world, "orders", Availability.SEND_DISABLED)
+    peer.run()
+    assert str(peer.refusal(link).condition) == "com.microsoft:entity-disabled"
 
 
 def test_dead_letters_take_nothing_and_what_is_not_built_says_so(world: World, peer: Peer) -> None:
