@@ -3,6 +3,8 @@
 | part                          | peer sends            | peer receives     |
 |-------------------------------|-----------------------|-------------------|
 | the queue                     | QueueSenderNode       | QueueReceiverNode |
+| a topic                       | not implemented       | not allowed       |
+| a subscription                | not allowed           | not implemented   |
 | a sub-queue of dead letters   | not allowed           | QueueReceiverNode |
 | `$management` of any of these | MessageManagementNode | ReplyNode         |
 
@@ -24,7 +26,7 @@ from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
 from hubweir.namespace.availability import check_may_receive, check_may_send
-from hubweir.namespace.entity import AnyEntity, of_kind
+from hubweir.namespace.entity import AnyEntity, EntityKind, of_kind
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.queue_part import QueuePart
 from hubweir.queue.sub_queue import SubQueue
@@ -36,6 +38,7 @@ def queue_node(host: NodeHost, link: Link, entity: AnyEntity, part: QueuePart, s
     """The node for a link to this part of an entity that holds messages; ServiceError when the attach is refused."""
     queue = of_kind(entity, QueueDescription)
     if queue is None:
+        _check_direction(link, entity, part)
         text = f"{entity.description.title} takes no links yet: topics and subscriptions are not built."
         raise ServiceError(NOT_IMPLEMENTED, text)
     description, gateway = queue.description, host.gateway
@@ -68,6 +71,19 @@ def queue_node(host: NodeHost, link: Link, entity: AnyEntity, part: QueuePart, s
         raise ServiceError(NOT_ALLOWED, text)
     wish = _wish(link, description, part)
     return QueueReceiverNode(host, link, scope=scope, place=place, sub_queue=part.sub_queue, wish=wish)
+
+
+def _check_direction(link: Link, entity: AnyEntity, part: QueuePart) -> None:
+    """Raise ServiceError NOT_ALLOWED for a receiver of a topic, or a sender to a subscription."""
+    if part.is_management:
+        return
+    title, name = entity.description.title, entity.name
+    if entity.kind is EntityKind.TOPIC and isinstance(link, SenderLink):
+        text = f"Nothing can be received from {title}: receive from '{name}/Subscriptions/NAME'."
+        raise ServiceError(NOT_ALLOWED, text)
+    if entity.kind is EntityKind.SUBSCRIPTION and isinstance(link, ReceiverLink):
+        text = f"Nothing can be sent to {title}: send to '{entity.description.parent}'."
+        raise ServiceError(NOT_ALLOWED, text)
 
 
 def _wish(link: SenderLink, queue: QueueDescription, part: QueuePart) -> SessionWish | None:
