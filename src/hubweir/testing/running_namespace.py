@@ -1,7 +1,7 @@
 """A live namespace for one test: in this process on a loop of its own, with free ports and a folder of its own.
 
     with running_namespace() as namespace:
-        namespace.create_event_hub("orders", partition_count=4)
+        namespace.create_event_hub("orders", partition_count=4)  # or create_queue
         client = EventHubProducerClient.from_connection_string(namespace.connection_string(), eventhub_name="orders")
 
 Every wait has a limit. The service runs on a thread, so the test may block as it likes. Processes that are killed
@@ -16,8 +16,11 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import structs
 
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import Settings
@@ -25,11 +28,18 @@ from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
+from hubweir.namespace.change_context import ChangeContext
+from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.entity import Availability, EntityDescription
 from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS, EventHubDescription
+from hubweir.namespace.iso_duration import UNLIMITED_MS, written_duration_of
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.service.service import OpenStore, Service
 from hubweir.testing.event_loops import LOOPS
 
 T = TypeVar("T")
+D = TypeVar("D", bound=EntityDescription)
 
 WAIT_S = 30.0
 
@@ -83,16 +93,64 @@ class RunningNamespace:
             consumer_groups=consumer_groups,
             capture=capture,
         )
-        return self._manage(lambda service, on_done: service.gateway.keeper.create(wanted, on_done))
+        return self._manage(
+            EventHubDescription, lambda service, on_done: service.gateway.keeper.create(wanted, on_done)
+        )
 
     def delete_event_hub(self, name: str) -> EventHubDescription:
         """Remove a hub and its events."""
-        return self._manage(lambda service, on_done: service.gateway.keeper.delete(name, EventHubDescription, on_done))
+        return self._manage(
+            EventHubDescription,
+            lambda service, on_done: service.gateway.keeper.delete(name, EventHubDescription, on_done),
+        )
 
-    def _manage(
-        self, step: Callable[[Service, Callable[[EventHubDescription | ServiceError], None]], None]
-    ) -> EventHubDescription:
-        answered: Future[EventHubDescription | ServiceError] = Future()
+    def create_queue(
+        self,
+        name: str,
+        *,
+        lock_duration_ms: int = 60_000,
+        time_to_live_ms: int = UNLIMITED_MS,
+        duplicate_window_ms: int | None = None,
+        max_message_kilobytes: int = 0,
+        availability: Availability = Availability.ACTIVE,
+        **delivery: Any,
+    ) -> QueueDescription:
+        """Make a queue, as the operator would; ServiceError when it cannot be.
+
+        duplicate_window_ms None: duplicates are not detected. delivery: further fields of DeliverySettings.
+        """
+        storage = StorageSettings(max_message_kilobytes=max_message_kilobytes)
+        if duplicate_window_ms is not None:
+            window = written_duration_of(duplicate_window_ms)
+            storage = replace(storage, requires_duplicate_detection=True, duplicate_window=window)
+        wanted = QueueDescription(
+            name,
+            delivery=DeliverySettings(lock_duration=written_duration_of(lock_duration_ms), **delivery),
+            storage=storage,
+            default_time_to_live=written_duration_of(time_to_live_ms),
+            availability=availability,
+        )
+        return self._manage(QueueDescription, lambda service, on_done: service.gateway.keeper.create(wanted, on_done))
+
+    def change_queue(self, name: str, **settings: Any) -> QueueDescription:
+        """Give a queue other settings: fields of QueueDescription."""
+
+        def changed(known: QueueDescription, context: ChangeContext) -> QueueDescription:
+            return structs.replace(known, **settings)
+
+        return self._manage(
+            QueueDescription,
+            lambda service, on_done: service.gateway.keeper.change(name, QueueDescription, changed, on_done),
+        )
+
+    def delete_queue(self, name: str) -> QueueDescription:
+        """Remove a queue and its messages."""
+        return self._manage(
+            QueueDescription, lambda service, on_done: service.gateway.keeper.delete(name, QueueDescription, on_done)
+        )
+
+    def _manage(self, kind: type[D], step: Callable[[Service, Callable[[D | ServiceError], None]], None]) -> D:
+        answered: Future[D | ServiceError] = Future()
         self._loop.call_soon_threadsafe(lambda: step(self.service, answered.set_result))
         result = answered.result(WAIT_S)
         if isinstance(result, ServiceError):
