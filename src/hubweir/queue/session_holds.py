@@ -132,9 +132,11 @@ class SessionHolds:
 
     def _lose(self, receiver: FragmentReceiver, error: ServiceError) -> None:
         self.free(receiver)
-        self._receives.close(receiver)
+        receiver.is_open = False
+        # Before its receive is answered empty: whoever hears that first asks again, and is told of a closed receiver.
         if receiver.on_lost is not None:
             receiver.on_lost(receiver, error)
+        self._receives.close(receiver)
 
     def free(self, receiver: FragmentReceiver) -> None:
         """Nobody holds the receiver's session any more; messages that are locked in it are active again."""

@@ -170,6 +170,16 @@ def test_a_receiver_that_waits_in_a_session_is_answered_empty_when_it_is_lost(se
         sessions.fragment.receive(receiver, max_count=5, max_bytes=1 << 20, on_done=answers.append)
 
 
+def test_a_receiver_hears_that_its_session_is_lost_before_its_receive_is_answered(sessions: SessionBench) -> None:
+    """A gateway that heard of the empty answer first would ask again, and tell its client of a closed receiver."""
+    heard: list[str] = []
+    receiver = sessions.accept("a")
+    receiver.on_lost = lambda lost, error: heard.append("lost")
+    sessions.fragment.receive(receiver, max_count=1, max_bytes=100, on_done=lambda answer: heard.append("answered"))
+    sessions.run_for(10_001)
+    assert heard == ["lost", "answered"]
+
+
 def test_a_renewed_session_is_held_on_and_its_messages_with_it(sessions: SessionBench) -> None:
     sessions.send("1", session="a")
     receiver = sessions.accept("a")
