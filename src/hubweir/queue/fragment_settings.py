@@ -19,10 +19,9 @@ class FragmentSettings:
     may fail before a message is dead-lettered. dead_letters_on_expiry: else expired messages are dropped.
     duplicate_window_ms: how long the id of a message keeps out others; None: duplicates are not detected.
     max_size_bytes: above it sends are refused (the size of stored records, dead letters included); None: no quota.
-    is_express: messages may be answered before they are written (not used yet: they are as durable as `durability`).
+    is_express: what the fragment did is answered when it is written, before it is synced.
     """
 
-    durability: Durability = Durability.DURABLE
     lock_duration_ms: int = 60_000
     default_ttl_ms: int | None = None
     max_delivery_count: int = 10
@@ -31,3 +30,8 @@ class FragmentSettings:
     duplicate_window_ms: int | None = None
     max_size_bytes: int | None = None
     is_express: bool = False
+
+    @property
+    def durability(self) -> Durability:
+        """When appends to the fragment's log are answered."""
+        return Durability.RELAXED if self.is_express else Durability.DURABLE

@@ -66,6 +66,12 @@ def test_the_fragment_of_a_queue_is_made_opened_told_and_removed() -> None:
     assert logs.remove() == [(placed, DeleteFragment("a" * 32))]
 
 
+def test_an_express_queue_lies_in_a_log_that_answers_before_its_sync() -> None:
+    express, plain = QUEUE, QueueDescription("plain")
+    told = [CreateFragment("a" * 32, "q", fragment_settings(each), "ns", 0).log_durability for each in (express, plain)]
+    assert told == [Durability.RELAXED, Durability.DURABLE]
+
+
 def test_what_was_never_set_bounds_nothing() -> None:
     settings = fragment_settings(QueueDescription("q", DeliverySettings(requires_session=True)))
     assert (settings.default_ttl_ms, settings.duplicate_window_ms, settings.requires_session) == (None, None, True)

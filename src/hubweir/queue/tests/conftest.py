@@ -30,7 +30,7 @@ from hubweir.kernels.contract import (
     Q_TTL_MS,
 )
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
-from hubweir.messaging_store.log import Durability, Refused
+from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
@@ -286,4 +286,4 @@ def bench() -> QueueBench:
 @pytest.fixture
 def bench_with() -> Callable[..., QueueBench]:
     """Makes a bench with these settings."""
-    return lambda **settings: QueueBench(FragmentSettings(durability=Durability.DURABLE, **settings))
+    return lambda **settings: QueueBench(FragmentSettings(**settings))
