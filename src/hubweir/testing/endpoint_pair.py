@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
 from hubweir.amqp.transport.events import (
+    Answered,
     Closed,
     CreditGranted,
     DeliveriesReceived,
+    Drained,
     Event,
     LinkAttached,
     LinkDetached,
@@ -72,6 +74,10 @@ def describe(event: Event) -> list[object]:
             return [("credit", link.name, link.credit)]
         case Settled(link, first, last, outcome, settled):
             return [("settled", link.name, first, last, outcome, settled)]
+        case Answered(link, first, last, outcome):
+            return [("answered", link.name, first, last, outcome)]
+        case Drained(link):
+            return [("drained", link.name)]
         case Opened() | SaslInitiated() | SaslFinished() | Closed():
             return [event]
 

@@ -145,6 +145,24 @@ class Settled(Struct, frozen=True):
     settled: bool
 
 
+class Answered(Struct, frozen=True):
+    """The sender's word about deliveries first_id to last_id (both included) that came on link: they are settled.
+
+    It follows link.settle with settled=False, where the sender answers an outcome; outcome is how they ended there.
+    """
+
+    link: ReceiverLink
+    first_id: int
+    last_id: int
+    outcome: DeliveryState | None
+
+
+class Drained(Struct, frozen=True):
+    """The sender has answered link.grant with drain: what it had came before, and link.credit is 0."""
+
+    link: ReceiverLink
+
+
 class Closed(Struct, frozen=True):
     """The connection is over; the last event. Write what data_to_send still holds, then close the transport.
 
@@ -170,5 +188,7 @@ Event = (
     | OversizeReceived
     | CreditGranted
     | Settled
+    | Answered
+    | Drained
     | Closed
 )

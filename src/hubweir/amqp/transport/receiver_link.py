@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.delivery import PartialDelivery
-from hubweir.amqp.transport.events import OversizeReceived
+from hubweir.amqp.transport.events import Drained, OversizeReceived
 from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.link_credit import ReceiverCredit
 from hubweir.amqp.transport.link_states import LinkState
@@ -89,7 +89,7 @@ class ReceiverLink(Link):
     def grant(self, credit: int, *, drain: bool = False) -> None:
         """Set the credit now outstanding; the flow goes out at once, or as soon as the link is attached.
 
-        drain: the sender must use it up or give it back now; when it has, credit is 0.
+        drain: the sender must use it up or give it back now; Drained follows when it has, and credit is 0.
         """
         self._credit.credit = credit
         self._draining = drain
@@ -115,6 +115,8 @@ class ReceiverLink(Link):
         if self._draining and flow.drain:
             self._credit.on_flow(flow.delivery_count, flow.link_credit, drain=True)
             self._draining = self._credit.credit > 0
+            if not self._draining:
+                self.session.report.add_event(Drained(self))
         if flow.echo and self.is_attached:
             self.grant(self._credit.credit, drain=self._draining)
 

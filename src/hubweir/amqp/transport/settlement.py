@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Received
 from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
-from hubweir.amqp.transport.events import Settled
+from hubweir.amqp.transport.events import Answered, Settled
 from hubweir.amqp.transport.faults import SessionFault
 from hubweir.amqp.transport.performatives import Disposition
 from hubweir.amqp.transport.serial_number import add_serial, distance
@@ -40,7 +40,9 @@ class Settlement:
         if not disposition.role:
             if disposition.settled:
                 for received in self.received.take(first, last):
-                    received.owner.unsettled_count -= received.count
+                    link = received.owner
+                    link.unsettled_count -= received.count
+                    session.report.add_event(Answered(link, received.first, received.last, disposition.state))
             return
         outcome = disposition.state
         if not disposition.settled and (outcome is None or isinstance(outcome, Received)):

@@ -7,7 +7,7 @@ import pytest
 from hubweir.amqp.endpoint import EndpointSettings
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
-from hubweir.amqp.transport.events import DeliveriesReceived, LinkDetached, OversizeReceived
+from hubweir.amqp.transport.events import DeliveriesReceived, Drained, LinkDetached, OversizeReceived
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.testing.endpoint_pair import Side
@@ -234,6 +234,7 @@ def test_a_drain_that_the_sender_answers_ends_the_credit() -> None:
     )
     take(side, transfer(0, settled=True) + frame(flow))
     assert link.credit == 0
+    assert side.events[-1] == Drained(link), "behind the deliveries that came before"
     side.drain()
     link.grant(3)
     ((_, answer),) = written(side.drain())

@@ -4,7 +4,7 @@ import pytest
 
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.messaging.terminus import Source, Target
-from hubweir.amqp.transport.events import Settled
+from hubweir.amqp.transport.events import Answered, Settled
 from hubweir.amqp.transport.faults import SessionFault
 from hubweir.amqp.transport.performatives import Attach, Detach, Disposition, Flow
 from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -40,6 +40,21 @@ def test_an_outcome_that_is_not_settled_leaves_the_delivery_open() -> None:
     assert isinstance(first, Disposition) and isinstance(second, Disposition)
     assert (first.settled, second.settled) == (False, True)
     assert link.unsettled_count == 0
+
+
+def test_the_answers_of_a_sender_are_told_to_the_receiver_link_by_link() -> None:
+    side = served(links=2)
+    take(side, b"".join(transfer(number, handle=number // 3) for number in range(6)))
+    first, second = (side.link(name) for name in ("up0", "up1"))
+    assert isinstance(first, ReceiverLink) and isinstance(second, ReceiverLink)
+    first.settle(0, 2, Accepted(), settled=False)
+    assert (first.unsettled_count, second.unsettled_count) == (3, 3)
+    take(side, frame(Disposition(role=False, first=1, last=4, settled=True, state=Accepted())))
+    answers = [event for event in side.events if isinstance(event, Answered)]
+    assert answers == [Answered(first, 1, 2, Accepted()), Answered(second, 3, 4, Accepted())]
+    assert (first.unsettled_count, second.unsettled_count) == (1, 1)
+    take(side, frame(Disposition(role=False, first=1, last=4, settled=True, state=Accepted())))
+    assert [event for event in side.events if isinstance(event, Answered)] == answers, "an answer counts once"
 
 
 UNKNOWN = Rejected(error=None)
