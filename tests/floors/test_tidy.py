@@ -34,6 +34,7 @@ ENTRY_POINTS = {
     # what users of the client import
     "hubweir.client.blocking",
     "hubweir.client.blocking_processor",
+    "hubweir.client.blocking_queue",
     "hubweir.client.memory_checkpoint_store",
     "hubweir.client.sqlite_checkpoint_store",
     "hubweir.spark.json_view",

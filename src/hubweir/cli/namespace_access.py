@@ -13,6 +13,8 @@ import click
 
 from hubweir.client.administration import Administration
 from hubweir.client.connection import Connection
+from hubweir.client.queue_client import QueueClient
+from hubweir.client.retry import RetryPolicy
 from hubweir.namespace.connection_string import ConnectionString
 
 T = TypeVar("T")
@@ -46,6 +48,14 @@ class NamespaceAccess:
     def run(self, job: Callable[[Connection], Awaitable[T]]) -> T:
         """Connect, do the job, close."""
         return asyncio.run(self._run(job))
+
+    def run_queues(self, job: Callable[[QueueClient], Awaitable[T]]) -> T:
+        """The same for a job with queues; what fails is not tried again."""
+        return asyncio.run(self._run_queues(job))
+
+    async def _run_queues(self, job: Callable[[QueueClient], Awaitable[T]]) -> T:
+        async with QueueClient(self.connection_string, tls=self.tls(), retry=RetryPolicy(attempts=1)) as client:
+            return await job(client)
 
     async def _run(self, job: Callable[[Connection], Awaitable[T]]) -> T:
         connection = await Connection.open(self.connection_string, tls=self.tls())

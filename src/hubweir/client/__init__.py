@@ -1,4 +1,4 @@
-"""The client: publish batches, receive runs, process whole hubs over AMQP 1.0, and manage them. Floor: servers.
+"""The client: event hubs and queues over AMQP 1.0: send, receive, settle, process, manage. Floor: servers.
 
 Start with event_hub_client.py, one hub whose senders and receivers survive their connections (lasting_connection.py);
 below it lie one connection (connection.py) with its links (sender.py, receiver.py, request_link.py; numbered_sender.py
@@ -9,6 +9,11 @@ stored batches. A hub shared by several processes is event_processor.py, over lo
 partition_context.py, and a checkpoint store (checkpoint_store.py, memory_checkpoint_store.py,
 sqlite_checkpoint_store.py); what a user gives it is processor_options.py. management.py and authorization_rules.py
 manage hubs, with answers of entity_info.py; administration.py manages queues and topics, in the documents of
-atom_documents.py. blocking.py and blocking_processor.py are the same for code without an event loop: thin faces, made
-by loop_calls.py, over objects on a loop_thread.py. The pages are docs/client.md and docs/event_processor.md.
+atom_documents.py. blocking.py, blocking_processor.py and blocking_queue.py are the same for code without an event loop:
+thin faces, made by loop_calls.py, over objects on a loop_thread.py.
+
+Of queues it is queue_client.py, with queue_sender.py, queue_receiver.py and session_receiver.py; a message to send is
+queue_message.py. What a receiver gives is a message run (message_run.py), settled over the link that brought it
+(message_link.py) or by its lock tokens (queue_requests.py, all that is asked of a queue's management node).
+The pages are docs/client.md, docs/event_processor.md and docs/queue_client.md.
 """

@@ -17,9 +17,11 @@ from weakref import WeakKeyDictionary
 
 from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
 from hubweir.amqp.transport.events import (
+    Answered,
     Closed,
     CreditGranted,
     DeliveriesReceived,
+    Drained,
     Event,
     LinkAttached,
     LinkDetached,
@@ -176,7 +178,7 @@ class Connection:
 
     def on_event(self, event: Event) -> None:
         match event:
-            case DeliveriesReceived() | CreditGranted() | Settled() | LinkAttached():
+            case DeliveriesReceived() | CreditGranted() | Settled() | Answered() | Drained() | LinkAttached():
                 # None for a link that we detached and that the peer still had something for.
                 user = self._users.get(event.link)
                 if user is not None:
@@ -245,6 +247,10 @@ def _tell(user: LinkUser, event: Event) -> None:
             user.on_credit(event)
         case Settled():
             user.on_settled(event)
+        case Answered():
+            user.on_answered(event)
+        case Drained():
+            user.on_drained()
         case LinkAttached():
             user.on_attached(event)
         case LinkRefused():

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.transport.events import (
+    Answered,
     CreditGranted,
     DeliveriesReceived,
     LinkAttached,
@@ -80,6 +81,12 @@ class LinkUser:
 
     def on_settled(self, event: Settled) -> None:
         """The peer's outcome for a range of ours."""
+
+    def on_answered(self, event: Answered) -> None:
+        """The peer's answer to an outcome that we told."""
+
+    def on_drained(self) -> None:
+        """The peer gave back what it had no use for of our credit."""
 
     def on_turn_end(self) -> None:
         """A read of the connection was handled whole."""

@@ -137,7 +137,7 @@ class Receiver(LinkUser):
         self._top_up()
 
     def on_deliveries(self, event: DeliveriesReceived) -> None:
-        data = _kept(event)
+        data = kept_bytes(event)
         if not self._is_batched:
             self._runs.append(EventRun(data, event.rows, event.count))
         elif self.error is None:
@@ -168,7 +168,7 @@ class Receiver(LinkUser):
             self._connection.wake()
 
 
-def _kept(event: DeliveriesReceived) -> bytes:
+def kept_bytes(event: DeliveriesReceived) -> bytes:
     """The bytes that the event's rows point into: themselves where they are nobody else's, else one copy for all."""
     owner = event.data.obj
     if isinstance(owner, bytes) and len(owner) == len(event.data):

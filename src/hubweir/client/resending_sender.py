@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from hubweir.amqp.messaging.batch import BATCH_FORMAT
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch, batches_of
 from hubweir.client.lasting_connection import LastingConnection
@@ -50,8 +51,9 @@ class ResendingSender:
         """Bytes that one transfer may carry, as the service told."""
         return (await self._connection.retried(self._attached)).max_message_size
 
-    async def send_payload(self, payload: bytes) -> None:
-        """Publish one transfer that is encoded already: data sections, each with one whole encoded message.
+    async def send_payload(self, payload: bytes, *, message_format: int = BATCH_FORMAT) -> None:
+        """Publish one transfer that is encoded already: data sections, each with one whole encoded message; one such
+        message by itself with message_format 0.
 
         ServiceError ILLEGAL_STATE when it was closed while this waited: the batch is not sent again, nor a link made.
         """
@@ -62,7 +64,7 @@ class ResendingSender:
                 text = f"the sender to {self.address} was closed while a batch was on its way: it is stored, or not"
                 raise ServiceError(ILLEGAL_STATE, text)
             sender = await self._attached(connection)
-            await sender.submit_payload(payload)
+            await sender.submit_payload(payload, message_format=message_format)
 
         await self._connection.retried(step, final=() if self._resend_unknown else (OutcomeUnknown,))
 

@@ -1,4 +1,4 @@
-"""One live namespace for the tests of this folder, and a fresh hub for each test."""
+"""One live namespace for the tests of this folder, and a fresh hub or queue for each test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from itertools import count
 import pytest
 
 from hubweir.client.connection import Connection
+from hubweir.client.queue_client import QueueClient
 from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
+from hubweir.client.tests.queue_scenarios import Play, Scenario
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
@@ -33,6 +35,32 @@ def new_hub(namespace: RunningNamespace) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture
+def new_queue(namespace: RunningNamespace) -> Callable[..., str]:
+    """new_queue(max_delivery_count=2) makes a queue that nobody else uses, and gives its name."""
+
+    def make(**settings: object) -> str:
+        name = f"Queue-{next(_NUMBERS)}"
+        namespace.create_queue(name, **settings)  # type: ignore[arg-type]
+        return name
+
+    return make
+
+
+@pytest.fixture
+def play(namespace: RunningNamespace) -> Play:
+    """Run a scenario with a client of queues of its own."""
+
+    def played(scenario: Scenario) -> None:
+        async def step() -> None:
+            async with QueueClient.from_connection_string(namespace.connection_string()) as client:
+                await scenario(client)
+
+        run_on("asyncio", step())
+
+    return played
 
 
 @pytest.fixture(scope="session")
