@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": ("hubweir.cli.serve", "serve", "Run the service."),
     "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
+    "message": ("hubweir.cli.message", "message", "Send, receive, peek, dead-letter, resubmit and purge messages."),
     "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show, change and delete event hubs."),
     "queue": ("hubweir.cli.queue", "queue", "Create, list, show, change and delete queues."),
     "topic": ("hubweir.cli.topic", "topic", "Create, list, show, change and delete topics."),
