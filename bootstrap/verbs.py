@@ -179,7 +179,8 @@ def campaign(rest: list[str], env: Environment) -> int:
 
 def benchmark(env: Environment, name: Sequence[str]) -> str:
     """Return the path of the benchmark called name."""
-    scripts = {path.stem: path for path in sorted((env.root / "benchmarks").glob("[!_]*.py"))}
+    # The underscore at the end of queue_.py keeps it from hiding a module of the standard library.
+    scripts = {path.stem.rstrip("_"): path for path in sorted((env.root / "benchmarks").glob("[!_]*.py"))}
     if name and name[0] in scripts:
         return str(scripts[name[0]])
     known = ", ".join(scripts) or "none yet"
