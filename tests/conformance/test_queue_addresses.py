@@ -167,6 +167,9 @@ def test_a_status_stops_its_halves_until_the_queue_is_active_again(
 
 @pytest.mark.sb(142, 173)
 def test_counts_tell_where_messages_are(client: ServiceBusClient, administration: Administration) -> None:
+    administration.update(EntityType.QUEUE, "counted", {"UserMetadata": "an update is no use"})
+    assert administration.get("counted").members["AccessedAt"] == "0001-01-01T00:00:00Z"
+    before = datetime.now(UTC) - timedelta(seconds=5)
     with client.get_queue_sender("counted") as sender:
         sender.send_messages([ServiceBusMessage(f"m{number}") for number in range(3)])
         sender.schedule_messages(ServiceBusMessage("later"), datetime.now(UTC) + timedelta(minutes=10))
@@ -181,3 +184,4 @@ def test_counts_tell_where_messages_are(client: ServiceBusClient, administration
         )] == [2, 1, 1]  # fmt: skip
         assert found.members["MessageCount"] == "4" and int(found.members["SizeInBytes"]) > 0
         assert found.members["EntityAvailabilityStatus"] == "Available"
+        assert before < datetime.fromisoformat(found.members["AccessedAt"]) < before + timedelta(minutes=2)

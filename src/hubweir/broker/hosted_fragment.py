@@ -303,6 +303,8 @@ class HostedFragment:
                 deferred=counts.deferred,
                 transfer_dead_lettered=counts.transfer_dead_lettered,
                 size_bytes=counts.size_bytes,
+                # Settings are written to the log too, but those of a queue that nobody used yet are no use of it.
+                accessed_at_ms=self.log.bounds.last_time_ms if self.fragment.was_sent_to else None,
             )
         )
 

@@ -15,7 +15,8 @@ from hubweir.namespace.entity import AnyEntity
 class EntityCounts:
     """Messages by where they are; size_bytes: of all. A deferred or locked message counts as active.
 
-    is_limited: a broker did not answer, so that its part is missing.
+    accessed_at_ms: of the newest use; None: there was none. is_limited: a broker did not answer, so that its part is
+    missing.
     """
 
     active: int = 0
@@ -23,6 +24,7 @@ class EntityCounts:
     scheduled: int = 0
     transfer_dead_lettered: int = 0
     size_bytes: int = 0
+    accessed_at_ms: int | None = None
     is_limited: bool = False
 
     @property
@@ -39,6 +41,7 @@ class EntityCounts:
             scheduled=self.scheduled + info.scheduled,
             transfer_dead_lettered=self.transfer_dead_lettered + info.transfer_dead_lettered,
             size_bytes=self.size_bytes + info.size_bytes,
+            accessed_at_ms=max(filter(None, (self.accessed_at_ms, info.accessed_at_ms)), default=None),
         )
 
 

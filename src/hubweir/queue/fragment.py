@@ -372,6 +372,11 @@ class Fragment:
             sub_queue, max_count=max_count, before_ms=before_ms, on_done=on_done, session_id=session_id
         )
 
+    @property
+    def was_sent_to(self) -> bool:
+        """Whether any message ever came, whatever became of it."""
+        return self._core.state.messages.next_count > 1
+
     def counts(self) -> FragmentCounts:
         """As it is now."""
         tally = self._core.state.messages.tally

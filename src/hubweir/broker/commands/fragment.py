@@ -242,7 +242,10 @@ class DeleteMessages(LogCommand, frozen=True):
 
 @answer(96)
 class FragmentInfo(Answer, frozen=True):
-    """What a fragment holds now. Locked messages are active ones. size_bytes: of records, whatever their state."""
+    """What a fragment holds now. Locked messages are active ones. size_bytes: of records, whatever their state.
+
+    accessed_at_ms: when its log was last written to, by a send or by what receivers did; None: nothing was ever sent.
+    """
 
     log_id: str
     active: int
@@ -251,6 +254,7 @@ class FragmentInfo(Answer, frozen=True):
     deferred: int
     transfer_dead_lettered: int
     size_bytes: int
+    accessed_at_ms: int | None = None
 
 
 @command(45, FragmentInfo)

@@ -5,7 +5,7 @@
 | lengths of time | the text that was sent |
 | MaxSizeInMegabytes | the whole size: of a partitioned entity of the standard tier, all of its fragments |
 | ForwardTo    | the text that was sent; a bare name with the namespace's host in front |
-| AccessedAt   | of a queue or topic the year 1; of a subscription when it was made |
+| AccessedAt   | of the newest send or receive; before there was one the year 1, of a subscription when it was made |
 
 Keys of rules are part of a description: only who may manage the entity gets one.
 """
@@ -65,7 +65,7 @@ def queue_content(queue: QueueDescription, counts: EntityCounts, *, tier: Messag
             ("Status", queue.availability.text),
             *_forward("ForwardTo", delivery.forward_to, host),
             *_metadata(queue),
-            *_times(queue, YEAR_ONE_MS),
+            *_times(queue, _accessed(counts)),
             ("SupportOrdering", flag_text(storage.support_ordering)),
             ("CountDetails", _count_members(counts)),
             ("AutoDeleteOnIdle", escape(queue.auto_delete_on_idle.text)),
@@ -96,7 +96,7 @@ def topic_content(topic: TopicDescription, counts: EntityCounts, figures: TopicF
             ("AuthorizationRules", _rules(topic)),
             ("Status", topic.availability.text),
             *_metadata(topic),
-            *_times(topic, YEAR_ONE_MS),
+            *_times(topic, _accessed(counts)),
             ("SupportOrdering", flag_text(storage.support_ordering)),
             ("CountDetails", _count_members(counts)),
             ("SubscriptionCount", str(figures.subscriptions)),
@@ -127,7 +127,7 @@ def subscription_content(subscription: SubscriptionDescription, counts: EntityCo
             ("EnableBatchedOperations", flag_text(subscription.enable_batched_operations)),
             ("Status", subscription.availability.text),
             *_forward("ForwardTo", delivery.forward_to, host),
-            *_times(subscription, subscription.created_at_ms),
+            *_times(subscription, counts.accessed_at_ms or subscription.created_at_ms),
             ("CountDetails", _count_members(counts)),
             *_metadata(subscription),
             *_forward("ForwardDeadLetteredMessagesTo", delivery.forward_dead_letters_to, host),
@@ -184,6 +184,10 @@ def _times(entity: MessagingDescription, accessed_at_ms: int) -> Iterator[Member
     yield "CreatedAt", time_text(entity.created_at_ms)
     yield "UpdatedAt", time_text(entity.updated_at_ms)
     yield "AccessedAt", time_text(accessed_at_ms)
+
+
+def _accessed(counts: EntityCounts) -> int:
+    return YEAR_ONE_MS if counts.accessed_at_ms is None else counts.accessed_at_ms
 
 
 def _message_size(storage: StorageSettings, tier: MessagingTier) -> Iterator[Member]:

@@ -44,6 +44,16 @@ def test_counts_are_summed_and_deferred_messages_are_active() -> None:
     assert counts == EntityCounts(55, 22, 33, 55, 6600) and counts.all == 110 and not counts.is_limited
 
 
+def test_the_newest_use_of_a_fragment_is_the_entity_s() -> None:
+    placements = (Placement("a", 0), Placement("b", 1), Placement("c", 0))
+    answers: dict[str, Answer] = {
+        log_id: FragmentInfo(log_id, 0, 0, 0, 0, 0, 0, accessed_at_ms)
+        for log_id, accessed_at_ms in (("a", 5), ("b", 9), ("c", None))
+    }
+    assert counted(answers, placements).accessed_at_ms == 9
+    assert counted(answers, placements[2:]).accessed_at_ms is None
+
+
 def test_a_fragment_that_does_not_answer_is_missed_and_told() -> None:
     answers: dict[str, Answer] = {"a": info("a", 1, 0, 0, 0, 0, 9), "b": Refusal(STORE_OFFLINE, "its disk is gone")}
     counts = counted(answers, (Placement("a", 0), Placement("b", 1)))
