@@ -1,7 +1,7 @@
 """A live namespace for the conformance tests.
 
-Every test says which checks of the list it belongs to (`@pytest.mark.eh`), and in which client's row it counts
-(`@pytest.mark.client`, `@pytest.mark.feature`); results.py makes the table from them.
+Every test says which checks it belongs to (`@pytest.mark.eh` of event hubs, `@pytest.mark.sb` of queues and topics),
+and in which client's row it counts (`@pytest.mark.client`, `@pytest.mark.feature`); results.py makes the tables.
 
 Gateway and broker talk by calls, and logs lie in segment files. Tests marked `both_ways`, which together send every
 command, run a second time with all commands as bytes on a socket pair; those of them that the official client does, a

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.table import Result, page
+from tests.conformance.table import SERVICES, Result, page
 from tests.workers.notices import notice
 
 FOLDER = Path(__file__).resolve().parent
@@ -31,9 +31,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's own type
     if FOLDER in item.path.parents and (report.when == "call" or (report.when == "setup" and not report.passed)):
-        numbers = [number for mark in item.iter_markers("eh") for number in mark.args]
+        numbers: dict[str, list[int]] = {}
+        for service in SERVICES:
+            for mark in item.iter_markers(service.mark):
+                numbers.setdefault(service.mark, []).extend(mark.args)
         client, feature = item.get_closest_marker("client"), item.get_closest_marker("feature")
-        known = [item.name, numbers, client.args[0] if client else "", feature.args[0] if feature else ""]
+        known = [item.name, client.args[0] if client else "", feature.args[0] if feature else "", numbers]
         report.user_properties.append((PROPERTY, known))
 
 
@@ -54,8 +57,9 @@ class Gathering:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, known in report.user_properties:
             if name == PROPERTY:
-                test, numbers, client, feature = known  # type: ignore[misc]
-                self.results.append(Result(test, tuple(numbers), client, feature, report.outcome))
+                test, client, feature, numbers = known  # type: ignore[misc]
+                of_marks = {mark: tuple(those) for mark, those in numbers.items()}
+                self.results.append(Result(test, client, feature, report.outcome, of_marks))
                 if report.skipped and client:
                     notice(self._config, NOT_RUN, client)
 

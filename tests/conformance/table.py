@@ -1,12 +1,35 @@
-"""docs/compatibility.md, made from the results of a conformance run."""
+"""docs/compatibility.md, made from the results of a conformance run: two tables for each of the two services."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from tests.conformance.checklist import CHECKS, JAVASCRIPT_TOO, LATER
+from tests.conformance import checklist, servicebus_checklist
 
-FEATURES = (
+SCRIPTED = "scripted"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One half of the page.
+
+    mark: of tests, by which its checks are numbered; also what their names begin with, in capitals.
+    clients: every client has a row, also in a run that could not have it; the word by which the column "shown by"
+    names it, by row. not_proven: the client that no test has. asked_of: clients that a check asks for, by such words.
+    """
+
+    mark: str
+    title: str
+    features: tuple[str, ...]
+    clients: Mapping[str, str]
+    not_proven: str
+    checks: Mapping[int, str]
+    later: Mapping[int, str]
+    asked_of: Mapping[int, tuple[str, ...]]
+
+
+EVENT_HUBS_FEATURES = (
     "properties",
     "send single",
     "send batch",
@@ -25,8 +48,7 @@ FEATURES = (
     "management",
 )
 
-# Every client has a row, also in a run that could not have it. Word by which the column "shown by" names it, by row.
-CLIENTS = {
+EVENT_HUBS_CLIENTS = {
     "azure-eventhub, blocking, plain": "Python",
     "azure-eventhub, blocking, TLS": "Python",
     "azure-eventhub, blocking, WebSocket": "Python",
@@ -41,19 +63,80 @@ CLIENTS = {
     "rhea, JavaScript": "rhea",
     "curl, HTTPS": "curl",
 }
-NOT_PROVEN = "Azure.Messaging.EventHubs, .NET"
-SCRIPTED = "scripted"
+
+SERVICE_BUS_FEATURES = (
+    "connect",
+    "send single",
+    "send batch",
+    "properties",
+    "receive",
+    "receive and delete",
+    "settle",
+    "dead letters",
+    "locks",
+    "deferred",
+    "peek",
+    "schedule",
+    "time to live",
+    "duplicates",
+    "sessions",
+    "session state",
+    "errors",
+    "SAS",
+    "SASL",
+    "WebSocket",
+    "administration",
+)
+SERVICE_BUS_CLIENTS = {
+    "azure-servicebus, blocking, plain": "Python",
+    "azure-servicebus, blocking, TLS": "Python",
+    "azure-servicebus, blocking, WebSocket": "Python",
+    "azure-servicebus, asyncio, plain": "Python",
+    "azure-servicebus, asyncio, TLS": "Python",
+    "@azure/service-bus, JavaScript": "JavaScript",
+    "azure-messaging-servicebus, Java": "Java",
+    "azservicebus, Go": "Go",
+    "python-qpid-proton, plain": "Proton",
+    "rhea, JavaScript": "rhea",
+    "azure-servicebus, administration": "Python",
+}
+
+SERVICES = (
+    Service(
+        mark="eh",
+        title="Event hubs",
+        features=EVENT_HUBS_FEATURES,
+        clients=EVENT_HUBS_CLIENTS,
+        not_proven="Azure.Messaging.EventHubs, .NET",
+        checks=checklist.CHECKS,
+        later=checklist.LATER,
+        asked_of=dict.fromkeys(checklist.JAVASCRIPT_TOO, ("JavaScript",)),
+    ),
+    Service(
+        mark="sb",
+        title="Queues and topics",
+        features=SERVICE_BUS_FEATURES,
+        clients=SERVICE_BUS_CLIENTS,
+        not_proven="Azure.Messaging.ServiceBus, .NET",
+        checks=servicebus_checklist.CHECKS,
+        later=servicebus_checklist.LATER,
+        asked_of=servicebus_checklist.ASKED_OF,
+    ),
+)
 
 
 @dataclass(frozen=True)
 class Result:
-    """One test that ran: the checks it belongs to, the cell it counts in, and passed, failed or skipped."""
+    """One test that ran: the checks it belongs to, the cell it counts in, and passed, failed or skipped.
+
+    numbers: of the checks of each service whose mark the test has; its cell is in the tables of these services.
+    """
 
     name: str
-    numbers: tuple[int, ...]
     client: str
     feature: str
     outcome: str
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def status_of(outcomes: list[str]) -> str:
@@ -65,9 +148,8 @@ def status_of(outcomes: list[str]) -> str:
 
 def page(results: list[Result]) -> str:
     """The whole page, the same for the same results."""
-    unknown = {result.client for result in results} - {"", *CLIENTS}
-    if unknown:
-        raise ValueError(f"no row for {', '.join(sorted(unknown))}: add it to CLIENTS")
+    for result in results:
+        _check_cell(result)
     lines = [
         "# Compatibility",
         "",
@@ -75,32 +157,50 @@ def page(results: list[Result]) -> str:
         "TCP, TLS and WebSocket. Tests that send every command run twice: with commands as calls, and as bytes over a "
         "socket pair.",
         "",
-        "## Clients",
+        "In the tables of clients `–` is no test of this pair, often because the client does not offer it. *not run*: "
+        "there are tests, and this run could not have the client, for want of its toolchain or its packages. *not "
+        "proven*: there are no tests with this client.",
         "",
-        "| client | " + " | ".join(FEATURES) + " |",
-        "|---" * (len(FEATURES) + 1) + "|",
+        "In the tables of checks *holds* is: the tests of this check passed. *not yet*: it needs a part that is not "
+        "built, which the note names. *not run*: built, and no test of this run shows it. "
+        f"*{SCRIPTED}*: a client of this repository that writes every frame by itself, or no client at all.",
     ]
-    for client in CLIENTS:
-        cells = [_cell(results, client, feature) for feature in FEATURES]
+    for service in SERVICES:
+        lines += _half(service, [result for result in results if service.mark in result.numbers])
+    return "\n".join(lines) + "\n"
+
+
+def _check_cell(result: Result) -> None:
+    """Raise ValueError for a test with a client whose cell is in no table."""
+    if not result.client:
+        return
+    of_result = [service for service in SERVICES if service.mark in result.numbers]
+    if not any(result.client in service.clients for service in of_result):
+        raise ValueError(f"no row for {result.client}: add it to the clients of the service that {result.name} marks")
+    if not any(result.feature in service.features for service in of_result):
+        raise ValueError(f"no column for {result.feature!r} of {result.name}: add it to the features of the service")
+
+
+def _half(service: Service, results: list[Result]) -> list[str]:
+    lines = [
+        "",
+        f"## {service.title}: clients",
+        "",
+        "| client | " + " | ".join(service.features) + " |",
+        "|---" * (len(service.features) + 1) + "|",
+    ]
+    for client in service.clients:
+        cells = [_cell(results, client, feature) for feature in service.features]
         lines.append(f"| {client} | " + " | ".join(cells) + " |")
-    lines.append(f"| {NOT_PROVEN} |" + " not proven |" * len(FEATURES))
+    lines.append(f"| {service.not_proven} |" + " not proven |" * len(service.features))
     lines += [
         "",
-        "`–`: no test of this pair, often because the client does not offer it. *not run*: there are tests, and this "
-        "run could not have the client, for want of its toolchain or its packages. *not proven*: there are no tests "
-        "with this client.",
-        "",
-        "## Checks",
-        "",
-        "*holds*: the tests of this check passed. *not yet*: it needs a part that is not built. *not run*: built, and "
-        f"no test of this run shows it. *{SCRIPTED}*: a client of this repository that writes every frame by itself, "
-        "or no client at all.",
+        f"## {service.title}: checks",
         "",
         "| check | what it says | status | shown by | note |",
         "|---|---|---|---|---|",
     ]
-    lines += [_row(number, results) for number in CHECKS]
-    return "\n".join(lines) + "\n"
+    return lines + [_row(service, number, results) for number in service.checks]
 
 
 def _cell(results: list[Result], client: str, feature: str) -> str:
@@ -111,12 +211,14 @@ def _cell(results: list[Result], client: str, feature: str) -> str:
     return status_of(outcomes)
 
 
-def _row(number: int, results: list[Result]) -> str:
-    mine = [result for result in results if number in result.numbers]
-    status = status_of([result.outcome for result in mine]) if mine else "not yet" if number in LATER else "not run"
-    shown = {CLIENTS.get(result.client, SCRIPTED) for result in mine if result.outcome == "passed"}
-    notes = [LATER[number]] if number in LATER else []
-    if number in JAVASCRIPT_TOO and "JavaScript" not in shown:
-        notes.append("the half with JavaScript: not run")
-    by = ", ".join(name for name in (SCRIPTED, *dict.fromkeys(CLIENTS.values())) if name in shown)
-    return f"| EH-{number:02} | {CHECKS[number]} | {status} | {by} | {'; '.join(notes)} |"
+def _row(service: Service, number: int, results: list[Result]) -> str:
+    mine = [result for result in results if number in result.numbers[service.mark]]
+    is_later = not mine and number in service.later
+    status = status_of([result.outcome for result in mine]) if mine else "not yet" if is_later else "not run"
+    shown = {service.clients.get(result.client, SCRIPTED) for result in mine if result.outcome == "passed"}
+    notes = [service.later[number]] if is_later else []
+    if not is_later:
+        notes += [f"the part with {word}: not run" for word in service.asked_of.get(number, ()) if word not in shown]
+    by = ", ".join(name for name in (SCRIPTED, *dict.fromkeys(service.clients.values())) if name in shown)
+    name = f"{service.mark.upper()}-{number:02}"
+    return f"| {name} | {service.checks[number]} | {status} | {by} | {'; '.join(notes)} |"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.checklist import CHECKS
-from tests.conformance.table import CLIENTS, Result, page
+from tests.conformance.table import SERVICES, Result, page
 
 JAVASCRIPT = "@azure/event-hubs, JavaScript"
 
@@ -14,8 +13,8 @@ def row(results: list[Result], start: str) -> str:
     return next(line for line in page(results).splitlines() if line.startswith(f"| {start} |"))
 
 
-def result(outcome: str, *, client: str = "", numbers: tuple[int, ...] = (1,), feature: str = "properties") -> Result:
-    return Result("test", numbers, client, feature, outcome)
+def result(outcome: str, *, client: str = "", mark: str = "eh", feature: str = "properties") -> Result:
+    return Result("test", client, feature, outcome, {mark: (1,)})
 
 
 def test_one_failure_makes_the_check_and_the_cell_fail() -> None:
@@ -40,11 +39,34 @@ def test_a_half_that_only_javascript_shows_is_named_when_it_did_not_run() -> Non
 def test_an_empty_run_holds_nothing_and_names_every_client_and_check() -> None:
     text = page([])
     assert "| holds |" not in text
-    assert all(f"| {client} | not run |" in text for client in CLIENTS)
-    assert text.count("\n| EH-") == len(CHECKS) == 85
-    assert "| Azure.Messaging.EventHubs, .NET | not proven |" in text
+    for service, count in zip(SERVICES, (85, 175), strict=True):
+        assert all(f"| {client} | not run |" in text for client in service.clients)
+        assert text.count(f"\n| {service.mark.upper()}-") == count
+        assert list(service.checks) == list(range(1, count + 1))
+        assert f"| {service.not_proven} | not proven |" in text
 
 
 def test_a_client_without_a_row_is_not_lost() -> None:
     with pytest.raises(ValueError, match="somebody"):
         page([result("passed", client="somebody")])
+    with pytest.raises(ValueError, match=JAVASCRIPT):
+        page([result("passed", client=JAVASCRIPT, mark="sb")])
+
+
+def test_a_feature_without_a_column_is_not_lost() -> None:
+    with pytest.raises(ValueError, match="dancing"):
+        page([result("passed", client=JAVASCRIPT, feature="dancing")])
+
+
+def test_a_result_counts_in_the_tables_of_its_marks_alone() -> None:
+    proton = result("passed", client="python-qpid-proton, plain", mark="sb")
+    halves = page([proton]).split("## Queues and topics: clients")
+    assert ["| python-qpid-proton, plain | not run |" in half for half in halves] == [True, False]
+    assert "| holds | Proton |" in row([proton], "SB-01")
+    assert "| not run |" in row([proton], "EH-01")
+
+
+def test_what_is_not_built_is_not_yet_until_a_test_shows_it() -> None:
+    later = Result("test", "", "", "passed", {"sb": (104,)})
+    assert "| not yet |  | topics and subscriptions |" in row([], "SB-104")
+    assert "| holds | scripted |  |" in row([later], "SB-104")
