@@ -212,6 +212,7 @@ class FragmentCore:
     def _over_done(self, over: array[int], refused: Refused | None) -> None:
         if refused is not None:
             self.over += over
+        self.wake()  # somebody may wait for dead letters
 
     def count_of(self, number: int) -> int:
         """The count of a sequence number; 0 where it is of another fragment."""

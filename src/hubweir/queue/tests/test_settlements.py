@@ -119,6 +119,20 @@ def test_crashes_count_as_failed_deliveries_up_to_the_maximum(bench_with: Callab
     assert bench.fragment.counts().dead_lettered == 1
 
 
+def test_who_waits_for_dead_letters_gets_a_message_at_its_last_failed_delivery(
+    bench_with: Callable[..., QueueBench],
+) -> None:
+    bench = bench_with(max_delivery_count=1)
+    bench.send("a")
+    got = bench.receive()
+    answers: list[object] = []
+    waiting = bench.receiver(SubQueue.DEAD_LETTERS)
+    bench.fragment.receive(waiting, max_count=1, max_bytes=1, on_done=answers.append)
+    bench.settle(got, SettleOutcome.ABANDON)
+    bench.run_for(50)
+    assert len(answers) == 1
+
+
 def test_in_the_dead_letters_the_count_stands_still_and_there_is_nowhere_further(bench: QueueBench) -> None:
     bench.send("a")
     details = SettleDetails(reason="bad", description="no such order", properties=b"")
