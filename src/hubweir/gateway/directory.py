@@ -18,6 +18,8 @@ from hubweir.namespace.event_hub_description import EventHubDescription, EventHu
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
 
+ID_PREFIX_DIGITS = 16
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlace:
@@ -45,6 +47,11 @@ class FragmentPlace:
     entity: str
     log_id: str
     broker: BrokerClient
+
+    @property
+    def id_prefix(self) -> bytes:
+        """What ids begin with that messages get which came without one (kernels/contract.py)."""
+        return self.log_id[:ID_PREFIX_DIGITS].encode()
 
     def store(self, run: bytearray, messages: int, size_bytes: int) -> EnqueueMessages:
         """The command that stores a run here."""

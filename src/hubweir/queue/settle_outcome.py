@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from hubweir.errors import MESSAGE_LOCK_LOST, ServiceError
+from hubweir.errors import SESSION_LOCK_LOST as SESSION_LOST
+
 # One byte a token: the answers of a settlement, in the order of its tokens.
 SETTLED, LOCK_LOST, SESSION_LOCK_LOST = range(3)
 TOKEN_BYTES = 16
+MESSAGE_LOST_TEXT = (
+    "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue, "
+    "or was received by a different receiver instance."
+)
+SESSION_LOST_TEXT = "The session lock was lost. Request a new session receiver."
 
 
 class SettleOutcome(IntEnum):
@@ -36,3 +44,10 @@ class SettleDetails:
     reason: str | None = None
     description: str | None = None
     properties: bytes = b""
+
+
+def lost_error(code: int) -> ServiceError:
+    """Why a settlement was answered with this code and is not done."""
+    if code == SESSION_LOCK_LOST:
+        return ServiceError(SESSION_LOST, SESSION_LOST_TEXT)
+    return ServiceError(MESSAGE_LOCK_LOST, MESSAGE_LOST_TEXT)

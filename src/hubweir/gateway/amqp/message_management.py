@@ -58,13 +58,13 @@ from hubweir.gateway.amqp.message_forms import (
     times_array,
 )
 from hubweir.gateway.amqp.node import NodeHost
-from hubweir.gateway.amqp.queue_receiver_node import ID_PREFIX_DIGITS, QueueReceiverNode
+from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import scheduled_run
 from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, RequestNode, text_property
-from hubweir.gateway.amqp.settlements import lost_error
 from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.namespace.rights import Rights
+from hubweir.queue.settle_outcome import lost_error
 from hubweir.queue.sub_queue import SubQueue
 
 A = TypeVar("A", bound=Answer)
@@ -102,7 +102,7 @@ class MessageManagementNode(RequestNode):
         self._sub_queue = sub_queue
         self._needs_session = needs_session
         self.request_limit_bytes = REQUEST_LIMIT_BYTES + max_message_size_bytes
-        self._id_prefix = place.log_id[:ID_PREFIX_DIGITS].encode()
+        self._id_prefix = place.id_prefix
 
     def stands_on(self, entity: str) -> bool:
         return entity == self.entity

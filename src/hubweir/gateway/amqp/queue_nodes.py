@@ -18,14 +18,14 @@ from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.errors import NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import NOT_ALLOWED, ServiceError
 from hubweir.gateway.amqp.message_management import MessageManagementNode
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
-from hubweir.namespace.availability import check_may_receive, check_may_send
+from hubweir.gateway.queue_admission import check_queue_gives, check_queue_takes, queue_of
 from hubweir.namespace.entity import AnyEntity, EntityKind, of_kind
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.queue_part import QueuePart
@@ -36,11 +36,9 @@ KIB = 1_024
 
 def queue_node(host: NodeHost, link: Link, entity: AnyEntity, part: QueuePart, scope: Scope) -> Node:
     """The node for a link to this part of an entity that holds messages; ServiceError when the attach is refused."""
-    queue = of_kind(entity, QueueDescription)
-    if queue is None:
+    if of_kind(entity, QueueDescription) is None:
         _check_direction(link, entity, part)
-        text = f"{entity.description.title} takes no links yet: topics and subscriptions are not built."
-        raise ServiceError(NOT_IMPLEMENTED, text)
+    queue = queue_of(entity)
     description, gateway = queue.description, host.gateway
     place = gateway.directory.fragment(queue)
     largest = KIB * description.storage.message_kilobytes(gateway.settings.profile.messaging)
@@ -57,18 +55,12 @@ def queue_node(host: NodeHost, link: Link, entity: AnyEntity, part: QueuePart, s
     if isinstance(link, ReceiverLink):
         if part.sub_queue is not SubQueue.MAIN:
             raise ServiceError(NOT_ALLOWED, f"Nothing can be sent to the dead letters of {description.title}.")
-        check_may_send(description)
-        if description.delivery.forward_to:
-            text = f"{description.title} forwards to '{description.delivery.forward_to}', which is not built yet."
-            raise ServiceError(NOT_IMPLEMENTED, text)
+        check_queue_takes(description)
         return QueueSenderNode(
             host, link, scope=scope, place=place, needs_session=needs_session, max_message_size_bytes=largest
         )
     assert isinstance(link, SenderLink)
-    check_may_receive(description)
-    if description.delivery.forward_to and part.sub_queue is SubQueue.MAIN:
-        text = f"{description.title} forwards its messages: receive from '{description.delivery.forward_to}'."
-        raise ServiceError(NOT_ALLOWED, text)
+    check_queue_gives(description, part.sub_queue)
     wish = _wish(link, description, part)
     return QueueReceiverNode(host, link, scope=scope, place=place, sub_queue=part.sub_queue, wish=wish)
 

@@ -41,7 +41,7 @@ from hubweir.gateway.amqp.delivery_ranges import merge_ranges
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
-from hubweir.gateway.amqp.settlements import Settling, lost_error, spoken_of
+from hubweir.gateway.amqp.settlements import Settling, spoken_of
 from hubweir.gateway.append_queue import DeliveryRange
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import FragmentPlace
@@ -49,12 +49,11 @@ from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.rights import Rights
-from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome
+from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome, lost_error
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # A receive that drain ends gets this long: the fragment gives what it has at the end of the turn in which it was asked.
 DRAIN_MS = 5
-ID_PREFIX_DIGITS = 16
 
 
 class ReceiverState(Enum):
@@ -89,7 +88,7 @@ class QueueReceiverNode(Node):
         attach = link.attach
         is_settled = attach is not None and attach.snd_settle_mode == SND_SETTLED
         self._mode = ReceiveMode.RECEIVE_AND_DELETE if is_settled else ReceiveMode.PEEK_LOCK
-        self._id_prefix = place.log_id[:ID_PREFIX_DIGITS].encode()
+        self._id_prefix = place.id_prefix
         self._state = ReceiverState.OPENING
         self._receiver_id = -1
         self._run: bytes | memoryview = b""

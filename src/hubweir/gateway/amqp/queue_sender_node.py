@@ -12,18 +12,17 @@ from collections.abc import Sequence
 from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, ServiceError
+from hubweir.errors import ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, refusal_of
 from hubweir.kernels import check_messages
-from hubweir.kernels.contract import CHECK_KEY, CHECK_LONG, CHECK_MALFORMED, CHECK_SESSION
+from hubweir.kernels.contract import CHECK_MALFORMED
 from hubweir.namespace.availability import check_may_send
-
-ID_LIMIT_CHARACTERS = 128
 
 
 class QueueSenderNode(IncomingNode):
@@ -98,21 +97,3 @@ def scheduled_run(messages: Sequence[bytes], entity: str, *, needs_session: bool
         malformed = added.status is not AddStatus.PROPERTIES
         raise refusal_of(CHECK_MALFORMED, entity) if malformed else properties_too_large(entity)
     return run.take()
-
-
-def refusal_of(status: int, entity: str) -> ServiceError:
-    """Why a queue does not take a delivery, by what check_messages found. (contract "Service Bus", 3.5)"""
-    if status == CHECK_LONG:
-        text = (
-            f"A message for '{entity}' has a message id, session id, reply-to session id or partition key of more than "
-            f"{ID_LIMIT_CHARACTERS} characters; send a shorter one."
-        )
-        return ServiceError(ARGUMENT_ERROR, text)
-    if status == CHECK_SESSION:
-        text = f"'{entity}' requires sessions, and a message for it has no session id: set one."
-        return ServiceError(NOT_ALLOWED, text)
-    if status == CHECK_KEY:
-        text = f"A message for '{entity}' has a partition key that is not its session id; leave one of them out."
-        return ServiceError(NOT_ALLOWED, text)
-    text = f"A delivery for '{entity}' is no legal AMQP message, or its batch envelope holds one that is not."
-    return ServiceError(DECODE_ERROR, text)

@@ -19,17 +19,11 @@ from dataclasses import dataclass, field
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Rejected, Released
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Symbol
-from hubweir.errors import MESSAGE_LOCK_LOST, NOT_IMPLEMENTED, SESSION_LOCK_LOST, ServiceError
-from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as SESSION_LOST_CODE
+from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 
 REASON, DESCRIPTION = "DeadLetterReason", "DeadLetterErrorDescription"
 DETAIL_LIMIT_CHARACTERS = 4_096
-MESSAGE_LOST_TEXT = (
-    "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue, "
-    "or was received by a different receiver instance."
-)
-SESSION_LOST_TEXT = "The session lock was lost. Request a new session receiver."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +68,6 @@ def spoken_of(state: DeliveryState | None) -> Spoken:
             details = SettleDetails(reason, description, encode_properties(info))
             return Spoken(SettleOutcome.DEAD_LETTER, details, Rejected(error=None))
     raise ServiceError(NOT_IMPLEMENTED, "Settle without a transaction: there is no transaction coordinator here.")
-
-
-def lost_error(code: int) -> ServiceError:
-    """Why a settlement was answered with this code (queue/settle_outcome.py) and is not done."""
-    if code == SESSION_LOST_CODE:
-        return ServiceError(SESSION_LOCK_LOST, SESSION_LOST_TEXT)
-    return ServiceError(MESSAGE_LOCK_LOST, MESSAGE_LOST_TEXT)
 
 
 def encode_properties(properties: dict[str, object]) -> bytes:

@@ -9,8 +9,8 @@ from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Re
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Described, Symbol, ULong
 from hubweir.errors import ServiceError
-from hubweir.gateway.amqp.settlements import DETAIL_LIMIT_CHARACTERS, encode_properties, lost_error, spoken_of
-from hubweir.queue.settle_outcome import LOCK_LOST, SESSION_LOCK_LOST, SettleDetails, SettleOutcome
+from hubweir.gateway.amqp.settlements import DETAIL_LIMIT_CHARACTERS, encode_properties, spoken_of
+from hubweir.queue.settle_outcome import LOCK_LOST, SESSION_LOCK_LOST, SettleDetails, SettleOutcome, lost_error
 
 DEAD_LETTER = Symbol("com.microsoft:dead-letter")
 

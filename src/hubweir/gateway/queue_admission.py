@@ -1,0 +1,58 @@
+"""What a queue takes and gives, as every door asks it: which entities are built, its status, each message.
+
+Which messages it does not take a kernel finds (check_messages); here is why, in words.
+"""
+
+from __future__ import annotations
+
+from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.kernels.contract import CHECK_KEY, CHECK_LONG, CHECK_SESSION
+from hubweir.namespace.availability import check_may_receive, check_may_send
+from hubweir.namespace.entity import AnyEntity, of_kind
+from hubweir.namespace.queue_description import QueueDescription, QueueEntity
+from hubweir.queue.sub_queue import SubQueue
+
+ID_LIMIT_CHARACTERS = 128
+
+
+def queue_of(entity: AnyEntity) -> QueueEntity:
+    """The entity, which holds messages, as a queue. Raises ServiceError NOT_IMPLEMENTED: it is none."""
+    queue = of_kind(entity, QueueDescription)
+    if queue is None:
+        text = f"{entity.description.title} takes and gives no messages yet: topics and subscriptions are not built."
+        raise ServiceError(NOT_IMPLEMENTED, text)
+    return queue
+
+
+def check_queue_takes(queue: QueueDescription) -> None:
+    """Raise ServiceError when nothing can be sent to the queue now."""
+    check_may_send(queue)
+    if queue.delivery.forward_to:
+        text = f"{queue.title} forwards to '{queue.delivery.forward_to}', which is not built yet."
+        raise ServiceError(NOT_IMPLEMENTED, text)
+
+
+def check_queue_gives(queue: QueueDescription, sub_queue: SubQueue) -> None:
+    """Raise ServiceError when nothing can be received from this part of the queue now."""
+    check_may_receive(queue)
+    if queue.delivery.forward_to and sub_queue is SubQueue.MAIN:
+        text = f"{queue.title} forwards its messages: receive from '{queue.delivery.forward_to}'."
+        raise ServiceError(NOT_ALLOWED, text)
+
+
+def refusal_of(status: int, entity: str) -> ServiceError:
+    """Why a queue does not take a delivery, by what check_messages found. (contract "Service Bus", 3.5)"""
+    if status == CHECK_LONG:
+        text = (
+            f"A message for '{entity}' has a message id, session id, reply-to session id or partition key of more than "
+            f"{ID_LIMIT_CHARACTERS} characters; send a shorter one."
+        )
+        return ServiceError(ARGUMENT_ERROR, text)
+    if status == CHECK_SESSION:
+        text = f"'{entity}' requires sessions, and a message for it has no session id: set one."
+        return ServiceError(NOT_ALLOWED, text)
+    if status == CHECK_KEY:
+        text = f"A message for '{entity}' has a partition key that is not its session id; leave one of them out."
+        return ServiceError(NOT_ALLOWED, text)
+    text = f"A delivery for '{entity}' is no legal AMQP message, or its batch envelope holds one that is not."
+    return ServiceError(DECODE_ERROR, text)
