@@ -1,25 +1,25 @@
-"""Reads the headers of a single send: custom properties of its event, and the partition key.
+"""Reads the headers of a single send: custom properties of its event or message, and an event's partition key.
 
 Every header that HTTP itself or the service has no use for becomes an application property under the name that the
-peer wrote. A value in quotation marks is read as JSON, and stays as it is when it is none; everything else is text.
-("Send Event", REST reference of Event Hubs)
+peer wrote. Of an event, a value in quotation marks is read as JSON, and stays as it is when it is none; everything else
+is text. What the values of a message are is property_headers.py. ("Send Event", REST reference of Event Hubs)
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.http.body_json import body_json, refused
 
-# Properties of one event: a safety limit. An AMQP map may have more entries than a head has headers.
+# Properties of one event or message: a safety limit. An AMQP map may have more entries than a head has headers.
 PROPERTY_BYTES = 32 * 1024
 PROPERTIES_BYTES = 64 * 1024
 PROPERTY_COUNT = 4_096
 
 BROKER_PROPERTIES = b"brokerproperties"
-# What speaks about the message or its way, not about the event; and what only a proxy of ours might set.
+# What speaks about the request or its way, not about what it carries; and what only a proxy of ours might set.
 _OF_HTTP = frozenset(
     (
         b"authorization", b"brokerproperties", b"cache-control", b"connection", b"content-encoding", b"content-length",
@@ -33,22 +33,42 @@ _OF_HTTP_BY_PREFIX = (
 )  # fmt: skip
 
 
-def custom_properties(fields: Sequence[tuple[bytes, bytes]]) -> dict[str, object]:
-    """The application properties of a single event. fields: name as it was spelt, and value.
+def is_of_http(name: bytes) -> bool:
+    """Whether a header of this name, in lower case, is never a property."""
+    return name in _OF_HTTP or name.startswith(_OF_HTTP_BY_PREFIX)
 
-    Raises ServiceError ARGUMENT_ERROR for a name that comes twice, and for bytes that are no UTF-8.
+
+def quoted_text(text: str) -> object:
+    """A value of an event's property: JSON when it stands in quotation marks and is JSON, else the text itself."""
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return text
+    try:
+        value = json.loads(text)
+        value.encode()
+    except ValueError:  # no JSON after all, or half a character
+        return text
+    return value
+
+
+def custom_properties(
+    fields: Sequence[tuple[bytes, bytes]], read_value: Callable[[str], object] = quoted_text
+) -> dict[str, object]:
+    """The application properties of a single send. fields: name as it was spelt, and value.
+
+    read_value: what a value says. Raises ServiceError ARGUMENT_ERROR for a name that comes twice, and for bytes that
+    are no UTF-8.
     """
     properties: dict[str, object] = {}
     names: set[bytes] = set()
     for name, value in fields:
         lower = name.lower()
-        if lower in _OF_HTTP or lower.startswith(_OF_HTTP_BY_PREFIX):
+        if is_of_http(lower):
             continue
         if lower in names:
             raise ServiceError(ARGUMENT_ERROR, f"The header {name.decode('latin-1')!r} comes twice.")
         names.add(lower)
         try:
-            properties[name.decode()] = _value(value.decode())
+            properties[name.decode()] = read_value(value.decode())
         except UnicodeDecodeError:
             raise ServiceError(ARGUMENT_ERROR, f"The header {name.decode('latin-1')!r} is no UTF-8.") from None
     return properties
@@ -80,17 +100,6 @@ def check_properties(properties: Mapping[str, object]) -> None:
     if len(sizes) > PROPERTY_COUNT or max(sizes, default=0) > PROPERTY_BYTES or sum(sizes) > PROPERTIES_BYTES:
         raise ServiceError(
             ARGUMENT_ERROR,
-            f"An event may have {PROPERTY_COUNT} properties, of {PROPERTY_BYTES} bytes each and {PROPERTIES_BYTES} "
-            "bytes together, names included. Put more into its body.",
+            f"An event or a message may have {PROPERTY_COUNT} properties, of {PROPERTY_BYTES} bytes each and "
+            f"{PROPERTIES_BYTES} bytes together, names included. Put more into its body.",
         )
-
-
-def _value(text: str) -> object:
-    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
-        return text
-    try:
-        value = json.loads(text)
-        value.encode()
-    except ValueError:  # no JSON after all, or half a character
-        return text
-    return value

@@ -47,13 +47,19 @@ def publication(events: Sequence[PostedEvent], *, key: str | None, is_batch: boo
     return Publication(_message(events[0], key), MESSAGE_FORMAT)
 
 
+def content_type_of(media: str | None) -> Symbol | None:
+    """A media type as a message can carry it; None when there is none, or it cannot."""
+    if media is None or not media.isascii() or not media.isprintable() or len(media) > CONTENT_TYPE_LIMIT:
+        return None
+    return Symbol(media)
+
+
 def _message(event: PostedEvent, key: str | None) -> bytes:
-    media = event.content_type
-    known = media is not None and media.isascii() and media.isprintable() and len(media) <= CONTENT_TYPE_LIMIT
+    media = content_type_of(event.content_type)
     return encode_message(
         Message(
             message_annotations=None if key is None else {PARTITION_KEY: key},
-            properties=Properties(content_type=Symbol(media)) if media is not None and known else None,
+            properties=None if media is None else Properties(content_type=media),
             application_properties=event.properties or None,
             body=DataBody((event.body,)),
         )

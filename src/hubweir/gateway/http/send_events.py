@@ -2,44 +2,30 @@
 
 The request becomes the bytes of one AMQP transfer and goes the way of all others: into the open run of its partition,
 to the broker at the end of the loop turn with whatever links brought meanwhile, and it is answered when that run is as
-durable as the hub's mode says. 201: stored. An error of the table: certainly nothing stored. Not known (the broker
-went away, or gave no answer in time): 504, which never says that nothing was stored.
+durable as the hub's mode says (pending_send.py).
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.partition import EventsAppended
-from hubweir.broker.commands.process import Refusal
-from hubweir.errors import (
-    ARGUMENT_ERROR,
-    INTERNAL_ERROR,
-    NOT_ALLOWED,
-    TIMED_OUT,
-    ServiceError,
-)
+from hubweir.errors import ARGUMENT_ERROR, INTERNAL_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.append_queue import DeliveryRange, Submission
 from hubweir.gateway.directory import PartitionPlace
+from hubweir.gateway.http.batch_json import JSON_BYTES, is_batch
 from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_properties, custom_properties, partition_key
-from hubweir.gateway.http.event_json import JSON_BYTES, PostedBatch, is_batch, read_batch
+from hubweir.gateway.http.event_json import PostedBatch, read_batch
 from hubweir.gateway.http.event_message import PostedEvent, Publication, publication
 from hubweir.gateway.http.exchange import Request, Response, Room, too_large
+from hubweir.gateway.http.pending_send import PendingSend
 from hubweir.gateway.http.route import Match
 from hubweir.namespace.availability import check_may_send
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
-
-# The service's own default for the query parameter `timeout`. The outcome comes long before, or is not known.
-ANSWER_WAIT_S = 60.0
-CREATED = Response(201)
 
 
 async def send_to_hub(gateway: Gateway, request: Request, match: Match) -> Response:
@@ -91,34 +77,7 @@ async def _send(
         room.give_back()
         raise
     gateway.counters["gateway.http_publications_received"] += 1
-    return await _outcome(pending, hub)
-
-
-class PendingSend:
-    """A publication that waits for its broker's word (append_queue.Submitter); gives its room back then."""
-
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-
-    def answered(self, submission: Submission, answer: Answer) -> None:
-        self._room.give_back()
-        if not self.answer.done():  # nobody waits any more
-            self.answer.set_result(answer)
-
-
-async def _outcome(pending: PendingSend, hub: str) -> Response:
-    unknown = f"The outcome of this send to '{hub}' is not known: it may be stored or not."
-    try:
-        async with asyncio.timeout(ANSWER_WAIT_S):
-            answer = await pending.answer
-    except TimeoutError:
-        raise ServiceError(TIMED_OUT, f"{unknown} There was no answer in {ANSWER_WAIT_S:.0f} s.") from None
-    if isinstance(answer, EventsAppended):
-        return CREATED
-    if isinstance(answer, Refusal) and answer.known:
-        raise answer.error
-    raise ServiceError(TIMED_OUT, f"{unknown} {answer.text}" if isinstance(answer, Refusal) else unknown)
+    return await pending.outcome(hub)
 
 
 def _single(request: Request, body: bytes, content_type: str | None) -> PostedBatch:
@@ -158,6 +117,4 @@ def _add(
         raise ServiceError(INTERNAL_ERROR, "The service wrote a message that it does not take itself.")
     if not added.events:
         raise ServiceError(ARGUMENT_ERROR, "There is no event in the publication.")
-    queue.add_submissions(
-        [Submission(pending, DeliveryRange(0, 0), deliveries=1, size_bytes=len(made.data), settled=False)]
-    )
+    queue.add_submissions([pending.submission(len(made.data))])
