@@ -31,6 +31,7 @@ from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.management_view import ManagementView
 from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.refusals import RefusalLog, Refusals
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
@@ -70,6 +71,7 @@ class SharedProcess(Protocol):
     budget: ProcessBudget
     held_runs: HeldRuns
     large_turns: HeldRuns
+    receive_slots: ReceiveSlots
     refusal_log: RefusalLog
 
     def add_gateway(self, gateway: Gateway) -> None:
@@ -94,6 +96,8 @@ class Gateway:
         self.process_budget = process.budget
         self.held_runs = process.held_runs
         self.large_turns = process.large_turns
+        self.receive_slots = process.receive_slots
+        self.process_id = process.process_id
         self.refusals = Refusals(env, process.refusal_log, namespace=settings.namespace, process_id=process.process_id)
         self.hosts = settings.known_hosts
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)

@@ -20,6 +20,7 @@ from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
+from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.refusals import RefusalLog
 from hubweir.gateway.settings import LinkSettings
 from hubweir.limits import GatewayLimits
@@ -57,6 +58,7 @@ class GatewayProcess(SharedProcess):
         self.held_runs = HeldRuns()
         self.refusal_log = RefusalLog(env)
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
+        self.receive_slots = ReceiveSlots()
         self.gateways: list[Gateway] = []
 
     def add_gateway(self, gateway: Gateway) -> None:

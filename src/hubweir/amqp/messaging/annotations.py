@@ -9,12 +9,17 @@ from typing import Final
 
 from hubweir.amqp.types.values import Symbol, ULong
 
-# Message annotations of a delivered event.
+# Message annotations of a delivered event; a message of a queue has some of them, too.
 SEQUENCE_NUMBER: Final = Symbol("x-opt-sequence-number")
 OFFSET: Final = Symbol("x-opt-offset")
 ENQUEUED_TIME: Final = Symbol("x-opt-enqueued-time")
 PARTITION_KEY: Final = Symbol("x-opt-partition-key")
 PUBLISHER: Final = Symbol("x-opt-publisher")
+
+# Of a message of a queue, by its sender, and where it was dead-lettered before it came here.
+VIA_PARTITION_KEY: Final = Symbol("x-opt-via-partition-key")
+SCHEDULED_ENQUEUE_TIME: Final = Symbol("x-opt-scheduled-enqueue-time")
+DEADLETTER_SOURCE: Final = Symbol("x-opt-deadletter-source")
 
 # Delivery annotations of a link that asked for ENABLE_RECEIVER_RUNTIME_METRIC.
 LAST_ENQUEUED_SEQUENCE_NUMBER: Final = Symbol("last_enqueued_sequence_number")

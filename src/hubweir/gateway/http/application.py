@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BEARER = "bearer "
+NO_CONTENT = 204
 
 
 class Application:
@@ -57,16 +58,24 @@ class Application:
             logger.exception("a fault of the service ends a request")
             failed = ServiceError(INTERNAL_ERROR, "The service failed in answering this request.")
             response = _problem(gateway, scope, request, failed)
-        headers = [
-            (b"content-type", response.content_type.encode()),
-            (b"content-length", str(len(response.body)).encode()),
-            *((name.encode(), value.encode()) for name, value in response.headers.items()),
-        ]
+        headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
+        if response.content_type is not None:
+            headers.insert(0, (b"content-type", response.content_type.encode()))
+        if response.status != NO_CONTENT:  # which has no length (RFC 9110 section 8.6)
+            headers.append((b"content-length", str(len(response.body)).encode()))
         if any(name == b"expect" for name, _ in scope["headers"]) and not (request and request.body_was_asked_for):
             # Its peer may send the body all the same, or not: nobody could tell it from the next request.
             headers.append((b"connection", b"close"))
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
+        body = b"" if scope["method"] == "HEAD" else response.body
+        try:
+            await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            if response.on_sent is not None:
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                body = b""  # to send it waits until the peer has taken what is before it
+            await send({"type": "http.response.body", "body": body})
+        finally:
+            if response.on_sent is not None:
+                response.on_sent()
 
     def _gateway_of(self, request: Request) -> Gateway:
         """The gateway of the namespace that Host leads to, else of the one that the request's token belongs to."""

@@ -20,6 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 # How long a request waits for room before it is told that the service is busy.
 ROOM_WAIT_S = 10.0
+TOO_LARGE = 413
 
 
 class ClientGone(HubweirError):
@@ -28,12 +29,16 @@ class ClientGone(HubweirError):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer. headers: besides content-type and content-length."""
+    """An answer. headers: besides content-type (None: there is none) and content-length.
+
+    on_sent: called once, when the peer has taken it or is gone.
+    """
 
     status: int
     body: bytes = b""
-    content_type: str = "application/xml; charset=utf-8"
+    content_type: str | None = "application/xml; charset=utf-8"
     headers: Mapping[str, str] = field(default_factory=dict)
+    on_sent: Callable[[], None] | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True)
@@ -64,16 +69,16 @@ class Request:
         except UnicodeDecodeError:
             raise HttpRefusal(400, f"The header {name.decode('latin-1')} is no UTF-8.") from None
 
-    def body_size(self, limit: int, what: str) -> int:
-        """How many bytes the body may have: its length, or limit when it comes in chunks. 413 when it is over."""
+    def body_size(self, limit: int, what: str, *, status: int = TOO_LARGE) -> int:
+        """How many bytes the body may have: its length, or limit when it comes in chunks. status: when it is over."""
         length = self.headers.get(b"content-length")
         size = limit if length is None else int(length)
         if size > limit:
-            raise too_large(what, limit)
+            raise too_large(what, limit, status=status)
         return size if length is not None or b"transfer-encoding" in self.headers else 0
 
-    async def body(self, limit: int, what: str) -> bytes:
-        """The whole body; 413 when it is over limit. ClientGone when it ends in the middle."""
+    async def body(self, limit: int, what: str, *, status: int = TOO_LARGE) -> bytes:
+        """The whole body; status when it is over limit. ClientGone when it ends in the middle."""
         self.body_was_asked_for = True
         pieces: list[bytes] = []
         size = 0
@@ -84,10 +89,15 @@ class Request:
             piece: bytes = message["body"]
             size += len(piece)
             if size > limit:
-                raise too_large(what, limit)
+                raise too_large(what, limit, status=status)
             pieces.append(piece)
             if not message["more_body"]:
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def gone(self) -> None:
+        """Wait until the peer is gone, behind its whole body. For handlers that answer late; who waits cancels it."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
 
 
 class Room:
@@ -136,5 +146,5 @@ async def answer_of(start: Callable[[Callable[[T | ServiceError], None]], None])
     return result
 
 
-def too_large(what: str, limit: int) -> HttpRefusal:
-    return HttpRefusal(413, f"{what} is larger than the limit of {limit} bytes. Send less at a time.")
+def too_large(what: str, limit: int, *, status: int = TOO_LARGE) -> HttpRefusal:
+    return HttpRefusal(status, f"{what} is larger than the limit of {limit} bytes. Send less at a time.")

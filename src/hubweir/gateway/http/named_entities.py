@@ -1,18 +1,24 @@
-"""Requests on `/{entity}`: an event hub, a queue or a topic, whichever has the name, or is described in the body."""
+"""Requests on `/{entity}` and its messages: an event hub, a queue or a topic, whichever has the name.
+
+Or, of one that is to be made, is described in the body.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hubweir.gateway.http import entities
+from hubweir.gateway.http import entities, send_events, send_messages
 from hubweir.gateway.http.entity_requests import is_change, read_body
 from hubweir.gateway.http.exchange import Request, Response, answer_of
+from hubweir.gateway.http.message_source import gone_where_absent
 from hubweir.gateway.http.messaging_entities import entity_response, put_queue, put_topic
 from hubweir.gateway.http.route import Match
 from hubweir.gateway.http.strict_xml import read_xml
+from hubweir.gateway.queue_admission import queue_of
 from hubweir.namespace.address import not_found
 from hubweir.namespace.entity import AnyEntity, of_kind
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.messaging_description import MessagingDescription
 
 if TYPE_CHECKING:
@@ -44,6 +50,24 @@ async def delete_entity(gateway: Gateway, request: Request, match: Match) -> Res
     entity = _named(gateway, match)
     await answer_of(partial(gateway.keeper.delete, entity.name, type(entity.description)))
     return Response(200)
+
+
+async def send_to_entity(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Events to a hub, messages to a queue. What does not exist is 404, as of hubs, or 410, as of queues."""
+    entity = gateway.namespace.find_any(match.entity)
+    if entity is None and _has_queues_alone(gateway):
+        with gone_where_absent():
+            raise not_found(match.entity, host=gateway.settings.host_name)
+    messaging = of_kind(entity, MessagingDescription)
+    if messaging is None:
+        return await send_events.send_to_hub(gateway, request, match)
+    return await send_messages.send_to_queue(gateway, request, queue_of(messaging))
+
+
+def _has_queues_alone(gateway: Gateway) -> bool:
+    """Whether the namespace is one of messages: each service has an answer of its own for an absent name."""
+    namespace = gateway.namespace
+    return not namespace.entities(EventHubDescription) and bool(namespace.entities(MessagingDescription))
 
 
 def _named(gateway: Gateway, match: Match) -> AnyEntity:

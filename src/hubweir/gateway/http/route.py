@@ -1,7 +1,8 @@
 """A route of the HTTP door: one line of its table, and the values that a path gives.
 
 A path is matched segment by segment, keywords in any case. `{entity}` stands for one segment or more, because the name
-of an event hub, a queue or a topic may have slashes, and never for a keyword or a name with `$` in front.
+of an event hub, a queue or a topic may have slashes, and never for a keyword or a name with `$` in front. `{queue}`
+stands for one segment or more, whatever they are: what messages are received from may be a part of an entity.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from hubweir.namespace.rights import Rights
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
 
+ENTITY, QUEUE = "{entity}", "{queue}"
 KEYWORDS = frozenset(("consumergroups", "partitions", "publishers", "revokedpublishers", "subscriptions"))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A path that a route takes. entity: as the peer wrote it, "" when the path has none.
+    """A path that a route takes. entity: as the peer wrote it, "" when the path has none; of `{queue}` all of it.
 
     resource: what rights are for. names: the other parts in braces.
     """
@@ -59,10 +61,10 @@ class Route:
         """The parts of a path when it has this form. segments: not empty."""
         at, names, entity = 0, dict[str, str](), tuple[str, ...]()
         for part in self.path:
-            if part == "{entity}":
+            if part in (ENTITY, QUEUE):
                 width = len(segments) - len(self.path) + 1
                 entity = segments[:width]
-                if width < 1 or any(fold(piece) in KEYWORDS or piece.startswith("$") for piece in entity):
+                if width < 1 or (part == ENTITY and any(map(_is_no_name, entity))):
                     return None
                 at = width
             elif at == len(segments):
@@ -76,6 +78,10 @@ class Route:
                 at += 1
         if at != len(segments):
             return None
-        parts = {"{entity}": entity, **{f"{{{name}}}": (value,) for name, value in names.items()}}
+        parts = {ENTITY: entity, QUEUE: entity, **{f"{{{name}}}": (value,) for name, value in names.items()}}
         resource = tuple(fold(piece) for part in self.resource for piece in parts.get(part, (part,)))
         return Match("/".join(entity), names, resource)
+
+
+def _is_no_name(segment: str) -> bool:
+    return fold(segment) in KEYWORDS or segment.startswith("$")

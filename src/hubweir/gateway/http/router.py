@@ -6,7 +6,7 @@ How a path is matched is route.py. The right is asked at the resource, before an
 
 from __future__ import annotations
 
-from hubweir.gateway.http import entities, named_entities, send_events
+from hubweir.gateway.http import entities, locked_messages, named_entities, receive_messages, send_events
 from hubweir.gateway.http import messaging_entities as messaging
 from hubweir.gateway.http.problem import HttpRefusal
 from hubweir.gateway.http.route import Handler, Match, Route
@@ -36,7 +36,8 @@ _PARTITION = "{entity}/consumergroups/{group}/partitions/{partition}"
 _SUBSCRIPTION = "{entity}/subscriptions/{subscription}"
 _RULES = f"{_SUBSCRIPTION}/rules"
 _READ = "Manage,EntityRead claims required for this operation."
-_SEND, _MANAGE = Rights.SEND, Rights.MANAGE
+_HEAD, _LOCK = "{queue}/messages/head", "{queue}/messages/{message}/{token}"
+_SEND, _LISTEN, _MANAGE = Rights.SEND, Rights.LISTEN, Rights.MANAGE
 # Longer paths come first: a shorter one would take a keyword for a part of an entity's name.
 ROUTES = (
     _route("POST", "{entity}/partitions/{partition}/messages", "{entity}/partitions/{partition}", _SEND,
@@ -45,7 +46,7 @@ ROUTES = (
            send_events.send_as_publisher),
     _route("POST", "{entity}/publisher/{publisher}/messages", "{entity}/publishers/{publisher}", _SEND,
            send_events.send_as_publisher),
-    _route("POST", "{entity}/messages", "{entity}", _SEND, send_events.send_to_hub),
+    _route("POST", "{entity}/messages", "{entity}", _SEND, named_entities.send_to_entity),
     _route("GET", "$resources/eventhubs", "", _MANAGE, entities.list_hubs),
     _route("GET", _PARTITION, _PARTITION, _MANAGE, entities.get_partition),
     _route("GET", "{entity}/consumergroups/{group}/partitions", "{entity}/consumergroups/{group}", _MANAGE,
@@ -74,6 +75,11 @@ ROUTES = (
            _denied("DeleteSubscription")),
     _route("GET", "{entity}/subscriptions", "{entity}", _MANAGE, messaging.list_subscriptions,
            _denied("EnumerateSubscriptions")),
+    _route("POST", _HEAD, "{queue}", _LISTEN, receive_messages.peek_lock),
+    _route("DELETE", _HEAD, "{queue}", _LISTEN, receive_messages.receive_and_delete),
+    _route("PUT", _LOCK, "{queue}", _LISTEN, locked_messages.unlock),
+    _route("POST", _LOCK, "{queue}", _LISTEN, locked_messages.renew),
+    _route("DELETE", _LOCK, "{queue}", _LISTEN, locked_messages.complete),
     _route("GET", "{entity}", "{entity}", _MANAGE, named_entities.get_entity, _READ, tells_absence=True),
     _route("PUT", "{entity}", "{entity}", _MANAGE, named_entities.put_entity,
            "Authorization failed for specified action: Manage,EntityWrite."),
@@ -95,4 +101,6 @@ def find_route(method: str, segments: tuple[str, ...]) -> tuple[Route, Match]:
     if allowed:
         text = f"This address takes {', '.join(sorted(allowed))}."
         raise HttpRefusal(405, text, {"allow": ", ".join(sorted(allowed))})
-    raise HttpRefusal(404, "There is nothing at this address. Events are sent to /EVENTHUB/messages.")
+    raise HttpRefusal(
+        404, "There is nothing at this address. Events are sent to /EVENTHUB/messages, messages to /QUEUE/messages."
+    )

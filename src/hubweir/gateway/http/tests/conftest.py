@@ -1,7 +1,8 @@
-"""One live service for a module of tests; each test makes a hub of its own."""
+"""One live service for a module of tests; each test makes a hub or a queue of its own."""
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -37,3 +38,15 @@ def clean(http: Http) -> Iterator[Http]:
     for path in ("$Resources/Queues", "$Resources/Topics"):
         for uri in atom(http.call("GET", f"/{path}").body, "title")[1:]:
             assert http.call("DELETE", f"/{uri}").status == 200
+
+
+@pytest.fixture
+def new_queue(http: Http) -> Callable[..., str]:
+    """Make a queue, with the settings of RunningNamespace.create_queue, and return its name."""
+
+    def make(**settings: Any) -> str:
+        name = f"queue-{next(_numbers)}"
+        http.namespace.create_queue(name, **settings)
+        return name
+
+    return make

@@ -38,6 +38,14 @@ def test_a_hub_has_no_keyword_and_no_dollar_in_its_name(piece: str) -> None:
     assert hub.match(("team", piece)) is None
 
 
+def test_what_messages_are_received_from_may_be_any_part_of_an_entity() -> None:
+    head = route("{queue}/messages/head", "{queue}")
+    match = head.match(("News", "Subscriptions", "S", "$DeadLetterQueue", "Messages", "Head"))
+    path = ("news", "subscriptions", "s", "$deadletterqueue")
+    assert match == Match("News/Subscriptions/S/$DeadLetterQueue", {}, path)
+    assert head.match(("messages", "head")) is None
+
+
 @pytest.mark.parametrize("segments", [("consumergroups",), ("hub", "consumergroups", "g", "x"), ("hub", "partitions")])
 def test_a_path_of_another_form_is_not_taken(segments: tuple[str, ...]) -> None:
     assert route("{entity}/consumergroups").match(segments) is None

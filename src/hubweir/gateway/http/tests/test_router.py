@@ -8,10 +8,9 @@ from hubweir.gateway.http.router import ROUTES, find_route
 
 
 def path_of(route: Route) -> tuple[str, ...]:
-    """A path for this route; its hub has a slash in its name."""
-    return tuple(
-        piece for part in route.path for piece in ({"{entity}": ("team", "hub")}.get(part) or (part.strip("{}"),))
-    )
+    """A path for this route; its hub has a slash in its name, and its queue is the dead letters of one."""
+    parts = {"{entity}": ("team", "hub"), "{queue}": ("team", "orders", "$deadletterqueue")}
+    return tuple(piece for part in route.path for piece in (parts.get(part) or (part.strip("{}"),)))
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {'/'.join(route.path)}")
@@ -19,8 +18,15 @@ def test_every_line_of_the_table_is_reached_in_any_case(route: Route) -> None:
     for path in (path_of(route), tuple(piece.upper() for piece in path_of(route))):
         found, match = find_route(route.method, path)
         assert found is route
-        assert match.entity.lower() == ("team/hub" if "{entity}" in route.path else "")
+        of_queue = "team/orders/$deadletterqueue" if "{queue}" in route.path else ""
+        assert match.entity.lower() == ("team/hub" if "{entity}" in route.path else of_queue)
         assert match.resource == tuple(piece.lower() for piece in match.resource)
+
+
+def test_a_subscription_or_group_called_messages_can_be_managed() -> None:
+    for path in (("topic", "subscriptions", "messages", "rules", "r"), ("a", "messages", "consumergroups", "g")):
+        for method in ("PUT", "DELETE"):
+            assert find_route(method, path)[0].is_management
 
 
 def test_the_alias_of_publishers_asks_the_right_of_the_publisher() -> None:

@@ -1,0 +1,131 @@
+"""One receive of one message, for one request: a receiver is opened at the broker, asked once, and closed.
+
+However it ends, the receiver is closed. A message that came and that nobody takes is released: it is active again as
+if it had not been delivered. Under receive-and-delete it is gone once the broker has given it (contract P9).
+After a crash of this process the broker closes its receivers, and locks end by their time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from array import array
+from enum import Enum, auto
+
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.fragment import (
+    CancelReceive,
+    CloseReceiver,
+    MessagesReceived,
+    OpenReceiver,
+    ReceiveMessages,
+    ReceiverOpened,
+    SettleMessages,
+)
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import TIMED_OUT, ServiceError
+from hubweir.gateway.brokers import error_of
+from hubweir.gateway.directory import FragmentPlace
+from hubweir.kernels.contract import Q_LOCK, Q_LOCK_CHECK
+from hubweir.queue.settle_outcome import SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+
+# Receivers of requests belong to no connection: each is closed by itself, and all of them with their process.
+NO_CONNECTION = -2
+
+
+class _Step(Enum):
+    OPENING = auto()
+    RECEIVING = auto()
+    ENDED = auto()
+
+
+class HeadReceive:
+    """See the module's text. done: set with the answer, rows or none; or with why there is none."""
+
+    def __init__(self, place: FragmentPlace, sub_queue: SubQueue, mode: ReceiveMode) -> None:
+        self._place = place
+        self._sub_queue = sub_queue
+        self._mode = mode
+        self._step = _Step.OPENING
+        self._receiver_id = -1
+        self._is_late = False  # nobody waits for a message any more
+        self._is_given_up = False  # nobody takes one any more
+        self._is_taken = False
+        self.done: asyncio.Future[MessagesReceived | ServiceError] = asyncio.get_running_loop().create_future()
+
+    def start(self, process_id: int) -> None:
+        """Ask for the next message. process_id: of the gateway."""
+        owner = Owner(process_id, NO_CONNECTION)
+        command = OpenReceiver(self._place.log_id, owner, self._sub_queue, self._mode)
+        self._place.broker.submit(command, self._opened)
+
+    def stop_waiting(self) -> None:
+        """The time is over: `done` follows with what is on its way, or with nothing."""
+        self._is_late = True
+        if self._step is _Step.RECEIVING:
+            self._place.broker.submit(CancelReceive(self._place.log_id, self._receiver_id), _nothing)
+
+    def taken(self) -> None:
+        """The answer goes to the peer: the message is its own to settle."""
+        self._is_taken = True
+
+    def give_up(self) -> None:
+        """Nobody waits any more. Does nothing behind `taken`; without it, a message that came or comes is released."""
+        if self._is_taken or self._is_given_up:
+            return
+        self._is_given_up = True
+        if self._step is _Step.RECEIVING:
+            # What is being read for a receiver that closes becomes free by itself.
+            self._close()
+        elif self._step is _Step.ENDED and self.done.done():
+            self._release(self.done.result())
+
+    def _opened(self, answer: Answer) -> None:
+        if not isinstance(answer, ReceiverOpened):
+            self._end(error_of(answer))
+            return
+        self._receiver_id = answer.receiver_id
+        if self._is_late or self._is_given_up:
+            self._close()
+            self._end(MessagesReceived(b"", b""))
+            return
+        self._step = _Step.RECEIVING
+        # One message comes whole, however large it is.
+        command = ReceiveMessages(self._place.log_id, self._receiver_id, max_count=1, max_bytes=1)
+        self._place.broker.submit(command, self._received)
+
+    def _received(self, answer: Answer) -> None:
+        if not self._is_given_up:
+            self._close()
+        if isinstance(answer, MessagesReceived):
+            self._end(answer)
+        elif isinstance(answer, Refusal) and not answer.known:
+            text = f"The outcome of this receive from '{self._place.entity}' is not known: {answer.text}"
+            self._end(ServiceError(TIMED_OUT, text))
+        else:
+            self._end(error_of(answer))
+
+    def _end(self, result: MessagesReceived | ServiceError) -> None:
+        self._step = _Step.ENDED
+        if self._is_given_up:
+            self._release(result)
+        if not self.done.done():
+            self.done.set_result(result)
+
+    def _close(self) -> None:
+        self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), _nothing)
+
+    def _release(self, result: MessagesReceived | ServiceError) -> None:
+        if isinstance(result, MessagesReceived) and result.rows and self._mode is ReceiveMode.PEEK_LOCK:
+            token = token_of(array("q", result.rows))
+            self._place.broker.submit(SettleMessages(self._place.log_id, token, SettleOutcome.RELEASE), _nothing)
+
+
+def token_of(row: array[int]) -> bytes:
+    """The lock token of a message row: the 16 bytes of a uuid."""
+    return struct.pack(">qq", row[Q_LOCK], row[Q_LOCK_CHECK])
+
+
+def _nothing(answer: Answer) -> None:
+    """The answer of a command that nobody waits for."""
