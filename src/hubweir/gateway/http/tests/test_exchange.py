@@ -37,6 +37,18 @@ def test_a_body_is_joined_up_to_its_limit() -> None:
         asyncio.run(request(b"ab", None).body(3, "It"))
 
 
+def test_a_peer_is_gone_when_it_is_and_not_when_something_comes() -> None:
+    asked: list[None] = []
+    coming = request(b"a", b"b", None)
+
+    async def receive() -> Any:
+        asked.append(None)
+        return await coming.receive()
+
+    asyncio.run(Request("POST", (), "", {}, [], "http://h", receive).gone())
+    assert len(asked) == 3
+
+
 def test_the_size_of_a_body_is_its_length_or_the_limit() -> None:
     assert request().body_size(10, "It") == 0
     assert request(headers={b"content-length": b"10"}).body_size(10, "It") == 10

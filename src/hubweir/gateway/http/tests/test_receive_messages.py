@@ -330,6 +330,36 @@ def test_an_answer_counts_until_its_peer_has_read_it() -> None:
     assert (slots.used, slots.used_bytes) == (0, 0)
 
 
+def test_an_answer_that_cannot_be_sent_counts_no_longer() -> None:
+    world = queue_world()
+    ask_all(world, "POST", "/orders/messages", b"x")
+
+    class Broken(Asking):
+        async def _send(self, message: Any) -> None:
+            raise ConnectionError("the transport is gone")
+
+    async def run() -> None:
+        task = asyncio.ensure_future(Broken(world, "DELETE", HEAD).run())
+        await let_run(world)
+        with pytest.raises(ConnectionError):
+            await task
+
+    asyncio.run(run())
+    assert (world.gateway.receive_slots.used, world.gateway.receive_slots.used_bytes) == (0, 0)
+
+
+def test_a_receive_that_is_answered_leaves_no_task_behind() -> None:
+    world = queue_world()
+    ask_all(world, "POST", "/orders/messages", b"x")
+
+    async def run() -> set[Any]:
+        await asyncio.gather(Asking(world, "DELETE", HEAD).run(), let_run(world))
+        await asyncio.sleep(0)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(run()) == set()
+
+
 def test_a_broker_that_gives_no_answer_at_all_ends_with_504(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receive_messages, "ANSWER_WAIT_S", 0.05)
     world = queue_world()

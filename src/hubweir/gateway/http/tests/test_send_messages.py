@@ -114,6 +114,15 @@ def test_the_largest_message_is_taken_and_one_byte_more_is_not(http: Http, new_q
     assert len(received(http, queue).body) == largest
 
 
+def test_a_body_in_chunks_is_bounded_too(http: Http, new_queue: NewQueue) -> None:
+    queue = new_queue(max_message_kilobytes=1)
+    head = f"POST /{queue}/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: {token()}\r\nconnection: close\r\n"
+    for size, status in ((0x3F8, 201), (0x401, 403)):
+        body = f"{size:x}\r\n{'x' * size}\r\n0\r\n\r\n"
+        answers = http.raw(f"{head}transfer-encoding: chunked\r\n\r\n{body}".encode())
+        assert answers.startswith(f"HTTP/1.1 {status} ".encode())
+
+
 def test_a_batch_is_bounded_as_a_whole(http: Http, new_queue: NewQueue) -> None:
     queue = new_queue(max_message_kilobytes=1)
     items = [{"Body": "x" * 400}] * 3
@@ -192,6 +201,14 @@ def test_a_refusal_of_the_broker_is_told_and_the_bytes_are_given_back(refusal: R
     assert answer is not None and answer.status == status and refusal.text in answer.text
     assert (status == 504) == ("may be stored or not" in answer.text)
     assert world.gateway.process_budget.used == 0
+
+
+def test_a_send_that_is_refused_here_gives_its_bytes_back_and_asks_no_broker() -> None:
+    world = queue_world()
+    (answer,) = ask_all(world, "POST", "/orders/messages", b"x", headers=((b"brokerproperties", b"{"),))
+    assert answer is not None and answer.status == 400
+    assert world.gateway.process_budget.used == 0
+    assert not world.gate.sent(EnqueueMessages)
 
 
 def test_requests_of_one_turn_share_one_append_and_are_answered_behind_it() -> None:

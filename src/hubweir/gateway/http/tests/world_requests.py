@@ -36,7 +36,9 @@ def counts(world: World) -> FragmentInfo:
 class Asking:
     """One request. gone: to be set when the peer goes away. answer: None until it is sent."""
 
-    def __init__(self, world: World, method: str, path: str, body: bytes = b"") -> None:
+    def __init__(
+        self, world: World, method: str, path: str, body: bytes = b"", headers: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
         self.gone = asyncio.Event()
         self.answer: Answer | None = None
         self._world = world
@@ -48,7 +50,7 @@ class Asking:
             "type": "http", "method": method, "raw_path": raw_path.encode(), "query_string": query.encode(),
             "scheme": "http", "headers": [
                 (b"host", b"localhost"), (b"authorization", token.encode()),
-                (b"content-length", str(len(body)).encode()),
+                (b"content-length", str(len(body)).encode()), *headers,
             ],
         }  # fmt: skip
 
@@ -72,11 +74,19 @@ class Asking:
             self.answer = Answer(self._head["status"], headers, self._body)
 
 
-def ask_all(world: World, method: str, path: str, body: bytes = b"", *, count: int = 1) -> list[Answer | None]:
+def ask_all(
+    world: World,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    *,
+    count: int = 1,
+    headers: tuple[tuple[bytes, bytes], ...] = (),
+) -> list[Answer | None]:
     """Requests of one turn of the loop; None: no answer came while there was something to do."""
 
     async def run() -> list[Answer | None]:
-        asked = [Asking(world, method, path, body) for _ in range(count)]
+        asked = [Asking(world, method, path, body, headers) for _ in range(count)]
         tasks = [asyncio.ensure_future(each.run()) for each in asked]
         await let_run(world)
         for task in tasks:
