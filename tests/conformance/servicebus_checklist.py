@@ -242,7 +242,6 @@ _LATER_PARTS = {
     "deletion of what is idle": (122,),
     "fragments of one entity at several brokers": _rows((125, 136)),
     "management over HTTP": _rows((137, 149), (170, 174)),
-    "messages over HTTP": _rows((150, 155)),
 }
 # What waits for a part that is not built.
 LATER: dict[int, str] = {number: part for part, numbers in _LATER_PARTS.items() for number in numbers}

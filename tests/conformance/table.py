@@ -99,6 +99,7 @@ SERVICE_BUS_CLIENTS = {
     "python-qpid-proton, plain": "Proton",
     "rhea, JavaScript": "rhea",
     "azure-servicebus, administration": "Python",
+    "curl, HTTPS": "curl",
 }
 
 SERVICES = (

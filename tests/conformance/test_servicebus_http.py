@@ -82,6 +82,7 @@ def path_of(headers: dict[str, str]) -> str:
 
 
 @pytest.mark.sb(150)
+@pytest.mark.feature("properties")
 def test_a_message_that_is_posted_is_read_over_amqp_with_its_properties_and_types(
     curl: Curl, new_queue: Make, amqp: ServiceBusClient
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_message_that_is_posted_is_read_over_amqp_with_its_properties_and_type
 
 
 @pytest.mark.sb(150)
+@pytest.mark.feature("schedule")
 def test_a_scheduled_message_becomes_active_at_its_time(curl: Curl, new_queue: Make, amqp: ServiceBusClient) -> None:
     queue = new_queue()
     due = (datetime.now(UTC) + timedelta(seconds=3)).replace(microsecond=0)
@@ -129,6 +131,7 @@ def test_a_scheduled_message_becomes_active_at_its_time(curl: Curl, new_queue: M
 
 
 @pytest.mark.sb(151)
+@pytest.mark.feature("send batch")
 def test_a_batch_is_its_messages_each_with_its_own_properties(
     curl: Curl, new_queue: Make, amqp: ServiceBusClient
 ) -> None:
@@ -151,6 +154,7 @@ def test_a_batch_is_its_messages_each_with_its_own_properties(
 
 
 @pytest.mark.sb(152)
+@pytest.mark.feature("receive")
 def test_peek_lock_answers_the_message_its_lock_and_the_address_of_that(
     curl: Curl, new_queue: Make, amqp: ServiceBusClient
 ) -> None:
@@ -184,6 +188,7 @@ def test_peek_lock_answers_the_message_its_lock_and_the_address_of_that(
 
 
 @pytest.mark.sb(153)
+@pytest.mark.feature("settle")
 def test_a_lock_is_given_up_renewed_and_completed_and_a_stale_token_is_404(
     curl: Curl, new_queue: Make, amqp: ServiceBusClient
 ) -> None:
@@ -207,6 +212,7 @@ def test_a_lock_is_given_up_renewed_and_completed_and_a_stale_token_is_404(
 
 
 @pytest.mark.sb(153)
+@pytest.mark.feature("locks")
 def test_the_token_of_an_amqp_receiver_is_the_one_in_the_address(
     curl: Curl, new_queue: Make, amqp: ServiceBusClient
 ) -> None:
@@ -220,6 +226,7 @@ def test_the_token_of_an_amqp_receiver_is_the_one_in_the_address(
 
 
 @pytest.mark.sb(153)
+@pytest.mark.feature("dead letters")
 def test_dead_letters_are_received_and_completed_under_their_address(
     curl: Curl, new_queue: Make, amqp: ServiceBusClient
 ) -> None:
@@ -238,6 +245,7 @@ def test_dead_letters_are_received_and_completed_under_their_address(
 
 
 @pytest.mark.sb(154)
+@pytest.mark.feature("errors")
 def test_what_is_not_there_is_410_for_messages_and_404_for_management(curl: Curl) -> None:
     for method, path in (
         ("POST", "/absent/messages/head?timeout=0"),
@@ -250,6 +258,7 @@ def test_what_is_not_there_is_410_for_messages_and_404_for_management(curl: Curl
 
 
 @pytest.mark.sb(155)
+@pytest.mark.feature("sessions")
 def test_sessions_are_not_received_over_http(curl: Curl, new_queue: Make) -> None:
     queue = new_queue(requires_session=True)
     assert curl.call("POST", f"/{queue}/messages", "x", 'BrokerProperties: {"SessionId": "s"}')[0] == 201
