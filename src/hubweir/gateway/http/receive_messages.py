@@ -86,17 +86,16 @@ def _checked(gateway: Gateway, path: str) -> MessageSource:
 
 async def _wait(receive: HeadReceive, request: Request, wait_s: float) -> MessagesReceived:
     """What came in time. Raises ServiceError, and ClientGone when the peer went away before."""
-    gone = asyncio.ensure_future(request.gone())
-    try:
+    async with asyncio.TaskGroup() as group:
+        gone = group.create_task(request.gone())
         for seconds in (wait_s, ANSWER_WAIT_S):
             await asyncio.wait((receive.done, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if gone.done():
-                raise ClientGone("the peer went away while it waited for a message")
-            if receive.done.done():
+            if gone.done() or receive.done.done():
                 break
             receive.stop_waiting()
-    finally:
         gone.cancel()
+    if not gone.cancelled():
+        raise ClientGone("the peer went away while it waited for a message")
     if not receive.done.done():
         raise ServiceError(TIMED_OUT, f"The service gave no answer in {wait_s + ANSWER_WAIT_S:.0f} s.")
     result = receive.done.result()
