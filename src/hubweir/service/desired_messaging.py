@@ -17,6 +17,7 @@ from hubweir.config.emulator_entities import MessagingProperties, RuleConfig, Su
 from hubweir.config.emulator_messaging import subscription_rule, with_defaults, with_properties, without_destinations
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.exchange import answer_of
+from hubweir.gateway.subscription_rule_management import check_rule
 from hubweir.namespace.messaging_changes import replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import DEFAULT_RULE
@@ -37,7 +38,7 @@ async def make_subscription(gateway: Gateway, topic: TopicConfig, wanted: Subscr
     name = subscription_path(topic.name, wanted.name)
     new = with_defaults(SubscriptionDescription(name), gateway.namespace.profile)
     if wanted.rules:
-        new = replace(new, first_rule=subscription_rule(wanted.rules[0]))
+        new = replace(new, first_rule=check_rule(subscription_rule(wanted.rules[0])))
     await _make(gateway, new, without_destinations(wanted.properties))
 
 
