@@ -182,7 +182,10 @@ def _make_segment(
     state: LogState, left: ActiveSegment | None, header: SegmentHeader, shown: list[memoryview]
 ) -> ActiveSegment:
     """Steps 2 and 3; blocking."""
-    begin = begins_with(header, number=state.synced.number, last_time_ms=state.synced.last_time_ms)
+    # A mark above the last sync is not kept in memory, so its number is missing. No sync is due when the log appends
+    # one, so the mark is the first batch above the sync: it stands before all that was shown, or alone.
+    before = state.synced if shown else state.visible
+    begin = begins_with(header, number=before.number, last_time_ms=before.last_time_ms)
     content = [part for part in (begin, shown) if part]
     end = state.visible
     segment = state.reserve.use_for(lambda: state.create_segment(header, content, index=end.index, offset=end.offset))

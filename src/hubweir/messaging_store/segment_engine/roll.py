@@ -6,6 +6,7 @@ then saves the old one's indexes and closes its file.
 A control batch takes no index. So a segment may hold some and no record yet; the next segment then has the same first
 index and supersedes it, as a whole. It keeps the older one's first batch number, which says where the segment before
 both ends. The marks in between say nothing about other files, so they are left out, and their numbers are missing.
+So is the number of a mark whose sync failed: a repair writes only what readers were shown.
 
 A start takes damage for a torn tail when it begins at the number from which on nothing is vouched for (recovery.py).
 So the new segment begins with a mark of the number right below the one that it goes on with: else a torn first write
