@@ -8,6 +8,7 @@ from __future__ import annotations
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.namespace.catalog_writer import OnRemoved, OnSubscriptionRule
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
+from hubweir.topic.rule import read_rule
 
 
 class SubscriptionRuleManagement:
@@ -31,4 +32,5 @@ class SubscriptionRuleManagement:
 
 def check_rule(rule: SubscriptionRuleDescription) -> SubscriptionRuleDescription:
     """The rule, when its name, its lengths and its texts are legal. Raises ServiceError."""
-    return check_subscription_rule(rule)
+    read_rule(check_subscription_rule(rule))
+    return rule

@@ -26,6 +26,14 @@ def rule(inside: str, prefix: str = "i") -> str:
     return described("RuleDescription", inside, prefix)
 
 
+def sql_filter(text: str) -> str:
+    return f'<Filter i:type="SqlFilter"><SqlExpression>{text}</SqlExpression></Filter>'
+
+
+def sql_action(text: str) -> str:
+    return f'<Action i:type="SqlRuleAction"><SqlExpression>{text}</SqlExpression></Action>'
+
+
 def content(body: bytes, kind: str) -> ElementTree.Element:
     found = ElementTree.fromstring(body).find(f".//{{{SERVICE_BUS}}}{kind}")
     assert found is not None, body

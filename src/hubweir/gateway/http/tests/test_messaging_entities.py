@@ -18,11 +18,14 @@ from hubweir.gateway.http.tests.messaging_forms import (
     detail,
     names,
     rule,
+    sql_action,
+    sql_filter,
     text,
 )
 from hubweir.gateway.http.tests.service import Http, token
 from hubweir.namespace.rights import Rights
 
+BAD_DEFAULT_RULE = f"<DefaultRuleDescription>{sql_filter('a =')}</DefaultRuleDescription>"
 QUEUE_MEMBERS = [
     *("LockDuration", "MaxSizeInMegabytes", "RequiresDuplicateDetection", "RequiresSession"),
     *("DefaultMessageTimeToLive", "DeadLetteringOnMessageExpiration", "DuplicateDetectionHistoryTimeWindow"),
@@ -172,6 +175,13 @@ def test_the_root_is_an_error_in_xml(http: Http, method: str) -> None:
         ("/t/subscriptions/there/rules/r", "", 400),
         ("/t/subscriptions/there/rules/r", rule('<Filter i:type="OtherFilter"/>'), 400),
         ("/t/subscriptions/there/rules/r", rule('<Filter i:type="SqlFilter"/>'), 400),
+        ("/t/subscriptions/there/rules/r", rule(sql_filter("a = 1 b")), 400),
+        ("/t/subscriptions/there/rules/r", rule(f"{sql_filter('a = 1')}{sql_action('a = 1')}"), 400),
+        (
+            "/t/subscriptions/s",
+            described(SUBSCRIPTION, f"<DefaultRuleDescription>{sql_filter('a = ')}</DefaultRuleDescription>"),
+            400,
+        ),
         ("/t/subscriptions/there/rules/r", rule('<Filter i:type="TrueFilter"/><Action i:type="Other"/>'), 400),
         ("/t/subscriptions/there/rules/r", rule('<Filter i:type="TrueFilter"/><Action i:type="SqlRuleAction"/>'), 400),
         ("/t/subscriptions/missing/rules/r", rule('<Filter i:type="TrueFilter"/>'), 404),
@@ -183,6 +193,16 @@ def test_what_cannot_be_is_refused(clean: Http, path: str, body: str, status: in
     refused = clean.call("PUT", path, body)
     assert refused.status == status and detail(refused.body).startswith(f"SubCode={status}00. "), refused.text
     assert clean.call("GET", path).status == 404
+
+
+def test_bad_sql_is_refused_with_its_place_and_word(clean: Http) -> None:
+    """SB-110."""
+    clean.call("PUT", "/t", described(TOPIC))
+    clean.call("PUT", "/t/subscriptions/there", described(SUBSCRIPTION))
+    refused = clean.call("PUT", "/t/subscriptions/there/rules/r", rule(sql_filter("color = 'blue' ADN size = 1")))
+    assert refused.status == 400 and "at character 16, near 'ADN'" in detail(refused.body)
+    good = rule(sql_filter("color = 'blue' AND size = 1") + sql_action("SET size = 2"))
+    assert clean.call("PUT", "/t/subscriptions/there/rules/r", good).status == 201
 
 
 def test_lists_have_a_link_to_the_next_page_only_when_there_is_one(clean: Http) -> None:

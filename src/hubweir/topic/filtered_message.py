@@ -1,0 +1,215 @@
+"""What filters and actions see of a message: its properties, never its body.
+
+FilteredMessage is all that they ask for. EncodedMessage answers it for a message as it lies in memory, and decodes a
+section when the first of its properties is asked for. Names of properties are compared folded: case does not count.
+
+| name behind `sys.`                            | where it lies                           | value    | set by |
+| --------------------------------------------- | --------------------------------------- | -------- | ------ |
+| MessageId, CorrelationId                      | properties                              | str      | action |
+| To, Label or Subject, ReplyTo, ContentType    | properties                              | str      | action |
+| SessionId, ReplyToSessionId                   | properties: group-id, reply-to-group-id | str      | action |
+| PartitionKey                                  | annotation x-opt-partition-key          | str      | action |
+| TimeToLive                                    | header                                  | TimeSpan | action |
+| ScheduledEnqueueTimeUtc                       | annotation x-opt-scheduled-enqueue-time | Instant  |        |
+| SequenceNumber, EnqueuedSequenceNumber        | BrokerValues                            | int      |        |
+| DeliveryCount, State                          | BrokerValues                            | int      |        |
+| EnqueuedTimeUtc, ExpiresAtUtc, LockedUntilUtc | BrokerValues                            | Instant  |        |
+| DeadLetterSource                              | BrokerValues                            | str      |        |
+| LockToken                                     | BrokerValues                            | UUID     |        |
+
+A message need not have a value for each: then it is NULL. A name that is not in this table is what the service calls a
+missing system property. An id that is no string has the text that people write it with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+from uuid import UUID
+
+from hubweir.amqp.messaging import sections as section_of
+from hubweir.amqp.messaging.annotations import PARTITION_KEY, SCHEDULED_ENQUEUE_TIME
+from hubweir.amqp.messaging.sections import Section, walk_sections
+from hubweir.amqp.types.decode import decode
+from hubweir.amqp.types.read_scalar import Buffer
+from hubweir.errors import DecodeError
+from hubweir.namespace.resource_path import fold
+from hubweir.topic.sql_values import (
+    TICKS_OF_MS,
+    EvaluationFailed,
+    Instant,
+    TimeSpan,
+    Value,
+    text_of,
+    value_of,
+)
+
+
+class FilteredMessage(Protocol):
+    """A message as rules see it. Each of the three raises EvaluationFailed when the message cannot be read."""
+
+    @property
+    def application_properties(self) -> Mapping[str, object]:
+        """AMQP values by their names, as the message has them."""
+
+    @property
+    def user_properties(self) -> Mapping[str, object]:
+        """The same by folded name; of names that differ in case alone, the first."""
+
+    def system_property(self, name: str) -> Value:
+        """The value of a property of SYSTEM_PROPERTIES, by its folded name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerValues:
+    """What the broker knows of a message, and the message does not say. Times in milliseconds since 1970.
+
+    state: 0 active, 1 deferred, 2 scheduled. enqueued_sequence_number: its number before a forward, if there was one.
+    """
+
+    sequence_number: int | None = None
+    enqueued_sequence_number: int | None = None
+    enqueued_time_ms: int | None = None
+    expires_at_ms: int | None = None
+    locked_until_ms: int | None = None
+    lock_token: UUID | None = None
+    dead_letter_source: str | None = None
+    delivery_count: int = 0
+    state: int = 0
+
+
+NO_BROKER_VALUES: Final = BrokerValues()
+
+# Places in the list of the section properties (AMQP part 3, section 3.2.4), and of ttl in the header (3.2.1).
+PROPERTY_PLACES: Final = {
+    "messageid": 0,
+    "to": 2,
+    "label": 3,
+    "subject": 3,
+    "replyto": 4,
+    "correlationid": 5,
+    "contenttype": 6,
+    "sessionid": 10,
+    "replytosessionid": 12,
+}
+TTL_PLACE: Final = 2
+
+_BROKER: Final[dict[str, Callable[[BrokerValues], Value]]] = {
+    "sequencenumber": lambda broker: broker.sequence_number,
+    "enqueuedsequencenumber": lambda broker: broker.enqueued_sequence_number,
+    "enqueuedtimeutc": lambda broker: _instant(broker.enqueued_time_ms),
+    "expiresatutc": lambda broker: _instant(broker.expires_at_ms),
+    "lockeduntilutc": lambda broker: _instant(broker.locked_until_ms),
+    "locktoken": lambda broker: broker.lock_token,
+    "deadlettersource": lambda broker: broker.dead_letter_source,
+    "deliverycount": lambda broker: broker.delivery_count,
+    "state": lambda broker: broker.state,
+}
+# Folded names of all system properties.
+SYSTEM_PROPERTIES: Final = frozenset(
+    {*PROPERTY_PLACES, *_BROKER, "partitionkey", "timetolive", "scheduledenqueuetimeutc"}
+)
+
+
+class EncodedMessage:
+    """A message in its encoding. The buffer must not change while filters and actions look at it."""
+
+    __slots__ = ("_broker", "_sections", "_user_properties", "_values", "buffer")
+
+    def __init__(self, buffer: Buffer, broker: BrokerValues = NO_BROKER_VALUES) -> None:
+        self.buffer = buffer
+        self._broker = broker
+        self._sections: dict[int, Section] | None = None
+        self._values: dict[int, object] = {}
+        self._user_properties: dict[str, object] | None = None
+
+    @property
+    def sections(self) -> dict[int, Section]:
+        """Where its sections are, by code; of the body only the last. EvaluationFailed when this is no message."""
+        if self._sections is None:
+            try:
+                self._sections = {section.code: section for section in walk_sections(self.buffer)}
+            except DecodeError as error:
+                raise EvaluationFailed(f"the message cannot be read: {error}") from None
+        return self._sections
+
+    @property
+    def application_properties(self) -> Mapping[str, object]:
+        """As FilteredMessage says; so are the other two."""
+        return self.map_section(section_of.APPLICATION_PROPERTIES)
+
+    @property
+    def user_properties(self) -> Mapping[str, object]:
+        """The application properties by folded name."""
+        if self._user_properties is None:
+            self._user_properties = folded(self.application_properties)
+        return self._user_properties
+
+    def system_property(self, name: str) -> Value:
+        """The value, None where the message has none. name: one of SYSTEM_PROPERTIES."""
+        place = PROPERTY_PLACES.get(name)
+        if place is not None:
+            return _text(_entry(self.list_section(section_of.PROPERTIES), place))
+        ask = _BROKER.get(name)
+        if ask is not None:
+            return ask(self._broker)
+        if name == "timetolive":
+            ttl_ms = _entry(self.list_section(section_of.HEADER), TTL_PLACE)
+            return TimeSpan(ttl_ms * TICKS_OF_MS) if isinstance(ttl_ms, int) else None
+        annotations = self.map_section(section_of.MESSAGE_ANNOTATIONS)
+        if name == "partitionkey":
+            return _text(annotations.get(PARTITION_KEY))
+        scheduled = value_of(annotations.get(SCHEDULED_ENQUEUE_TIME))
+        return scheduled if type(scheduled) is Instant else None
+
+    def list_section(self, code: int) -> list[object]:
+        """The entries of the header or of the properties, decoded once; empty when the section is not there."""
+        return cast(list[object], self._decoded(code, []))
+
+    def map_section(self, code: int) -> dict[str, object]:
+        """The same of annotations and of application properties."""
+        return cast(dict[str, object], self._decoded(code, {}))
+
+    def _decoded(self, code: int, absent: object) -> object:
+        value = self._values.get(code)
+        if value is None:
+            section = self.sections.get(code)
+            value = self._values[code] = absent if section is None else self._decode(section)
+        return value
+
+    def _decode(self, section: Section) -> object:
+        try:
+            value, _ = decode(self.buffer, section.value, section.end)
+        except DecodeError as error:
+            raise EvaluationFailed(f"the message cannot be read: {error}") from None
+        if section.code == section_of.APPLICATION_PROPERTIES and not _has_text_names(value):
+            raise EvaluationFailed("the message cannot be read: a name of its application properties is no string")
+        return value
+
+
+def folded(properties: Mapping[str, object]) -> dict[str, object]:
+    """Values by folded name; of names that differ in case alone, the first."""
+    by_name: dict[str, object] = {}
+    for name, value in properties.items():
+        by_name.setdefault(fold(name), value)
+    return by_name
+
+
+def _has_text_names(value: object) -> bool:
+    # It is a map: walk_sections has looked at its constructor.
+    return all(type(name) is str for name in cast(dict[object, object], value))
+
+
+def _entry(entries: list[object], place: int) -> object:
+    """An entry of a list whose end may have been left out."""
+    return entries[place] if place < len(entries) else None
+
+
+def _text(amqp: object) -> str | None:
+    """A property that is a text here: an id may have come as a number, a uuid or bytes."""
+    return amqp.hex() if type(amqp) is bytes else text_of(value_of(amqp))
+
+
+def _instant(time_ms: int | None) -> Instant | None:
+    return None if time_ms is None else Instant(time_ms * TICKS_OF_MS)

@@ -1,0 +1,152 @@
+"""What rules see of an encoded message: names without case, sections decoded when asked for, damage as a failure."""
+
+from uuid import UUID
+
+import pytest
+
+from hubweir.amqp.messaging import sections as section_of
+from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
+from hubweir.amqp.types.encode import encode
+from hubweir.amqp.types.values import Described, Int, Symbol, Timestamp, UInt, ULong
+from hubweir.topic import filtered_message
+from hubweir.topic.filtered_message import SYSTEM_PROPERTIES, BrokerValues, EncodedMessage
+from hubweir.topic.sql_values import EvaluationFailed, Instant, TimeSpan
+from hubweir.topic.tests.given_messages import message
+
+
+def test_application_properties_keep_their_names_and_types() -> None:
+    seen = message({"Color": "blue", "n": Int(5)})
+    assert seen.application_properties == {"Color": "blue", "n": 5}
+    assert type(seen.application_properties["n"]) is Int
+    assert seen.user_properties == {"color": "blue", "n": 5}
+
+
+def test_of_names_that_differ_in_case_alone_the_first_counts() -> None:
+    assert message({"Color": 1, "COLOR": 2, "color": 3}).user_properties == {"color": 1}
+
+
+def test_only_ascii_letters_are_folded() -> None:
+    # The Kelvin sign is no k, and the dotted capital I no i.
+    assert message({"\u212a": 1, "\u0130D": 2}).user_properties == {"\u212a": 1, "\u0130d": 2}
+
+
+@pytest.mark.parametrize(
+    ("message_id", "expected"),
+    [
+        ("a", "a"),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (ULong(7), "7"),
+        (b"\x01\xff", "01ff"),
+        (None, None),
+    ],
+)
+def test_ids_of_every_type_have_a_text(message_id: object, expected: str | None) -> None:
+    seen = message(message_id=message_id, correlation_id=message_id)
+    assert seen.system_property("messageid") == expected
+    assert seen.system_property("correlationid") == expected
+
+
+def test_properties_whose_list_ends_early_are_there_or_null() -> None:
+    """As Azure's Python client writes them: fields at the end left out."""
+    seen = EncodedMessage(encode(Described(ULong(0x73), ["m", None, "to"])) + encode(Described(ULong(0x75), b"x")))
+    assert seen.system_property("to") == "to"
+    assert seen.system_property("label") is None and seen.system_property("sessionid") is None
+
+
+def test_a_message_without_sections_has_no_properties() -> None:
+    for encoded in (b"", encode_message(Message(body=ValueBody(None)))):
+        seen = EncodedMessage(encoded)
+        assert seen.user_properties == {}
+        assert all(seen.system_property(name) is None for name in SYSTEM_PROPERTIES - {"deliverycount", "state"})
+
+
+def test_the_brokers_own_values_are_not_taken_from_the_message() -> None:
+    annotations = {Symbol("x-opt-sequence-number"): 9, Symbol("x-opt-enqueued-time"): Timestamp(9)}
+    assert message(annotations=annotations).system_property("sequencenumber") is None
+    known = BrokerValues(sequence_number=5, enqueued_time_ms=-1)
+    seen = message(annotations=annotations, broker=known)
+    assert seen.system_property("sequencenumber") == 5
+    assert seen.system_property("enqueuedtimeutc") == Instant(-10_000)
+
+
+def test_annotations_with_string_keys_count() -> None:
+    section = encode(Described(ULong(0x72), {"x-opt-partition-key": "k"}))
+    assert EncodedMessage(section).system_property("partitionkey") == "k"
+
+
+def test_annotations_and_ttl_of_another_type_are_null() -> None:
+    odd = {Symbol("x-opt-partition-key"): [1], Symbol("x-opt-scheduled-enqueue-time"): "soon"}
+    seen = message(annotations=odd)
+    assert seen.system_property("partitionkey") is None
+    assert seen.system_property("scheduledenqueuetimeutc") is None
+    header = EncodedMessage(encode(Described(ULong(0x70), [None, None, "soon"])))
+    assert header.system_property("timetolive") is None
+
+
+def test_a_time_to_live_is_a_span() -> None:
+    assert message(ttl=5).system_property("timetolive") == TimeSpan(50_000)
+    assert message(ttl=2**32 - 1).system_property("timetolive") == TimeSpan((2**32 - 1) * 10_000)
+    assert EncodedMessage(encode(Described(ULong(0x70), [None, None, UInt(0)]))).system_property(
+        "timetolive"
+    ) == TimeSpan(0)
+
+
+def test_sections_are_decoded_once_and_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[int] = []
+    real = filtered_message.decode
+
+    def counted(buffer, start, end):
+        decoded.append(start)
+        return real(buffer, start, end)
+
+    monkeypatch.setattr(filtered_message, "decode", counted)
+    seen = message({"a": 1}, subject="s", ttl=5, annotations={Symbol("x"): 1})
+    assert not decoded
+    assert seen.system_property("label") == "s" and seen.system_property("to") is None
+    assert decoded == [seen.sections[section_of.PROPERTIES].value]
+    assert seen.user_properties and seen.user_properties and seen.application_properties
+    assert len(decoded) == 2
+
+
+def test_a_body_is_never_decoded() -> None:
+    """Its content is no AMQP at all."""
+    head = encode_message(Message(application_properties={"a": 1}))
+    broken = head + bytes((0x00, 0x53, section_of.AMQP_VALUE, 0xC0, 3, 9, 0xEE, 0xEE))
+    assert EncodedMessage(broken).user_properties == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b"\xff",
+        b"\x00\x53\x99\x40",
+        encode_message(Message(application_properties={"a": "b"}))[:-1],
+        encode(Described(ULong(0x74), {1: 2})),
+        encode(Described(ULong(0x74), {Symbol("a"): 2})),
+        encode(Described(ULong(0x74), ["a"])),
+        b"\x00\x53\x74\xc1\x03\x02\xa1\x05",  # a name that is longer than the map
+    ],
+    ids=range(7),
+)
+def test_what_cannot_be_read_is_a_failure(encoded: bytes) -> None:
+    for ask in (lambda seen: seen.user_properties, lambda seen: seen.application_properties):
+        seen = EncodedMessage(encoded)
+        for _ in range(2):
+            with pytest.raises(EvaluationFailed, match="the message cannot be read"):
+                ask(seen)
+
+
+def test_damaged_application_properties_leave_the_others_readable() -> None:
+    sound = encode_message(Message(properties=Properties(subject="s")))
+    seen = EncodedMessage(
+        sound + encode(Described(ULong(0x74), {1: 2})) + encode_message(Message(body=DataBody((b"x",))))
+    )
+    assert seen.system_property("label") == "s"
+    with pytest.raises(EvaluationFailed):
+        _ = seen.user_properties
+
+
+def test_a_message_in_a_piece_of_memory_is_read_too() -> None:
+    encoded = encode_message(Message(application_properties={"a": 1}, properties=Properties(subject="s")))
+    seen = EncodedMessage(memoryview(bytearray(encoded)))
+    assert seen.user_properties == {"a": 1} and seen.system_property("subject") == "s"
