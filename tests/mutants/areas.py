@@ -59,4 +59,5 @@ AREAS = (
         (f"{PACKAGE}/namespace/*.py",),
         (f"{PACKAGE}/namespace", f"{PACKAGE}/gateway/tests/test_catalog_keeper.py"),
     ),
+    Area("topic", (f"{PACKAGE}/topic/*.py",), (f"{PACKAGE}/topic",)),
 )  # fmt: skip
