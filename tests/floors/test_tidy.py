@@ -39,7 +39,7 @@ ENTRY_POINTS = {
     "hubweir.client.sqlite_checkpoint_store",
     "hubweir.spark.json_view",
     # what brokers and gateways take from topics
-    *("hubweir.topic.topic_rules", "hubweir.topic.changed_message"),
+    *("hubweir.topic.topic_rules", "hubweir.topic.changed_message", "hubweir.topic.rule_wire"),
 }
 # kernels picks a twin; users of Spark write hubweir.spark.session() and hubweir.spark.register(spark).
 FRONT_PAGES_WITH_NAMES = {"hubweir/kernels/__init__.py", "hubweir/spark/__init__.py"}
