@@ -59,6 +59,21 @@ def test_a_subscription_is_found_by_its_path_in_any_case_with_the_topic_s_spelli
     assert (made.description.parent, made.description.own_name) == ("News", "All")
 
 
+def test_a_topic_with_slashes_in_its_name_has_subscriptions_as_any_other(process: Process) -> None:
+    process.make(TopicDescription("team/news/Daily"))
+    made = process.make(SubscriptionDescription("TEAM/news/daily/Subscriptions/all"))
+    assert (made.name, made.description.parent, made.description.own_name) == (
+        "team/news/Daily/Subscriptions/all", "team/news/Daily", "all",
+    )  # fmt: skip
+    assert process.namespace.subscriptions("team/news/daily") == (made,)
+
+
+def test_a_queue_and_a_topic_lie_in_one_log_each_and_a_subscription_in_its_topic_s(process: Process) -> None:
+    made = (process.make(QueueDescription("q")), process.make(TopicDescription("t")),
+            process.make(SubscriptionDescription("t/Subscriptions/s")))  # fmt: skip
+    assert [len(each.placements) for each in made] == [1, 1, 0]
+
+
 def test_a_subscription_asks_for_its_topic(process: Process) -> None:
     process.make(QueueDescription("q"))
     for name in ("missing/Subscriptions/s", "q/Subscriptions/s"):
