@@ -94,10 +94,10 @@ class MessageManagementNode(RequestNode):
         needs_session: bool,
         max_message_size_bytes: int,
     ) -> None:
-        """scope: of the entity, for which each request needs a claim."""
+        """scope: of this node, for which each request needs a claim."""
         super().__init__(host, link)
         self.entity = place.entity
-        self._entity_scope = scope
+        self._scope = scope
         self._place = place
         self._sub_queue = sub_queue
         self._needs_session = needs_session
@@ -115,7 +115,7 @@ class MessageManagementNode(RequestNode):
                 text = f"The operation {operation[:64]!r} does not exist on the management node of '{self.entity}'."
                 raise ServiceError(NOT_IMPLEMENTED, text)
             right, step = found
-            self.host.claims.require(right, self._entity_scope)
+            self.host.claims.require(right, self._scope)
             self.host.authorized()
             body = message.body.value if isinstance(message.body, ValueBody) else None
             step(self, message, size, asked_of(body))

@@ -56,8 +56,8 @@ def open_node(host: NodeHost, link: Link) -> Node:
         return _cbs(host, link)
     queue, queue_part = _of_queue(found)
     if queue is not None and queue_part is not None and queue_part.is_management:
-        # Every request is checked, against the queue itself.
-        return queue_node(host, link, queue, queue_part, host.gateway.authorization.scope_of(queue.name))
+        # Every request is checked: a claim on the queue, on its sub-queue or on this node alone is enough.
+        return queue_node(host, link, queue, queue_part, host.gateway.authorization.scope_of(text))
     if isinstance(found, Address) and found.is_management:
         return ManagementNode(host, link) if isinstance(link, ReceiverLink) else ReplyNode(host, link)
     scope = host.gateway.authorization.scope_of(text)
