@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.types.composite import Composite, amqp_field, composite, composite_type
 from hubweir.amqp.types.encode import encode_into
-from hubweir.amqp.types.field_types import BOOLEAN, FIELDS, UINT, ULONG, FieldType, WrongType
+from hubweir.amqp.types.field_types import BOOLEAN, NAMED, UINT, ULONG, FieldType, WrongType
 from hubweir.amqp.types.values import Described, Symbol
 
 
@@ -58,7 +58,7 @@ class Modified(Composite):
     NAME: ClassVar[str] = "amqp:modified:list"
     delivery_failed: bool = amqp_field(BOOLEAN, default=False)
     undeliverable_here: bool = amqp_field(BOOLEAN, default=False)
-    message_annotations: dict[Symbol, object] | None = amqp_field(FIELDS, default=None)
+    message_annotations: dict[Symbol, object] | None = amqp_field(NAMED, default=None)
 
 
 def _read_described(value: object) -> Described:

@@ -85,6 +85,13 @@ def _read_fields(value: Any) -> Any:
     return value
 
 
+def _read_named(value: Any) -> Any:
+    """What clients put in by plain names, as if the names were symbols."""
+    if type(value) is not dict or any(type(key) is not Symbol and type(key) is not str for key in value):
+        raise WrongType
+    return {Symbol(key): entry for key, entry in value.items()}
+
+
 def _write_symbol_map(out: bytearray, value: dict[object, object]) -> None:
     # Our own code may name a key by a plain str.
     encode_into(out, {Symbol(key) if type(key) is str else key: entry for key, entry in value.items()})
@@ -138,6 +145,7 @@ BINARY: Final = _of_type("binary", bytes, write_binary)
 TIMESTAMP: Final = _of_type("timestamp", Timestamp, write_timestamp)
 MAP: Final = _of_type("map", dict, encode_into)
 FIELDS: Final = FieldType("map with symbol keys", _read_fields, _write_symbol_map)
+NAMED: Final = FieldType("map with symbol or string keys", _read_named, _write_symbol_map)
 ANNOTATIONS: Final = FieldType("map with symbol or ulong keys", _read_annotations, _write_symbol_map)
 APPLICATION_PROPERTIES: Final = FieldType("map with string keys", _read_application_properties, encode_into)
 SYMBOLS: Final = FieldType("symbol or array of symbol", _read_symbols, _write_symbols)

@@ -59,6 +59,7 @@ ACCEPTED: list[tuple[FieldType, list[Any]]] = [
     (of.TIMESTAMP, [Timestamp(5)]),
     (of.MAP, [*SYMBOL_KEYED, {"key": 1}, {ULong(5): 1}, {Symbol("key"): 1, 5: 1}]),
     (of.FIELDS, SYMBOL_KEYED),
+    (of.NAMED, [*SYMBOL_KEYED, {"key": 1}]),
     (of.ANNOTATIONS, [*SYMBOL_KEYED, {ULong(5): 1}]),
     (of.APPLICATION_PROPERTIES, [{}, {"key": 1}]),
     (of.SYMBOLS, [SYMBOL, Array(AmqpType.SYMBOL, (SYMBOL,)), Array(AmqpType.NULL, ())]),
@@ -97,7 +98,12 @@ def test_one_symbol_and_an_array_of_symbols_read_alike_and_are_written_as_an_arr
     assert out[-1:] == b"\x40"
 
 
-@pytest.mark.parametrize("field_type", [of.FIELDS, of.ANNOTATIONS])
+def test_a_plain_name_is_read_as_a_symbol() -> None:
+    [(name, value)] = of.NAMED.read({"key": "value"}).items()
+    assert (type(name), name, value) == (Symbol, "key", "value")
+
+
+@pytest.mark.parametrize("field_type", [of.FIELDS, of.NAMED, of.ANNOTATIONS])
 def test_a_plain_name_is_written_as_a_symbol(field_type: FieldType) -> None:
     out = bytearray()
     field_type.write(out, {"key": "value"})
