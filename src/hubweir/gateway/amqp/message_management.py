@@ -25,6 +25,7 @@ from typing import TypeVar
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.types.values import Int
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.fragment import (
@@ -225,7 +226,7 @@ class MessageManagementNode(RequestNode):
 
         def deleted(answer: MessagesDeleted) -> None:
             if answer.count:
-                self.answer(message, size, OK, "OK", {"message-count": answer.count})
+                self.answer(message, size, OK, "OK", {"message-count": Int(answer.count)})
             else:
                 self.answer(message, size, NOTHING, "No content")
 
