@@ -70,7 +70,7 @@ class Asked:
         value = self._values.get(name)
         if value is not None and not isinstance(value, str):
             raise _wrong(name, "a string")
-        return value
+        return None if value is None else str(value)
 
     def session_id(self) -> str:
         """The session that the request is about; "" is one, too."""

@@ -18,6 +18,7 @@ SESSION_FILTER = Symbol("com.microsoft:session-filter")
 LOCKED_UNTIL = Symbol("com.microsoft:locked-until-utc")
 TIMEOUT = Symbol("com.microsoft:timeout")
 WAIT_MS = 60_000
+WAIT_LIMIT_MS = 2**32 - 1
 ID_LIMIT_CHARACTERS = 128
 TICKS_A_MS = 10_000
 YEAR_1_MS = -62_135_596_800_000
@@ -50,8 +51,11 @@ def session_wish(link: SenderLink) -> SessionWish | None:
         text = f"A session id is a string of at most {ID_LIMIT_CHARACTERS} characters, and this one is not."
         raise ServiceError(ARGUMENT_ERROR, text)
     asked = attach_properties(link).get(TIMEOUT)
-    wait_ms = asked if isinstance(asked, int) and not isinstance(asked, bool) and asked >= 0 else WAIT_MS
-    return SessionWish(value, wait_ms, source, descriptor)
+    # Commands hold plain values: no uint, no symbol. The field of the clients is a uint.
+    wait_ms = WAIT_MS
+    if isinstance(asked, int) and not isinstance(asked, bool) and asked >= 0:
+        wait_ms = min(int(asked), WAIT_LIMIT_MS)
+    return SessionWish(None if value is None else str(value), wait_ms, source, descriptor)
 
 
 def granted(wish: SessionWish, session_id: str, locked_until_ms: int) -> tuple[Source, dict[Symbol, object]]:

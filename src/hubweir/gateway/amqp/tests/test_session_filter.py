@@ -11,7 +11,15 @@ from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Long, Symbol, UInt, ULong
 from hubweir.errors import ServiceError
-from hubweir.gateway.amqp.session_filter import LOCKED_UNTIL, SESSION_FILTER, TIMEOUT, WAIT_MS, granted, session_wish
+from hubweir.gateway.amqp.session_filter import (
+    LOCKED_UNTIL,
+    SESSION_FILTER,
+    TIMEOUT,
+    WAIT_LIMIT_MS,
+    WAIT_MS,
+    granted,
+    session_wish,
+)
 from hubweir.testing.frames import RECEIVE_LINK
 from hubweir.testing.served import served
 
@@ -42,6 +50,9 @@ def test_the_wait_is_the_clients_of_any_integer_type() -> None:
     for asked in (UInt(2_961), ULong(2_961), 2_961):
         wish = session_wish(attached({SESSION_FILTER: None}, {TIMEOUT: asked}))
         assert wish is not None and wish.wait_ms == 2_961
+        assert type(wish.wait_ms) is int  # a command to another process holds nothing else
+    wish = session_wish(attached({SESSION_FILTER: Symbol("s")}, {TIMEOUT: ULong(2**64 - 1)}))
+    assert wish is not None and (type(wish.session_id), wish.wait_ms) == (str, WAIT_LIMIT_MS)
     wish = session_wish(attached({SESSION_FILTER: None}, {TIMEOUT: "soon"}))
     assert wish is not None and wish.wait_ms == WAIT_MS
 
