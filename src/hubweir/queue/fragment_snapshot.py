@@ -83,13 +83,12 @@ def _early_deliveries(messages: MessageTable, under_way: Sequence[Operation]) ->
 
 
 def _without(page: Page, early: list[tuple[int, int, int]]) -> bytes:
-    """A page as it is without these deliveries. The page counts as changed: they will be visible."""
+    """A page as it is without these deliveries; it is not kept, as they will be visible."""
     rows = page.rows[:]
     table = MessageTable()
     table.pages[page.first // PAGE_ROWS] = Page(page.first, rows)
     for row, last_row, change in early:
         table.count_deliveries(page.first + row, last_row - row, -change)
-    page.packed = None
     return packed(rows)
 
 

@@ -137,16 +137,12 @@ class FragmentState:
         return self.messages.drop(first, many)
 
     def _activate(self, first: int, many: int) -> None:
+        """They get the next counts. Nobody could change properties of theirs, as nobody was given them."""
         messages, new = self.messages, self.messages.next_count
-        # Counts that go on under another one are looked up before they are gone.
-        followed = [] if not self.changed and not self.sessions.by_number else range(first, first + many)
-        old = [count for count in followed if messages.find(count) is not None]
         messages.activate(first, many)
-        for place, count in enumerate(old):
-            self.sessions.renumber(messages, new + place)
-            changes = self.changed.pop(count, None)
-            if changes is not None:
-                self.changed[new + place] = changes
+        if self.sessions.by_number:
+            for count in range(new, messages.next_count):
+                self.sessions.renumber(messages, count)
 
     def _modify(self, first: int, many: int, properties: bytes) -> None:
         for count in range(first, first + many):

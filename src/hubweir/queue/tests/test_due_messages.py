@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hubweir.env import Lane
+from hubweir.messaging_store.log import Refused
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, message
@@ -34,6 +36,37 @@ def test_a_lock_that_is_over_settles_nothing_even_before_anybody_noticed(bench_w
     answers: list[bytes] = []
     bench.fragment.settle(got[0].token, SettleOutcome.COMPLETE, late, answers.append)  # type: ignore[arg-type]
     assert answers == [bytes((LOCK_LOST,))]
+
+
+def test_the_end_of_a_lock_that_was_given_back_ends_no_later_one(bench_with: Callable[..., QueueBench]) -> None:
+    bench = bench_with(lock_duration_ms=5_000)
+    bench.send("a")
+    for outcome in (SettleOutcome.RELEASE, SettleOutcome.ABANDON):
+        bench.settle(bench.receive(), outcome)
+    bench.run_for(3_000)
+    held = bench.receive()
+    bench.run_for(3_000)
+    assert bench.receive() == []
+    assert bench.settle(held) == [SETTLED]
+
+
+def test_a_lock_that_ends_while_its_settlement_is_refused_counts_as_a_failed_delivery(
+    bench_with: Callable[..., QueueBench],
+) -> None:
+    bench = bench_with(lock_duration_ms=5_000, max_delivery_count=1)
+    bench.send("a")
+    got = bench.receive()
+    bench.run_for(4_900)
+    bench.env.stall(Lane.WRITES)
+    answers: list[object] = []
+    bench.fragment.settle(got[0].token, SettleOutcome.COMPLETE, bench.times(), answers.append)
+    bench.run_for(1_000)
+    assert bench.receive() == [] and not answers
+    bench.env.files.plan(Fault.SYNC_EIO)
+    bench.env.go_on(Lane.WRITES)
+    bench.run_for(5_000)
+    assert isinstance(answers[0], Refused)
+    assert bench.fragment.counts().dead_lettered == 1
 
 
 def test_a_renewed_lock_goes_on_from_then(bench_with: Callable[..., QueueBench]) -> None:

@@ -128,6 +128,13 @@ def test_generations_answer_as_one_window_and_go_as_a_whole(monkeypatch: pytest.
         fields[I_ID], fields[I_ID_LENGTH] = 0, len(data)
         return bool(window.without_duplicates(data, fields, enqueued_ms=time_ms, window_ms=100))
 
+    assert [send(98, 500), send(99, 550), send(98, 599), send(98, 600), send(98, 601)] == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     for time_ms in range(1_000, 3_000, 3):
         name = (time_ms * 7919) % 97
         expected = name not in seen or time_ms - seen[name] >= 100

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from hubweir.env import Lane
 from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, ServiceError
-from hubweir.queue.settle_outcome import SettleOutcome
-from hubweir.queue.sub_queue import SubQueue
+from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.queue.fragment import FragmentReceiver
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, message, run_of
 
 
@@ -195,3 +199,61 @@ def test_a_cancelled_scheduled_message_never_comes(bench: QueueBench) -> None:
     with pytest.raises(ServiceError) as refused:
         bench.fragment.cancel_scheduled(array("q", [number]), lambda answer: None)
     assert refused.value.condition is MESSAGE_NOT_FOUND
+
+
+def stalled_receive(bench: QueueBench, mode: ReceiveMode) -> tuple[FragmentReceiver, list[Any]]:
+    """A receiver whose messages are being read from the disk, and its answers to come."""
+    for _ in range(20):
+        bench.send("x" * 3_000)
+    bench.env.stall(Lane.READS)
+    receiver, answers = bench.receiver(mode=mode), []
+    bench.fragment.receive(receiver, max_count=2, max_bytes=1 << 20, on_done=answers.append)
+    bench.run_for(100)
+    assert not answers
+    return receiver, answers
+
+
+@pytest.mark.parametrize("mode", ReceiveMode)
+def test_messages_that_are_read_for_a_receiver_that_closes_are_free_again_and_uncounted(
+    bench: QueueBench, mode: ReceiveMode
+) -> None:
+    receiver, answers = stalled_receive(bench, mode)
+    bench.fragment.close_receiver(receiver)
+    bench.env.go_on(Lane.READS)
+    bench.run_for(100)
+    assert [len(answer.rows) for answer in answers] == [0]
+    again = bench.receive(max_count=2, wait_ms=500)
+    assert [(each.number, each.deliveries) for each in again] == [(1, 0), (2, 0)]
+
+
+def test_a_receive_that_is_cancelled_while_it_is_read_for_is_answered_as_planned(bench: QueueBench) -> None:
+    receiver, answers = stalled_receive(bench, ReceiveMode.PEEK_LOCK)
+    bench.fragment.cancel_receive(receiver)
+    assert not answers
+    bench.env.go_on(Lane.READS)
+    bench.run_for(100)
+    assert [len(answer.rows) // MESSAGE_WIDTH for answer in answers] == [2]
+
+
+def test_damaged_messages_are_passed_over_and_the_others_are_given(bench: QueueBench) -> None:
+    bench.send("a" * 3_000)
+    bench.send("b" * 3_000)
+    bench.send(*("x" * 3_000 for _ in range(10)))
+    path = next(path for path in bench.env.files.paths() if path.endswith(".log"))
+    data = bench.env.files.bytes_of(path)
+    data[data.index(b"a" * 100)] ^= 1
+    bench.env.files.set_bytes(path, bytes(data))
+    got = bench.receive(max_count=3, wait_ms=3_000)
+    assert [each.body[:1] for each in got] == [b"b", b"x", b"x"]
+
+
+def test_a_fragment_whose_operations_are_damaged_is_not_opened(bench: QueueBench) -> None:
+    bench.send("a", "b", "c")
+    bench.settle(bench.receive(max_count=1), SettleOutcome.DEAD_LETTER, details=SettleDetails(reason="find me"))
+    bench.send("d")
+    path = next(path for path in bench.env.files.paths() if path.endswith(".log"))
+    data = bench.env.files.bytes_of(path)
+    data[data.index(b"find me")] ^= 1
+    bench.env.files.set_bytes(path, bytes(data))
+    with pytest.raises(AssertionError, match="CorruptStore"):
+        bench.restart()

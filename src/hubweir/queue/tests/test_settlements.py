@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
-from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.tests.conftest import QueueBench, bodies
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies
 from hubweir.testing.memory_faults import Fault
 
 
@@ -185,3 +186,32 @@ def test_a_refused_settlement_leaves_the_message_locked(bench: QueueBench) -> No
     assert isinstance(answer, Refused)
     assert bench.receive() == []
     assert bench.settle(got) == [SETTLED]
+
+
+def test_a_delivery_whose_count_the_log_refused_is_counted_when_it_takes_it(bench: QueueBench) -> None:
+    bench.send("a")
+    bench.env.files.plan(Fault.SYNC_EIO)
+    assert len(bench.receive(wait_ms=5_000)) == 1
+    bench.restart()
+    assert bench.receive()[0].deliveries == 1
+
+
+def test_changed_properties_go_with_their_message(bench: QueueBench) -> None:
+    bench.send("a", "b")
+    details = SettleDetails(properties=b"\xc1\x06\x02\xa1\x01n\x54\x01")
+    bench.settle(bench.receive(), SettleOutcome.ABANDON, details=details)
+    assert list(bench.fragment._core.state.changed) == [1, 2]
+    bench.complete(bench.receive(max_count=1))
+    assert list(bench.fragment._core.state.changed) == [2]
+
+
+def test_a_deferred_message_that_is_being_taken_away_is_given_to_nobody_else(bench: QueueBench) -> None:
+    bench.send("a")
+    bench.settle(bench.receive(), SettleOutcome.DEFER)
+    answers: list[object] = []
+    bench.fragment.receive_deferred(SubQueue.MAIN, array("q", [1]), DELETE, bench.times(), answers.append)
+    for mode in ReceiveMode:
+        with pytest.raises(ServiceError):
+            bench.fragment.receive_deferred(SubQueue.MAIN, array("q", [1]), mode, bench.times(), answers.append)
+    bench.run_for(100)
+    assert len(answers) == 1
