@@ -120,6 +120,15 @@ def test_a_schedule_stands_over_a_restart_also_one_that_was_missed(bench: QueueB
     assert bodies(bench.receive()) == ["later"]
 
 
+def test_messages_that_are_due_at_once_come_in_the_order_of_their_times(bench: QueueBench) -> None:
+    base_ms = bench.now_ms() + 500
+    for body, offset in (("c", 300), ("a", 100), ("b", 200)):
+        bench.send(body, scheduled_ms=base_ms + offset, wait_ms=100)
+    bench.restart()
+    bench.run_for(1_000)
+    assert bodies(bench.receive(wait_ms=500)) == ["a", "b", "c"]
+
+
 def test_a_time_in_the_past_means_now(bench: QueueBench) -> None:
     bench.send("a", scheduled_ms=bench.now_ms() - 5)
     assert bodies(bench.receive()) == ["a"]

@@ -21,6 +21,7 @@ from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as LOST_CODE
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, bodies
+from hubweir.testing.memory_faults import Fault
 
 
 class SessionBench(QueueBench):
@@ -334,3 +335,41 @@ def test_a_session_without_anything_is_forgotten(sessions: SessionBench) -> None
         sessions.complete(sessions.receive(receiver))
         sessions.close(receiver)
     assert not sessions.fragment._core.state.sessions.by_id
+
+
+def test_a_receive_in_a_session_gives_one_message_at_least_and_no_more_bytes_than_it_may(
+    sessions: SessionBench,
+) -> None:
+    sessions.send(*("x" * 400 for _ in range(10)), session="a")
+    receiver = sessions.accept("a")
+    assert len(sessions.receive(receiver, max_bytes=10)) == 1
+    assert len(sessions.receive(receiver, max_bytes=1_000)) == 2
+
+
+def test_the_locks_of_a_session_that_is_freed_are_over(sessions: SessionBench) -> None:
+    sessions.send("1", "2", session="a")
+    receiver = sessions.accept("a")
+    tokens = b"".join(each.token for each in sessions.receive(receiver))
+    sessions.close(receiver)
+    assert list(sessions.fragment._core.locks.find(tokens, sessions.env.monotonic_ms())[1]) == [0, 0]
+
+
+def test_a_completion_that_is_refused_after_its_session_was_freed_leaves_the_message_to_the_next_holder(
+    sessions: SessionBench,
+) -> None:
+    sessions.send("1", session="a")
+    receiver = sessions.accept("a")
+    (got,) = sessions.receive(receiver)
+    sessions.env.files.plan(Fault.SYNC_EIO)
+    sessions.fragment.settle(got.token, SettleOutcome.COMPLETE, sessions.times(), lambda answer: None)
+    sessions.fragment.close_receiver(receiver)
+    sessions.run_for(3_000)
+    assert bodies(sessions.receive(sessions.accept("a"))) == ["1"]
+
+
+def test_the_lock_of_a_dead_letter_is_renewed_by_itself_though_its_session_is_held(sessions: SessionBench) -> None:
+    sessions.send("1", "2", session="a")
+    sessions.settle(sessions.receive(sessions.accept("a"), max_count=1), SettleOutcome.DEAD_LETTER)
+    (dead,) = sessions.receive(sessions.receiver(SubQueue.DEAD_LETTERS))
+    sessions.run_for(5_000)
+    assert list(sessions.fragment.renew(dead.token, sessions.times())) == [sessions.now_ms() + 10_000]

@@ -215,3 +215,9 @@ def test_a_deferred_message_that_is_being_taken_away_is_given_to_nobody_else(ben
             bench.fragment.receive_deferred(SubQueue.MAIN, array("q", [1]), mode, bench.times(), answers.append)
     bench.run_for(100)
     assert len(answers) == 1
+
+
+def test_a_deferred_message_that_is_named_twice_comes_once(bench: QueueBench) -> None:
+    bench.send("a")
+    bench.settle(bench.receive(), SettleOutcome.DEFER)
+    assert [each.number for each in bench.deferred(1, 1)] == [1]

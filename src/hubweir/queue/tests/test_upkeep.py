@@ -68,6 +68,18 @@ def test_a_start_replays_only_what_the_snapshot_does_not_hold(bench: QueueBench)
     assert dead[0].properties == {"DeadLetterReason": "r"}
 
 
+def test_numbers_go_on_behind_a_snapshot_of_a_queue_that_was_empty(bench: QueueBench) -> None:
+    small(bench)
+    bench.send(*map(str, range(20)))
+    bench.complete(bench.receive())
+    maintained(bench)
+    bench.restart()
+    assert bench.send("next") == [21]
+    (got,) = bench.receive()
+    assert (got.number, got.body) == (21, b"next")
+    bench.complete([got])
+
+
 def test_a_snapshot_does_not_count_deliveries_twice_that_are_not_visible_yet(bench: QueueBench) -> None:
     small(bench)
     bench.send(*map(str, range(12)))
