@@ -1,0 +1,136 @@
+"""What a message session has: its state, its place in lists, its deferred, scheduled and dead-lettered messages."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+
+from hubweir.errors import (
+    MESSAGE_NOT_FOUND,
+    SESSION_LOCK_LOST,
+    ServiceError,
+)
+from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
+from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.tests.conftest import PEEK_LOCK, bodies
+from hubweir.queue.tests.session_bench import SessionBench, set_state
+
+
+@pytest.fixture
+def sessions() -> SessionBench:
+    return SessionBench()
+
+
+def test_a_state_is_read_back_cleared_and_kept_without_messages_over_a_restart(sessions: SessionBench) -> None:
+    receiver = sessions.accept("a")
+    assert sessions.fragment.session_state("a") is None
+    set_state(sessions, "a", b"half done")
+    assert sessions.fragment.session_state("a") == b"half done"
+    sessions.close(receiver)
+    with pytest.raises(ServiceError) as refused:
+        sessions.fragment.session_state("a")
+    assert refused.value.condition is SESSION_LOCK_LOST
+    sessions.restart()
+    sessions.accept("a")
+    assert sessions.fragment.session_state("a") == b"half done"
+    set_state(sessions, "a", b"")
+    assert sessions.fragment.session_state("a") == b""
+    set_state(sessions, "a", None)
+    sessions.restart()
+    sessions.accept("a")
+    assert sessions.fragment.session_state("a") is None
+
+
+def test_sessions_with_messages_or_state_are_listed_in_pages(sessions: SessionBench) -> None:
+    for place in range(121):
+        sessions.send("x", session=f"s{place:03}")
+    sessions.accept("only state")
+    set_state(sessions, "only state", b"1")
+    sessions.accept("neither")
+
+    def listed(skip: int) -> tuple[str, ...]:
+        return sessions.fragment.list_sessions(updated_after_ms=None, skip=skip, top=100)
+
+    assert len(listed(0)) == 100 and listed(0)[:2] == ("s000", "s001")
+    assert listed(100)[-1] == "only state" and len(listed(100)) == 22
+    assert listed(122) == ()
+
+
+def test_sessions_are_listed_by_when_their_state_changed(sessions: SessionBench) -> None:
+    sessions.send("x", session="no state")
+    for name in ("old", "new"):
+        sessions.accept(name)
+        sessions.run_for(1_000)
+        set_state(sessions, name, b"1")
+        if name == "old":
+            between = sessions.now_ms()
+    assert sessions.fragment.list_sessions(updated_after_ms=between, skip=0, top=10) == ("new",)
+    assert sessions.fragment.list_sessions(updated_after_ms=0, skip=0, top=10) == ("old", "new")
+    assert sessions.fragment.list_sessions(updated_after_ms=sessions.now_ms() + 5, skip=0, top=10) == ()
+
+
+def test_deferred_messages_of_a_session_are_received_by_its_holder(sessions: SessionBench) -> None:
+    sessions.send("1", session="a")
+    sessions.send("2", session="b")
+    sessions.settle(sessions.receive(sessions.accept("a")), SettleOutcome.DEFER)
+    sessions.accept("b")
+
+    def deferred(session_id: str) -> Any:
+        return sessions.answer(
+            lambda on_done: sessions.fragment.receive_deferred(
+                SubQueue.MAIN, array("q", [1]), PEEK_LOCK, sessions.times(), on_done, session_id=session_id
+            )
+        )
+
+    with pytest.raises(ServiceError) as refused:
+        deferred("b")
+    assert refused.value.condition is MESSAGE_NOT_FOUND
+    with pytest.raises(ServiceError) as refused:
+        deferred("nobody")
+    assert refused.value.condition is SESSION_LOCK_LOST
+    assert len(deferred("a").rows)
+
+
+def test_peeking_at_a_session_shows_its_messages_alone(sessions: SessionBench) -> None:
+    for body, name in (("a1", "a"), ("b1", "b"), ("a2", "a")):
+        sessions.send(body, session=name)
+    assert bodies(sessions.peek(session="a")) == ["a1", "a2"]
+    assert bodies(sessions.peek(2, session="a")) == ["a2"]
+    assert sessions.peek(session="c") == []
+
+
+def test_a_scheduled_message_joins_its_session_when_it_is_due(sessions: SessionBench) -> None:
+    sessions.send("2", session="a", scheduled_ms=sessions.now_ms() + 5_000)
+    with pytest.raises(ServiceError):
+        sessions.accept()
+    receiver = sessions.accept(wait_ms=6_000)
+    assert receiver.session_id == "a"
+    sessions.restart()
+    assert bodies(sessions.receive(sessions.accept("a"))) == ["2"]
+
+
+def test_dead_letters_of_a_session_are_received_plainly(sessions: SessionBench) -> None:
+    sessions.send("1", session="a")
+    sessions.settle(sessions.receive(sessions.accept("a")), SettleOutcome.DEAD_LETTER)
+    (dead,) = sessions.receive(sessions.receiver(SubQueue.DEAD_LETTERS))
+    assert sessions.settle([dead]) == [SETTLED]
+    assert sessions.fragment.counts().dead_lettered == 0
+
+
+def test_a_session_without_anything_is_forgotten(sessions: SessionBench) -> None:
+    for place in range(50):
+        sessions.send("1", session=f"s{place}")
+        receiver = sessions.accept(f"s{place}")
+        sessions.complete(sessions.receive(receiver))
+        sessions.close(receiver)
+    assert not sessions.fragment._core.state.sessions.by_id
+
+
+def test_the_lock_of_a_dead_letter_is_renewed_by_itself_though_its_session_is_held(sessions: SessionBench) -> None:
+    sessions.send("1", "2", session="a")
+    sessions.settle(sessions.receive(sessions.accept("a"), max_count=1), SettleOutcome.DEAD_LETTER)
+    (dead,) = sessions.receive(sessions.receiver(SubQueue.DEAD_LETTERS))
+    sessions.run_for(5_000)
+    assert list(sessions.fragment.renew(dead.token, sessions.times())) == [sessions.now_ms() + 10_000]
