@@ -182,6 +182,8 @@ class MessageReceives:
         if locks:
             # A session's messages are locked as long as the session is.
             core.locks.add(counts, many, until_ms if session is None else NEVER)
+        if session is not None:
+            session.last_given = max(session.last_given, *counts)
         if is_counted:
             core.gather(core.ranged(LOGGED_LOCKED, counts))
         given = _Given(counts, rows, mode, is_counted, on_done, receiver, wanted)

@@ -34,10 +34,13 @@ class MessageSession:
 
     ready_from: no message before this place is ready. state_ms: when its state was set, 0 for never. holder, until_ms
     (monotonic clock): who has its lock. listed: the count under which the heap of free sessions has it, 0: it has not.
+    last_given: no message of a higher count was given to the holder.
     """
 
-    __slots__ = ("counts", "holder", "listed", "live", "number", "ready_from", "session_id", "state", "state_ms",
-                 "until_ms")  # fmt: skip
+    __slots__ = (
+        "counts", "holder", "last_given", "listed", "live", "number", "ready_from", "session_id", "state", "state_ms",
+        "until_ms",
+    )  # fmt: skip
 
     def __init__(self, session_id: bytes, number: int) -> None:
         self.session_id = session_id
@@ -50,6 +53,7 @@ class MessageSession:
         self.holder: Any = None
         self.until_ms = 0
         self.listed = 0
+        self.last_given = 0
 
     def select(
         self, messages: MessageTable, now_ms: int, picked: array[int], last: int, max_bytes: int

@@ -143,9 +143,12 @@ class SessionHolds:
         session, core = receiver.session, self._core
         if session is None or session.holder is not receiver:
             return
-        session.holder = None
+        session.holder, last_given = None, session.last_given
+        session.last_given = 0
         counts, locks = array("q"), array("q")
         for page, at in session.messages_in(core.state.messages, 0):
+            if page.first + at // QUEUE_WIDTH > last_given:
+                break
             bits = page.rows[at + M_STATE]
             if bits & LOCKED:
                 locks.append(page.rows[at + M_LOCK])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import pytest
@@ -223,3 +224,21 @@ def test_a_completion_that_is_refused_after_its_session_was_freed_leaves_the_mes
     sessions.fragment.close_receiver(receiver)
     sessions.run_for(3_000)
     assert bodies(sessions.receive(sessions.accept("a"))) == ["1"]
+
+
+def test_a_deferred_message_that_was_locked_in_a_session_is_free_when_the_session_is(sessions: SessionBench) -> None:
+    sessions.send("1", "2", session="a")
+    sessions.settle(sessions.receive(sessions.accept("a")), SettleOutcome.DEFER)
+    sessions.restart()
+
+    def take() -> Any:
+        return sessions.answer(
+            lambda on_done: sessions.fragment.receive_deferred(
+                SubQueue.MAIN, array("q", [2]), PEEK_LOCK, sessions.times(), on_done, session_id="a"
+            )
+        )
+
+    for _ in range(2):
+        receiver = sessions.accept("a")
+        assert len(take().rows)
+        sessions.close(receiver)
