@@ -101,6 +101,7 @@ def test_texts_that_are_none_of_their_type_are_refused(kind: ValueType, text: st
         (Timestamp(-1), ValueType.DATE_TIME, "1969-12-31T23:59:59.999Z"),
         (Described(SPAN, 15_000_000), ValueType.DURATION, "PT1.5S"),
         (Described(SPAN, -DAY), ValueType.DURATION, "-P1D"),
+        (Described(SPAN, 0), ValueType.DURATION, "PT0S"),
         (Described(SPAN, 2**63 - 1), ValueType.DURATION, "P10675199DT2H48M5.4775807S"),
     ],
 )

@@ -60,6 +60,8 @@ BLUE = message({"color": "blue", "quantity": Int(11), "price": 12.5, "Empty": No
         ("color NOT LIKE 'r%'", True),
         ("quantity LIKE '1%'", None),
         ("shape LIKE '%'", None),
+        ("color LIKE @missing", None),
+        ("color = @missing", None),
         ("color LIKE 'b!l%' ESCAPE '!'", True),
         ("[a b] = TRUE", True),
         ('"a b" = FALSE', False),
