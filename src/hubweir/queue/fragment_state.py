@@ -36,6 +36,7 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    REJECTED,
     RELEASED,
     SESSION_STATE,
     SETTINGS,
@@ -44,6 +45,7 @@ from hubweir.queue.operation import (
     Operation,
     decode_operation,
 )
+from hubweir.queue.sub_queue import SubQueue
 
 Data = bytes | bytearray | memoryview
 
@@ -92,10 +94,15 @@ class FragmentState:
                 elif code == DEAD_LETTERED:
                     self.sessions.leave(self.messages, first, many)
                     locks += self.messages.place(first, many, ACTIVE, operation.sub_queue)
+                elif code == REJECTED:
+                    self.sessions.leave(self.messages, first, many)
+                    self.messages.count_deliveries(first, many, -1)
+                    locks += self.messages.place(first, many, ACTIVE, SubQueue.DEAD_LETTERS)
                 elif code in (LOCKED, RELEASED):
                     if is_replay:
                         self.messages.count_deliveries(first, many, 1 if code == LOCKED else -1)
                 else:
+                    self.messages.count_deliveries(first, many, -1)
                     locks += self.messages.place(first, many, DEFERRED, None)
         return locks
 

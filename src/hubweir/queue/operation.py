@@ -10,12 +10,13 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |    3 | RELEASED      | ranges | not delivered after all |
 |    4 | SETTLED       | ranges | gone: completed, deleted, cancelled, received and deleted |
 |    5 | EXPIRED       | ranges | gone: their time to live was over |
-|    6 | DEFERRED      | ranges | received by their numbers alone from here on |
+|    6 | DEFERRED      | ranges | received by their numbers alone from here on; their last delivery does not count |
 |    7 | DEAD_LETTERED | sub-queue 1; ranges | they lie in that sub-queue from here on |
 |    8 | MODIFIED      | length 4, an AMQP map of that length; ranges | application properties that are set |
 |    9 | ACTIVATED     | ranges | scheduled no more: each has the next count, in this order |
 |   10 | MOVED         | ranges | the records of the next batch are these messages again, in this order |
 |   11 | SESSION_STATE | time 8; length 2, id of that length; 1 when there is a state; the state | set, or cleared |
+|   12 | REJECTED      | ranges | dead letters by their receiver's word; their last delivery does not count |
 
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
 with its batch of messages, in front of it.
@@ -33,14 +34,15 @@ from hubweir.queue.fragment_settings import FragmentSettings
 
 (
     SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
-) = range(1, 12)  # fmt: skip
+    REJECTED,
+) = range(1, 13)  # fmt: skip
 
 _SETTINGS = struct.Struct(">BqqIB")
 _RANGE = struct.Struct(">QI")
 _MODIFIED = struct.Struct(">BI")
 _SESSION_STATE = struct.Struct(">BqH")
 _DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
-_WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED}
+_WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED, REJECTED}
 # A record must fit into a batch of its own; more ranges are more operations.
 RANGES_LIMIT = 4_096
 

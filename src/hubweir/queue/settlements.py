@@ -12,10 +12,9 @@ from hubweir.queue.changed_properties import dead_letter_properties, is_property
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
 from hubweir.queue.message_receives import release
-from hubweir.queue.operation import DEAD_LETTERED, DEFERRED, MODIFIED
+from hubweir.queue.operation import DEFERRED, MODIFIED, REJECTED
 from hubweir.queue.operation import SETTLED as LOGGED_SETTLED
 from hubweir.queue.settle_outcome import LOCK_LOST, SESSION_LOCK_LOST, TOKEN_BYTES, SettleDetails, SettleOutcome
-from hubweir.queue.sub_queue import SubQueue
 
 _NOTHING = SettleDetails()
 
@@ -132,7 +131,7 @@ class Settlements:
         reasons = dead_letter_properties(said.reason, said.description)
         properties = merged_properties(said.properties, reasons)
         operations = core.ranged(MODIFIED, counts, properties=properties) if properties else []
-        operations += core.ranged(DEAD_LETTERED, counts, sub_queue=SubQueue.DEAD_LETTERS)
+        operations += core.ranged(REJECTED, counts)
         core.gather(operations, partial(self._settled, counts, answer, on_done))
 
     def _settled(self, counts: array[int], answer: bytes, on_done: OnDone[bytes], refused: Refused | None) -> None:

@@ -80,11 +80,14 @@ def test_deferred_messages_are_received_by_their_numbers_alone(bench: QueueBench
     assert bodies(bench.receive()) == ["c"]
     assert (bench.fragment.counts().active, bench.fragment.counts().deferred) == (1, 2)
     found = bench.deferred(2, 1)
-    assert [(each.number, each.state, each.deliveries) for each in found] == [(2, 1, 1), (1, 1, 1)]
+    assert [(each.number, each.state, each.deliveries) for each in found] == [(2, 1, 0), (1, 1, 0)]
     assert all(each.locked_until_ms > bench.now_ms() for each in found)
     bench.settle(found[:1], SettleOutcome.ABANDON)
     (again,) = bench.deferred(2)
-    assert (again.deliveries, again.state) == (2, 1)
+    assert (again.deliveries, again.state) == (1, 1)
+    bench.settle([again], SettleOutcome.DEFER)
+    (again,) = bench.deferred(2)
+    assert (again.deliveries, again.state) == (1, 1)
     bench.complete([again, found[1]])
     assert bench.fragment.counts().deferred == 0
 

@@ -34,6 +34,10 @@ from hubweir.testing.simulated_env import SimulatedEnv
 LOCK_MS = 5_000
 
 
+# A delivery counts when it failed: not when its receiver put the message aside, or gave it back.
+NOT_COUNTED = (SettleOutcome.DEFER, SettleOutcome.DEAD_LETTER, SettleOutcome.RELEASE)
+
+
 @dataclass
 class Sent:
     """A message as the world knows it. accepted: None while nobody said. gone: for certain; may_be_gone: perhaps."""
@@ -349,17 +353,19 @@ class World:
 
     def _settled(self, sent: Sent, outcome: SettleOutcome) -> None:
         sent.token, sent.locked_until_ms, sent.settling = b"", -1, None
+        if outcome in NOT_COUNTED and not sent.dead:
+            sent.most_deliveries -= 1
+            sent.least_deliveries -= 1
         if outcome is SettleOutcome.COMPLETE:
             sent.gone = True
         elif outcome is SettleOutcome.DEFER and not sent.dead:
             sent.deferred = True
         elif outcome is SettleOutcome.DEAD_LETTER:
             sent.dead, sent.deferred = True, False
-        elif outcome is SettleOutcome.RELEASE and not sent.dead:
-            sent.most_deliveries -= 1
-            sent.least_deliveries -= 1
 
     def _perhaps_settled(self, sent: Sent, outcome: SettleOutcome) -> None:
+        if outcome in NOT_COUNTED:
+            sent.least_deliveries = max(0, sent.least_deliveries - 1)
         if outcome is SettleOutcome.COMPLETE:
             sent.may_be_gone = True
         elif outcome is SettleOutcome.DEFER:
