@@ -14,8 +14,9 @@ import gc
 import os
 import ssl
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -133,3 +134,25 @@ def hub(doors: Doors, request: pytest.FixtureRequest) -> Iterator[str]:
     doors.namespace.create_event_hub(name, partition_count=4, consumer_groups=("second",))
     yield name
     doors.namespace.delete_event_hub(name)
+
+
+@pytest.fixture
+def make_queue(doors: Doors, request: pytest.FixtureRequest) -> Iterator[Callable[..., str]]:
+    """Makes queues for one test, with the settings of RunningNamespace.create_queue, and returns their names."""
+    made: list[str] = []
+
+    def make(**settings: Any) -> str:
+        name = f"queue-{abs(hash(request.node.nodeid)) % 10**10}-{len(made)}"
+        doors.namespace.create_queue(name, **settings)
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        doors.namespace.delete_queue(name)
+
+
+@pytest.fixture
+def queue(make_queue: Callable[..., str]) -> str:
+    """A fresh queue for one test, with all settings as a new queue has them."""
+    return make_queue()

@@ -35,6 +35,7 @@ from azure.servicebus.management import (
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.conftest import HOST
 
+pytestmark = [pytest.mark.client("azure-servicebus, administration"), pytest.mark.feature("administration")]
 UNLIMITED = "P10675199DT2H48M5.4775807S"
 
 

@@ -1,0 +1,181 @@
+"""The official Python client of queues, blocking: what happens by the clock.
+
+Locks that end, time to live, schedules, the window of duplicates.
+
+A lock lasts five seconds at least, so tests that wait for the end of one do all that they need it for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from azure.servicebus import AutoLockRenewer, ServiceBusMessage, ServiceBusSubQueue
+from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError
+
+from tests.conformance.conftest import Doors
+from tests.conformance.servicebus_python import (
+    LOCK_ENDS_S,
+    LOCK_MS,
+    connected,
+    is_empty,
+    now,
+    receive,
+    receive_one,
+    sender_to,
+    texts,
+)
+
+pytestmark = [pytest.mark.conformance, pytest.mark.client("azure-servicebus, blocking, plain")]
+Make = Callable[..., str]
+
+
+@pytest.mark.sb(59, 60, 68, 71)
+@pytest.mark.feature("locks")
+def test_a_lock_that_ends_gives_the_message_to_others_and_a_renewed_one_does_not(
+    doors: Doors, make_queue: Make
+) -> None:
+    queue = make_queue(lock_duration_ms=LOCK_MS, max_delivery_count=2)
+    with connected(doors) as client, client.get_queue_receiver(queue) as receiver:
+        with sender_to(client, queue) as sender:
+            sender.send_messages([ServiceBusMessage("lost"), ServiceBusMessage("kept"), ServiceBusMessage("closed")])
+        lost, kept = receive(receiver, 2)
+        assert timedelta(seconds=2) < lost.locked_until_utc - now() <= timedelta(seconds=5)
+        with client.get_queue_receiver(queue) as closing:
+            assert str(receive_one(closing)) == "closed"
+        assert is_empty(receiver)  # the lock outlives its link
+        time.sleep(LOCK_ENDS_S / 2)
+        before = kept.locked_until_utc
+        assert receiver.renew_message_lock(kept) > before
+        assert kept.locked_until_utc > before
+        got = receive(receiver, 2)
+        assert [(str(message), message.delivery_count) for message in got] == [("lost", 1), ("closed", 1)]
+        assert got[0].lock_token != lost.lock_token
+        with pytest.raises(MessageLockLostError):
+            receiver.complete_message(lost)
+        with pytest.raises(MessageLockLostError):
+            receiver.renew_message_lock(lost)
+        receiver.complete_message(kept)
+        receiver.complete_message(got[1])
+        # The second failed delivery is the last one.
+        with client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as dead:
+            message = receive_one(dead)
+            assert (str(message), message.dead_letter_reason) == ("lost", "MaxDeliveryCountExceeded")
+            assert message.delivery_count == 2
+
+
+@pytest.mark.sb(60)
+@pytest.mark.feature("locks")
+def test_the_clients_own_renewer_keeps_a_lock(doors: Doors, make_queue: Make) -> None:
+    queue = make_queue(lock_duration_ms=LOCK_MS)
+    with connected(doors) as client, AutoLockRenewer(max_lock_renewal_duration=60) as renewer:
+        with sender_to(client, queue) as sender:
+            sender.send_messages(ServiceBusMessage("long work"))
+        with client.get_queue_receiver(queue, auto_lock_renewer=renewer) as receiver:
+            message = receive_one(receiver)
+            time.sleep(2 * LOCK_ENDS_S)
+            assert is_empty(receiver)
+            receiver.complete_message(message)
+            assert receiver.peek_messages(sequence_number=1) == []
+
+
+@pytest.mark.sb(49, 69, 70, 121)
+@pytest.mark.feature("time to live")
+@pytest.mark.parametrize("kept", [True, False], ids=["dead-lettered", "dropped"])
+def test_messages_expire_by_their_own_time_to_live_or_the_queues(doors: Doors, make_queue: Make, kept: bool) -> None:
+    queue = make_queue(time_to_live_ms=2_000, dead_letters_on_expiration=kept)
+    with connected(doors) as client, client.get_queue_receiver(queue) as receiver:
+        with sender_to(client, queue) as sender:
+            sender.send_messages(
+                [
+                    ServiceBusMessage("own", time_to_live=timedelta(seconds=1)),
+                    ServiceBusMessage("queue's", time_to_live=timedelta(hours=1)),
+                    ServiceBusMessage("none"),
+                ]
+            )
+        first, second, third = receiver.peek_messages(3)
+        assert first.expires_at_utc == first.enqueued_time_utc + timedelta(seconds=1)
+        for message in (second, third):
+            assert message.expires_at_utc == message.enqueued_time_utc + timedelta(seconds=2)
+        time.sleep(2.5)
+        assert is_empty(receiver)
+        assert receiver.peek_messages(sequence_number=1) == []
+        with client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as dead:
+            if not kept:
+                assert is_empty(dead)
+                return
+            got = receive(dead, 3)
+            assert texts(got) == ["own", "queue's", "none"]
+            assert {message.dead_letter_reason for message in got} == {"TTLExpiredException"}
+            assert {message.dead_letter_error_description for message in got} == {
+                "The message expired and was dead lettered."
+            }
+
+
+@pytest.mark.sb(69)
+@pytest.mark.feature("time to live")
+def test_a_locked_message_is_completed_past_its_time_to_live_and_a_deferred_one_stays(doors: Doors, queue: str) -> None:
+    with connected(doors) as client, client.get_queue_receiver(queue) as receiver:
+        with sender_to(client, queue) as sender:
+            sender.send_messages([ServiceBusMessage(text, time_to_live=timedelta(seconds=1)) for text in "abc"])
+        completed, deferred, abandoned = receive(receiver, 3)
+        receiver.defer_message(deferred)
+        time.sleep(1.5)
+        receiver.complete_message(completed)
+        receiver.abandon_message(abandoned)
+        assert is_empty(receiver)
+        [message] = receiver.receive_deferred_messages(deferred.sequence_number)
+        receiver.complete_message(message)
+
+
+@pytest.mark.both_ways
+@pytest.mark.sb(92, 93)
+@pytest.mark.feature("schedule")
+def test_scheduled_messages_come_at_their_time(doors: Doors, queue: str) -> None:
+    with connected(doors) as client, client.get_queue_receiver(queue) as receiver, sender_to(client, queue) as sender:
+        due = now().replace(microsecond=0) + timedelta(seconds=4)
+        numbers = sender.schedule_messages([ServiceBusMessage("by operation"), ServiceBusMessage("cancelled")], due)
+        sender.send_messages(ServiceBusMessage("by annotation", scheduled_enqueue_time_utc=due))
+        assert numbers == sorted(numbers)
+        sender.cancel_scheduled_messages(numbers[1])
+        with pytest.raises(MessageNotFoundError):
+            sender.cancel_scheduled_messages(numbers[1])
+        with pytest.raises(MessageNotFoundError):
+            sender.cancel_scheduled_messages(4_711)
+        assert texts(receiver.peek_messages(5)) == ["by operation", "by annotation"]
+        got = receive(receiver, 2)
+        assert due <= now() < due + timedelta(seconds=1)
+        assert sorted(texts(got)) == ["by annotation", "by operation"]
+        assert [message.enqueued_time_utc.replace(microsecond=0) for message in got] == [due, due]
+        assert min(message.sequence_number for message in got) > numbers[1]
+        with pytest.raises(MessageNotFoundError):
+            sender.cancel_scheduled_messages(numbers[0])
+
+
+@pytest.mark.sb(118)
+@pytest.mark.feature("duplicates")
+def test_duplicates_are_dropped_within_their_window(doors: Doors, make_queue: Make) -> None:
+    queue = make_queue(duplicate_window_ms=5_000)
+    with connected(doors) as client, client.get_queue_receiver(queue) as receiver, sender_to(client, queue) as sender:
+
+        def message(text: str, message_id: str) -> ServiceBusMessage:
+            return ServiceBusMessage(text, message_id=message_id)
+
+        begin = time.monotonic()
+        sender.send_messages(message("first", "id"))
+        sender.send_messages(message("second", "id"))
+        sender.send_messages([message("third", "id"), message("other", "other")])
+        sender.schedule_messages(message("scheduled", "other"), now() + timedelta(hours=1))
+        got = receive(receiver, 2)
+        assert texts(got) == ["first", "other"]
+        for each in got:
+            receiver.complete_message(each)
+        sender.send_messages(message("completed ones count, too", "id"))
+        assert time.monotonic() < begin + 5
+        assert is_empty(receiver)
+        assert receiver.peek_messages(sequence_number=1) == []
+        time.sleep(max(0.0, begin + 6 - time.monotonic()))
+        sender.send_messages(message("again", "id"))
+        assert str(receive_one(receiver)) == "again"
