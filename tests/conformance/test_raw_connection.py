@@ -38,6 +38,7 @@ READER = "{}/ConsumerGroups/$Default/Partitions/0"
 
 
 @pytest.mark.eh(5)
+@pytest.mark.sb(1)
 def test_four_mechanisms_are_offered_as_a_symbol_array(doors: Doors) -> None:
     with doors.raw() as client:
         client.write(SASL_HEADER)
@@ -47,6 +48,7 @@ def test_four_mechanisms_are_offered_as_a_symbol_array(doors: Doors) -> None:
 
 
 @pytest.mark.eh(6)
+@pytest.mark.sb(2)
 @pytest.mark.parametrize("response", [b"", b"\0RootManageSharedAccessKey", b"anonymous"])
 def test_anonymous_succeeds(doors: Doors, response: bytes) -> None:
     with doors.raw() as client:
@@ -55,6 +57,7 @@ def test_anonymous_succeeds(doors: Doors, response: bytes) -> None:
 
 
 @pytest.mark.eh(7)
+@pytest.mark.sb(2)
 @pytest.mark.parametrize(
     ("mechanism", "response", "code"),
     [
@@ -73,6 +76,7 @@ def test_sasl_outcomes(doors: Doors, mechanism: str, response: bytes, code: int)
 
 
 @pytest.mark.eh(7, 67)
+@pytest.mark.sb(2)
 @pytest.mark.parametrize("tls", [False, True])
 def test_plain_sends_and_receives_without_a_token(doors: Doors, hub: str, tls: bool) -> None:
     with doors.raw_tls() if tls else doors.raw() as client:
@@ -85,6 +89,7 @@ def test_plain_sends_and_receives_without_a_token(doors: Doors, hub: str, tls: b
 
 
 @pytest.mark.eh(9)
+@pytest.mark.sb(3)
 def test_a_pipelined_opening_is_answered_whole(doors: Doors) -> None:
     with doors.raw() as client:
         client.write(sasl_start())
@@ -185,6 +190,7 @@ def test_other_styles_of_encoding_are_taken(doors: Doors, style: str) -> None:
 
 
 @pytest.mark.eh(13)
+@pytest.mark.sb(14)
 def test_heartbeats_come_within_half_of_what_the_client_asks(doors: Doors) -> None:
     with doors.raw() as client:
         client.start(idle_time_out=1_000)
@@ -317,6 +323,7 @@ def test_an_attach_answer_repeats_what_was_asked(doors: Doors, hub: str, modes: 
 
 
 @pytest.mark.eh(19)
+@pytest.mark.sb(16)
 def test_a_refused_attach_has_the_form_that_clients_know(doors: Doors) -> None:
     with doors.raw() as client:
         client.trusted()
@@ -353,6 +360,7 @@ def test_a_stopping_service_closes_with_a_reason_that_makes_clients_come_back() 
 
 
 @pytest.mark.eh(85)
+@pytest.mark.sb(164)
 def test_hundreds_of_sessions_each_step_within_a_second(doors: Doors, hub: str) -> None:
     with doors.raw() as client:
         client.trusted()

@@ -33,6 +33,7 @@ def audience(hub: str) -> str:
 
 
 @pytest.mark.eh(22)
+@pytest.mark.sb(9, 10)
 @pytest.mark.parametrize("message_id", [UUID(int=9), "text", ULong(7)])
 def test_the_answer_carries_the_requests_id_and_status_202(client: RawClient, message_id: object) -> None:
     answer = client.put_token(audience("events"), message_id=message_id)
@@ -46,6 +47,7 @@ def test_the_answer_carries_the_requests_id_and_status_202(client: RawClient, me
 
 
 @pytest.mark.eh(23)
+@pytest.mark.sb(8)
 @pytest.mark.parametrize("way", ["target", "name", "nothing"])
 def test_the_answer_finds_its_link(client: RawClient, way: str) -> None:
     client.receiver("$cbs", name="cbs-name", credit=5, target=Target(address="cbs-target"))
@@ -67,6 +69,7 @@ def test_the_answer_finds_its_link(client: RawClient, way: str) -> None:
 
 
 @pytest.mark.eh(24)
+@pytest.mark.sb(11)
 @pytest.mark.parametrize(
     ("change", "start"),
     [
@@ -99,6 +102,7 @@ def test_a_namespace_token_covers_every_hub(client: RawClient) -> None:
 
 
 @pytest.mark.eh(30)
+@pytest.mark.sb(162)
 def test_without_a_token_the_attach_is_refused_with_the_exact_text(client: RawClient) -> None:
     for sends, right in ((True, "Send"), (False, "Listen")):
         error = client.refused("events" if sends else READER.format("events"), sends=sends)
@@ -109,6 +113,7 @@ def test_without_a_token_the_attach_is_refused_with_the_exact_text(client: RawCl
 
 
 @pytest.mark.eh(31)
+@pytest.mark.sb(161)
 def test_one_sender_on_cbs(client: RawClient) -> None:
     first = client.sender("$cbs")
     assert client.refused("$cbs", sends=True).condition == "amqp:not-allowed"
@@ -118,6 +123,7 @@ def test_one_sender_on_cbs(client: RawClient) -> None:
 
 
 @pytest.mark.eh(31)
+@pytest.mark.sb(161)
 def test_the_same_audience_may_be_put_again(client: RawClient) -> None:
     for _ in range(3):
         assert status_of(client.put_token(audience("events")))[0] == 202

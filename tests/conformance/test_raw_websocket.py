@@ -36,6 +36,7 @@ def send_and_read_back(client: RawClient, hub: str) -> None:
 
 
 @pytest.mark.eh(3)
+@pytest.mark.sb(6)
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/"])
 @pytest.mark.parametrize("tls", [False, True])
 def test_the_path_upgrades_with_a_slash_at_the_end_and_without(doors: Doors, hub: str, path: str, tls: bool) -> None:
@@ -44,6 +45,7 @@ def test_the_path_upgrades_with_a_slash_at_the_end_and_without(doors: Doors, hub
 
 
 @pytest.mark.eh(4)
+@pytest.mark.sb(6)
 @pytest.mark.parametrize("protocol", ["AMQPWSB10", "amqp"])
 def test_the_offered_sub_protocol_is_echoed(doors: Doors, hub: str, protocol: str) -> None:
     stream = open_stream(doors, protocol=protocol)
@@ -53,6 +55,7 @@ def test_the_offered_sub_protocol_is_echoed(doors: Doors, hub: str, protocol: st
 
 
 @pytest.mark.eh(4)
+@pytest.mark.sb(6)
 @pytest.mark.parametrize("cut", [1, 7, 37, 100_000])
 def test_frames_are_joined_wherever_messages_are_cut(doors: Doors, hub: str, cut: int) -> None:
     with RawClient(open_stream(doors, cut=cut)) as client:
