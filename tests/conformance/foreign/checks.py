@@ -1,4 +1,4 @@
-"""What the programs in other languages check, in one table, and how a line they printed is judged.
+"""What the programs in other languages check of event hubs, in one table, and how a line they printed is judged.
 
 A program prints one JSON object a line: {"check": NAME, "ok": true or false, "detail": TEXT}. It may also print
 {"ask": "restart"}: the server is then stopped and started again, and the program goes on after a line on its input.
@@ -6,7 +6,7 @@ A program prints one JSON object a line: {"check": NAME, "ok": true or false, "d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -15,10 +15,11 @@ from _pytest.mark import ParameterSet
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: the column of the table it counts in, and the EH numbers it shows."""
+    """One check: the column of the table it counts in, the numbers it shows, and the mark whose numbers they are."""
 
     feature: str
-    eh: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+    mark: str = "eh"
 
 
 CHECKS = {
@@ -87,12 +88,12 @@ WIRE_ONLY = frozenset(
 LIMIT_S = 1200
 
 
-def parameters_of(client: str, names: Iterable[str]) -> list[ParameterSet]:
+def parameters_of(client: str, names: Iterable[str], checks: Mapping[str, Check] = CHECKS) -> list[ParameterSet]:
     """The parameters of a client's test, one a check, each with its marks for the table."""
-    return [_parameter(client, name) for name in CHECKS if name in set(names)]
+    wanted = set(names)
+    return [_parameter(client, name, check) for name, check in checks.items() if name in wanted]
 
 
-def _parameter(client: str, name: str) -> ParameterSet:
-    check = CHECKS[name]
+def _parameter(client: str, name: str, check: Check) -> ParameterSet:
     marks = [pytest.mark.conformance, pytest.mark.client(client), pytest.mark.feature(check.feature)]
-    return pytest.param(name, marks=[*marks, pytest.mark.eh(*check.eh)])
+    return pytest.param(name, marks=[*marks, getattr(pytest.mark, check.mark)(*check.numbers)])

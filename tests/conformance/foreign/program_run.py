@@ -17,6 +17,7 @@ import pytest
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.testing.server_process import ServerProcess
+from tests.conformance.foreign.queue_checks import create_queues
 from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
 
 RUN_S = 240  # of one run of all checks; each of a program's own waits is far shorter
@@ -43,15 +44,18 @@ class ProgramRun:
 
 
 def run_program(program: Program, tell: Callable[[str], None]) -> ProgramRun:
-    """Prepare and run a program on a fresh server with fresh hubs. tell: where lines of progress go."""
+    """Prepare and run a program on a fresh server with fresh entities. tell: where lines of progress go."""
     try:
         prepare(program, tell)
     except NotRun as error:
         tell(f"{program.name}: NOT RUN: {error}")
         return ProgramRun(not_run=str(error))
     with tempfile.TemporaryDirectory() as data, ServerProcess(data) as server:
-        for hub, count in {"events": 4, **{f"keys-{count}": count for count in KEY_HUBS}}.items():
-            create_hub(server, hub, count)
+        if program.uses == "queues":
+            create_queues(server, Path(data))
+        else:
+            for hub, count in {"events": 4, **{f"keys-{count}": count for count in KEY_HUBS}}.items():
+                create_hub(server, hub, count)
         tell(f"{program.name}: running, up to {RUN_S} s")
         environment = program.environ(surroundings(server, Path(data)))
         return converse(program.folder, program.run, server, environment, RUN_S)

@@ -36,6 +36,7 @@ class Program:
     folder of the program's name.
     fetch: takes things from the language's registry. build: compiles what was fetched and our sources.
     soak: runs the same client for many minutes (tests/conformance/soak/task.py).
+    uses: the entities that it wants to find, "hubs" or "queues".
     """
 
     name: str
@@ -47,6 +48,7 @@ class Program:
     build: tuple[str, ...] = ()
     soak: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    uses: str = "hubs"
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,81 @@
+"""What the programs in other languages check of queues, in one table, and the queues that they find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from azure.core.pipeline.transport import RequestsTransport
+from azure.servicebus.management import EntityStatus, ServiceBusAdministrationClient
+
+from hubweir.testing.server_process import ServerProcess
+from tests.conformance.foreign.checks import Check
+
+
+def _check(feature: str, *numbers: int) -> Check:
+    return Check(feature, numbers, "sb")
+
+
+CHECKS = {
+    "connects_over_plain_tcp": _check("connect", 5, 13),
+    "connects_over_tls": _check("connect"),
+    "connects_over_websocket": _check("WebSocket", 6),
+    "wrong_key_is_unauthorised": _check("SAS", 11),
+    "single_message_keeps_body_and_properties": _check("properties", 27, 30, 43, 45),
+    "message_sent_again_is_a_new_one": _check("properties", 165),
+    "batch_is_its_messages_in_order": _check("send batch", 31, 32),
+    "batch_limit_is_a_quarter_mebibyte": _check("send batch", 25),
+    "oversize_is_refused": _check("send single", 34),
+    "received_and_deleted_messages_are_gone": _check("receive and delete", 44),
+    "empty_queue_returns_in_time": _check("receive", 63),
+    "completed_message_is_gone": _check("settle", 50),
+    "abandoned_message_comes_again_with_its_new_properties": _check("settle", 51, 56),
+    "deferred_message_is_received_by_number": _check("deferred", 52, 95),
+    "dead_lettered_message_says_why": _check("dead letters", 20, 53),
+    "expired_message_is_dead_lettered": _check("time to live", 69),
+    "lock_is_renewed": _check("locks", 60),
+    "lock_that_ended_is_lost": _check("locks", 59),
+    "settles_through_another_client": _check("locks", 67),
+    "unknown_lock_token_is_not_retried": _check("locks", 94),
+    "peek_of_an_empty_queue_is_quick": _check("peek", 89),
+    "peek_shows_every_state": _check("peek", 88, 90),
+    "scheduled_message_comes_in_time_and_a_cancelled_one_never": _check("schedule", 92, 93),
+    "duplicate_is_stored_once": _check("duplicates", 118),
+    "named_session_is_received_in_order": _check("sessions", 74, 76, 79, 80),
+    "next_session_is_the_oldest_and_none_is_a_timeout": _check("sessions", 75, 77),
+    "held_session_cannot_be_locked": _check("sessions", 78),
+    "renewed_session_lock_ends_later": _check("sessions", 82),
+    "session_state_is_kept_and_cleared": _check("session state", 83),
+    "missing_queue_is_not_found": _check("errors", 23),
+    "switched_off_queue_is_disabled": _check("errors", 38, 72),
+    "wrong_kind_of_receiver_is_refused": _check("errors", 73),
+}
+
+# A queue for each check that looks at all of its messages, and what it is made with.
+QUEUES: Mapping[str, Mapping[str, object]] = {
+    **dict.fromkeys(
+        ("plain", "tls", "websocket", "single", "again", "batch", "deleting", "empty", "completing", "abandoning")
+        + ("deferring", "dead", "other-client", "peeking", "scheduling"),
+        {},
+    ),
+    "small": {"max_message_size_in_kilobytes": 256},
+    "locks": {"lock_duration": timedelta(seconds=5)},
+    "expiring": {"dead_lettering_on_message_expiration": True},
+    "duplicates": {"requires_duplicate_detection": True},
+    "named-session": {"requires_session": True},
+    "next-session": {"requires_session": True},
+    "held-session": {"requires_session": True},
+    "state": {"requires_session": True},
+    "no-sends": {"status": EntityStatus.SEND_DISABLED},
+    "no-receives": {"status": EntityStatus.RECEIVE_DISABLED},
+}
+
+
+def create_queues(server: ServerProcess, data: Path) -> None:
+    """Make all of them by the official administration client. data: the server's folder."""
+    transport = RequestsTransport(connection_verify=str(data / "tls" / "ca.pem"))
+    string = server.connection_string().replace("UseDevelopmentEmulator=true", "").rstrip(";")
+    with ServiceBusAdministrationClient.from_connection_string(string, transport=transport) as client:
+        for name, settings in QUEUES.items():
+            client.create_queue(name, **settings)

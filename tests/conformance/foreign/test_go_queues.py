@@ -1,0 +1,33 @@
+"""The official Go client of queues, unmodified: every check of go-queues/*.go is a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conformance.foreign.checks import LIMIT_S, parameters_of
+from tests.conformance.foreign.program_run import ProgramRun
+from tests.conformance.foreign.queue_checks import CHECKS
+from tests.conformance.foreign.toolchain import Program
+
+PROGRAM = Program(
+    name="go-queues",
+    tools=("go",),
+    pins=("go.mod", "go.sum"),
+    sources=("main.go", "sending.go", "receiving.go", "sessions.go"),
+    fetch=("go", "mod", "download"),
+    build=("go", "build", "-o", "checks", "."),
+    run=("./checks",),
+    # -modcacherw: a cache that can be deleted like any folder.
+    environment={"GOMODCACHE": "{folder}/modules", "GOFLAGS": "-modcacherw -mod=readonly", "GOTOOLCHAIN": "local"},
+    uses="queues",
+)
+# The client leaves the opening of WebSockets to the application, and does not tell how large a batch may be.
+ABSENT = {"connects_over_websocket", "batch_limit_is_a_quarter_mebibyte"}
+
+
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.parametrize("name", parameters_of("azservicebus, Go", CHECKS.keys() - ABSENT, CHECKS))
+def test_azservicebus_for_go(name: str, ran: Callable[[Program], ProgramRun]) -> None:
+    ran(PROGRAM).judge(name)
