@@ -167,7 +167,6 @@ def test_duplicates_are_dropped_within_their_window(doors: Doors, make_queue: Ma
         sender.send_messages(message("first", "id"))
         sender.send_messages(message("second", "id"))
         sender.send_messages([message("third", "id"), message("other", "other")])
-        sender.schedule_messages(message("scheduled", "other"), now() + timedelta(hours=1))
         got = receive(receiver, 2)
         assert texts(got) == ["first", "other"]
         for each in got:
