@@ -165,4 +165,6 @@ def switch(namespace: RunningNamespace, hub: str, capture: CaptureDescription) -
     """As an operator does while the service runs."""
     gateway = namespace.service.gateway
     wanted = partial(set_settings, wanted=replace(gateway.management.hub(hub), capture=capture))
-    namespace._manage(lambda _, on_done: gateway.keeper.change(hub, EventHubDescription, wanted, on_done))
+    namespace._manage(
+        EventHubDescription, lambda _, on_done: gateway.keeper.change(hub, EventHubDescription, wanted, on_done)
+    )

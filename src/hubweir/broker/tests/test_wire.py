@@ -39,9 +39,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     SettleOutcome: st.sampled_from(SettleOutcome),
     SettleDetails | None: st.none()
     | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
-    FragmentSettings: st.builds(
-        FragmentSettings, durability=st.sampled_from(Durability), default_ttl_ms=st.none() | LONGS
-    ),
+    FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
     int | None: st.none() | LONGS,
     str | None: st.none() | st.text(max_size=40),
     Durability: st.sampled_from(Durability),
