@@ -28,6 +28,8 @@ cdef inline int64_t field_of(const uint8_t* data, Section* section, uint32_t wan
     cdef Items items
     cdef int64_t at
     cdef uint32_t place
+    if data[section.value] != 0xC0 and data[section.value] != 0xD0 and data[section.value] != 0x45:
+        return NOWHERE
     if compound(data, section.value, section.end, &items) == NOWHERE or wanted >= items.count:
         return NOWHERE
     at = items.start
@@ -94,6 +96,8 @@ cdef inline void read_annotations_fields(const uint8_t* data, int64_t at, int64_
     if place == <uint32_t>ABSENT or section_at(data, at, end, place, &section) == NOWHERE:
         return
     if check_map(data, section.value, section.end) == NOWHERE:
+        return
+    if data[section.value] != 0xC1 and data[section.value] != 0xD1:
         return
     if compound(data, section.value, section.end, &items) == NOWHERE:
         return

@@ -10,6 +10,8 @@ from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, walk_records
 from hubweir.kernels.buffers.tables import Readable
 from hubweir.kernels.messages.sections import (
+    LIST,
+    MAP,
     STRING,
     Malformed,
     compound,
@@ -74,6 +76,8 @@ def _section_end(at: int, end: int, place: int) -> int:
 
 def _field(data: memoryview, at: int, end: int, wanted: int) -> tuple[int, int]:
     """Where the wanted field of the list at `at` starts and ends; Malformed when it has none."""
+    if data[at] not in LIST:
+        raise Malformed  # the record names a section of another kind
     count, field, stop = compound(data, at, end)
     if wanted >= count:
         raise Malformed
@@ -116,6 +120,8 @@ def _read_annotations(data: memoryview, at: int, end: int, row: list[int]) -> No
     if place == ABSENT:
         return
     section = read_section(data, _section_end(at, end, place), end)
+    if data[section.value] not in MAP:
+        raise Malformed
     for key, value, behind in map_entries(data, section.value, section.end):
         if data[value] == 0x83 and is_name(data, key, value, SCHEDULED_TIME):
             row[I_SCHEDULED] = int.from_bytes(data[value + 1 : behind], "big", signed=True)
