@@ -116,7 +116,9 @@ class QueueReceiverNode(Node):
         self._place.broker.submit(command, self._opened)
 
     def credit(self) -> None:
-        self._pump()
+        # What was released in this turn comes before what follows it: `finish` hands it over, and goes on then.
+        if not self._settling:
+            self._pump()
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""

@@ -137,6 +137,15 @@ def test_a_released_message_comes_again_as_if_it_had_not_come(peer: Peer) -> Non
     assert again.header is not None and again.header.delivery_count == 0
 
 
+def test_what_is_released_comes_before_what_follows_it_also_when_credit_comes_in_the_same_read(peer: Peer) -> None:
+    send(peer, b"a", b"b")
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    link.settle(0, 0, Released())
+    link.grant(1)
+    peer.run()
+    assert peer.bodies(link) == [b"a", b"a"]
+
+
 def test_a_deferred_message_comes_no_more(world: World, peer: Peer) -> None:
     send(peer, b"a", b"b")
     link = peer.receiver("orders", credit=3, **PEEK_LOCK)
