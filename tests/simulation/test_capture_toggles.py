@@ -138,7 +138,7 @@ def test_no_switching_loses_or_doubles_an_event_in_files(first_seed: int, measur
         toggles += switched
         planned += len(plans)
         met += sum(plan.fired > 0 for plan in plans)
-    assert toggles > 2 * count and met > planned / 2, f"{toggles} switches, {met} of {planned} faults were met"
+    assert toggles >= 2 * count and met > planned / 2, f"{toggles} switches, {met} of {planned} faults were met"
 
 
 # The control arm: what would be wrong is found.
