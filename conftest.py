@@ -5,6 +5,7 @@ A test marked slow runs with --all only. How tests are spread over workers (-n N
 No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested.
 A test that plans faults of a disk in memory and meets none of them fails: tests/planned_faults.py.
 So does one that leaves a file of such a disk open: tests/closed_files.py.
+A test marked own_interpreter shares its process with no other test: tests/own_interpreter.py.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ pytest_plugins = [
     "tests.conformance.results",
     "tests.planned_faults",
     "tests.closed_files",
+    "tests.own_interpreter",
 ]
 
 SHORT_SHARE = 20  # the default run does one in so many

@@ -31,7 +31,10 @@ def left_for_collections(step: Callable[[], object]) -> Counter[str]:
 
 
 def come_and_stay(step: Callable[[], object]) -> Counter[str]:
-    """How many objects of each type a step has made that live on and that collections look at."""
+    """How many objects of each type a step has made that live on and that collections look at.
+
+    Other threads must rest meanwhile, as above.
+    """
     gc.collect()
     was_enabled = gc.isenabled()
     gc.disable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
@@ -14,6 +16,7 @@ from hubweir.testing.garbage import come_and_stay
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
+@pytest.mark.own_interpreter
 def test_a_send_is_few_objects_for_collections_to_look_at() -> None:
     """With a slow disk very many are under way at once, one or two at each partition."""
     env, partitions = SimulatedEnv(4), 50

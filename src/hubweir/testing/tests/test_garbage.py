@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 from hubweir.testing.garbage import come_and_stay, left_for_collections
 
 
@@ -29,6 +31,7 @@ def test_what_is_freed_at_once_is_not_counted() -> None:
     assert not left_for_collections(step)
 
 
+@pytest.mark.own_interpreter
 def test_what_comes_and_stays_is_counted_and_what_was_there_or_went_or_is_never_looked_at_is_not() -> None:
     kept: list[object] = [Whole()]
 

@@ -9,6 +9,7 @@ from hubweir.gateway.amqp.tests.world import World, event, keyed
 from hubweir.testing.garbage import come_and_stay
 
 
+@pytest.mark.own_interpreter
 def test_a_send_leaves_no_lists_behind_that_a_collection_looks_at() -> None:
     peer = World().trusted_peer()
     links = [peer.sender(f"hub/Partitions/{number}") for number in range(4)]

@@ -131,6 +131,7 @@ def test_a_log_that_was_refused_goes_on_with_the_last_space(bench) -> None:
     assert isinstance(bench.outcomes[-1], Appended)
 
 
+@pytest.mark.own_interpreter
 def test_a_log_that_is_closed_or_deleted_is_freed_without_a_collection(bench, make_events) -> None:
     """Whatever it did before: reads and searches of files, a roll, a snapshot, a failed sync, an expiry."""
     bench.append(b"first")
