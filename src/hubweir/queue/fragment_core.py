@@ -61,6 +61,7 @@ class FragmentCore:
         self._gathered: list[Operation] = []
         self._gathered_dones: list[OnLogged] = []
         self._last_run = 0
+        self._awaited_run = 0  # there is a turn when it is decided
         self._under_way: dict[int, list[Operation]] = {}  # appended, not visible yet, by the number of the run
         # Counts of deliveries that the log refused, and has not got yet; by the number of their run, too.
         self._again: dict[int, list[Operation]] = {}
@@ -107,6 +108,7 @@ class FragmentCore:
             self._keep_counts(number, operations)
             operations = [each for each in operations if each.code not in (LOCKED, RELEASED)]
             if not operations:
+                self.wake()
                 return
         self._under_way[number] = operations
         run = pack_operations([encode_operation(each) for each in operations])
@@ -140,7 +142,7 @@ class FragmentCore:
         elif refused.known:
             # These count already, and nobody waits for them. Where it is not known, they might count twice.
             self._keep_counts(number, operations)
-        if self._again:
+        if self._again or number <= self._awaited_run:
             self.wake()
         call_all(partial(done, refused) for done in dones)
 
@@ -148,6 +150,15 @@ class FragmentCore:
         counting = [each for each in operations if each.code in (LOCKED, RELEASED)]
         if counting:
             self._again[number] = counting
+
+    def await_run(self) -> int:
+        """The number of the newest run, on its way or still gathered; there is a turn when it is decided."""
+        self._awaited_run = self._last_run + bool(self._gathered)
+        return self._awaited_run
+
+    def is_decided(self, number: int) -> bool:
+        """Whether all runs up to this number are visible, or refused."""
+        return number <= self._last_run and number < next(iter(self._under_way), number + 1)
 
     def operations_under_way(self) -> list[Operation]:
         """Those that are not visible yet, in the order in which they came."""

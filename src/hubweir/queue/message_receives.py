@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 
 from hubweir.errors import NOT_ALLOWED, CorruptStore, ServiceError
-from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK
 from hubweir.kernels.queue_contract import (
     LOCKED,
     M_INDEX,
@@ -40,9 +40,10 @@ class FragmentReceiver:
     """Who receives from a sub-queue; made by a fragment. Its owner keeps it until it closes.
 
     session_id, locked_until_ms (wall clock): of its session; None without one. is_open: it was not closed, nor lost.
+    reading: the counts of messages that are being read for it.
     """
 
-    __slots__ = ("is_open", "is_reading", "locked_until_ms", "mode", "on_lost", "session", "sub_queue")
+    __slots__ = ("is_open", "locked_until_ms", "mode", "on_lost", "reading", "session", "sub_queue")
 
     def __init__(
         self,
@@ -57,7 +58,11 @@ class FragmentReceiver:
         self.on_lost = on_lost
         self.locked_until_ms: int | None = None
         self.is_open = True
-        self.is_reading = False
+        self.reading = array("q")
+
+    @property
+    def is_reading(self) -> bool:
+        return bool(self.reading)
 
     @property
     def session_id(self) -> str | None:
@@ -143,8 +148,8 @@ class MessageReceives:
             else:
                 many, _ = receiver.session.select(messages, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
             if many and self._waiting.pop(receiver, None) is not None:
-                receiver.is_reading = True
-                self.give(room[:many], receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
+                receiver.reading = room[:many]
+                self.give(receiver.reading, receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
 
     # Giving
 
@@ -192,7 +197,7 @@ class MessageReceives:
     def _read(self, given: _Given, answer: bytearray | Refused) -> None:
         receiver = given.receiver
         if receiver is not None:
-            receiver.is_reading = False
+            receiver.reading = array("q")
         if isinstance(answer, Refused):
             self._not_read(given, answer)
         elif receiver is not None and not receiver.is_open:
@@ -231,9 +236,12 @@ class MessageReceives:
         core = self._core
         if given.mode is ReceiveMode.RECEIVE_AND_DELETE:
             core.unlock(counts, marks=SETTLING, change=0)
-        else:
-            core.locks.end(locks_of(core, counts))
-            release(core, counts)
+            return
+        # A lock that ended while its message was read counts, and the message may have another one by now.
+        locks, its = locks_of(core, counts), given.rows[Q_LOCK::MESSAGE_WIDTH]
+        held = array("q", [count if lock == own else 0 for count, lock, own in zip(counts, locks, its, strict=True)])
+        core.locks.end(array("q", [own for own, count in zip(its, counts, strict=True) if count]))
+        release(core, held)
 
 
 def nothing_received() -> ReceivedMessages:
@@ -242,9 +250,9 @@ def nothing_received() -> ReceivedMessages:
 
 
 def locks_of(core: FragmentCore, counts: array[int]) -> array[int]:
-    """The numbers of the locks on these messages (0: none)."""
-    found = (core.state.messages.find(count) for count in counts if count)
-    return array("q", [each[0].rows[each[1] + M_LOCK] for each in found if each is not None])
+    """The numbers of the locks on these messages, 0 where there is none."""
+    found = (core.state.messages.find(count) if count else None for count in counts)
+    return array("q", [0 if each is None else each[0].rows[each[1] + M_LOCK] for each in found])
 
 
 def release(core: FragmentCore, counts: array[int]) -> None:

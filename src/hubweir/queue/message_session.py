@@ -27,19 +27,21 @@ from hubweir.kernels.queue_contract import (
 from hubweir.queue.message_table import MessageTable
 
 _COMPACT_AT = 256
+_ABOVE_ALL = 2**62  # no count is as large
 
 
 class MessageSession:
     """One session. counts: of its messages in order, also of some that are gone. live: how many are not.
 
     ready_from: no message before this place is ready. state_ms: when its state was set, 0 for never. holder, until_ms
-    (monotonic clock): who has its lock. listed: the count under which the heap of free sessions has it, 0: it has not.
-    last_given: no message of a higher count was given to the holder.
+    (monotonic clock): who has its lock. is_ending: nobody has it, and what its last holder did is not decided yet.
+    listed: the count under which the heap of free sessions has it, 0: it has not. last_given: no message of a higher
+    count was given to the holder. returning: counts of messages that may be ready again in a moment.
     """
 
     __slots__ = (
-        "counts", "holder", "last_given", "listed", "live", "number", "ready_from", "session_id", "state", "state_ms",
-        "until_ms",
+        "counts", "holder", "is_ending", "last_given", "listed", "live", "number", "ready_from", "returning",
+        "session_id", "state", "state_ms", "until_ms",
     )  # fmt: skip
 
     def __init__(self, session_id: bytes, number: int) -> None:
@@ -51,17 +53,25 @@ class MessageSession:
         self.state: bytes | None = None
         self.state_ms = 0
         self.holder: Any = None
+        self.is_ending = False
         self.until_ms = 0
         self.listed = 0
         self.last_given = 0
+        self.returning: list[int] = []
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be given to a holder."""
+        return self.holder is None and not self.is_ending
 
     def select(
         self, messages: MessageTable, now_ms: int, picked: array[int], last: int, max_bytes: int
     ) -> tuple[int, int]:
-        """As MessageTable.select, of this session."""
+        """As MessageTable.select, of this session; nothing behind a message that is returning."""
         at = size = 0
         counts, place = self.counts, self.ready_from
-        while place < len(counts) and at < last:
+        stop = min(self.returning, default=_ABOVE_ALL)
+        while place < len(counts) and at < last and counts[place] < stop:
             found = messages.find(counts[place])
             if found is not None and _is_ready(*_row(found), now_ms):
                 more = found[0].rows[found[1] + M_STATE] >> SIZE_SHIFT
@@ -102,6 +112,7 @@ class MessageSessions:
         self.by_number: dict[int, MessageSession] = {}  # in that order
         self.next_number = 0
         self._free: list[tuple[int, int]] = []  # a count that may be ready, number of the session
+        self._held_back: dict[int, MessageSession] = {}  # by the counts of returning messages
 
     def get(self, session_id: bytes) -> MessageSession:
         """The session; made when it is not there."""
@@ -119,7 +130,7 @@ class MessageSessions:
 
     def forget(self, session: MessageSession) -> None:
         """Have it no longer, if it has nothing."""
-        has_something = session.live or session.state is not None or session.holder is not None
+        has_something = session.live or session.state is not None or not session.is_free
         if not has_something and self.by_number.pop(session.number, None) is not None:
             del self.by_id[session.session_id]
 
@@ -179,7 +190,7 @@ class MessageSessions:
     def list(self, session: MessageSession, count: int) -> None:
         """A message of it may be ready; if nobody holds the session, somebody may."""
         session.ready_from = min(session.ready_from, bisect_left(session.counts, count))
-        if session.holder is None and (not session.listed or count < session.listed):
+        if session.is_free and (not session.listed or count < session.listed):
             session.listed = count
             heappush(self._free, (count, session.number))
 
@@ -191,7 +202,7 @@ class MessageSessions:
             if session is None or session.listed != count:
                 heappop(self._free)
                 continue
-            first = None if session.holder is not None else session.first_ready(messages, now_ms)
+            first = session.first_ready(messages, now_ms) if session.is_free else None
             if first == count:
                 return session
             heappop(self._free)
@@ -202,11 +213,30 @@ class MessageSessions:
 
     def look_again(self, messages: MessageTable, counts: Iterable[int]) -> None:
         """These messages may be ready again."""
-        for count in counts:
+        for session, count, _ in self._of(messages, counts):
+            self.list(session, count)
+
+    def hold_back(self, messages: MessageTable, counts: Iterable[int]) -> None:
+        """What becomes of these messages is on its way to the log: nothing behind them is given until `let_go`."""
+        for session, count, bits in self._of(messages, counts):
+            if bits & (STATE_BITS | SUB_QUEUE_BITS) == ACTIVE:
+                session.returning.append(count)
+                self._held_back[count] = session
+
+    def let_go(self, counts: Iterable[int]) -> None:
+        """It is decided what becomes of these, and done."""
+        for count in counts if self._held_back else ():
+            session = self._held_back.pop(count, None)
+            if session is not None:
+                session.returning.remove(count)
+
+    def _of(self, messages: MessageTable, counts: Iterable[int]) -> Iterator[tuple[MessageSession, int, int]]:
+        """Of these messages (0: none) those that came in a session: session, count, M_STATE."""
+        for count in counts if self.by_number else ():
             found = messages.find(count) if count else None
             session = None if found is None else self.by_number.get(found[0].rows[found[1] + M_SESSION])
-            if session is not None:
-                self.list(session, count)
+            if session is not None and found is not None:
+                yield session, count, found[0].rows[found[1] + M_STATE]
 
 
 def _row(found: tuple[Any, int]) -> tuple[int, int]:

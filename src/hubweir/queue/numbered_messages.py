@@ -144,10 +144,13 @@ class NumberedMessages:
             on_done(0)
             return
         core.state.messages.mark_settling(counts)
+        core.state.sessions.hold_back(core.state.messages, counts)
         core.gather(core.ranged(SETTLED, counts), partial(self._deleted, counts, on_done))
 
     def _deleted(self, counts: array[int], on_done: OnDone[int], refused: Refused | None) -> None:
+        self._core.state.sessions.let_go(counts)
         self._core.unmark(counts, refused)
+        self._core.wake()
         on_done(len(counts) if refused is None else refused)
 
 

@@ -2,6 +2,10 @@
 
 A session is held for the lock duration from when it was granted or renewed, on the monotonic clock. Messages that are
 locked in it are locked as long as it is held; then they are active again, delivered once more than before.
+
+When a hold ends, something that its holder did may be on its way to the log: settlements, a state of the session, a
+read. The session is *ending* until all of that is decided, and is given to nobody meanwhile. So the next holder sees
+what the last one left, and neither a message behind one that comes back, nor a state that changes under it.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ from array import array
 from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
+
+from msgspec import Struct
 
 from hubweir.errors import (
     NOT_ALLOWED,
@@ -30,12 +36,28 @@ from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 OnLost = Callable[[FragmentReceiver, ServiceError], None]
 
 
+class _Ending(Struct, frozen=True, eq=False):
+    """A session that is free when its last holder has read what it was reading, and the log has decided a run."""
+
+    session: MessageSession
+    receiver: FragmentReceiver
+    run: int
+
+
 class SessionWait:
-    """Somebody who waits for the next free session."""
+    """Somebody who waits for the next free session, or for a named one that is ending."""
 
-    __slots__ = ("mode", "on_done", "on_lost", "until_ms")
+    __slots__ = ("mode", "on_done", "on_lost", "session_id", "until_ms")
 
-    def __init__(self, mode: ReceiveMode, until_ms: int, on_done: OnDone[FragmentReceiver], on_lost: OnLost) -> None:
+    def __init__(
+        self,
+        session_id: str | None,
+        mode: ReceiveMode,
+        until_ms: int,
+        on_done: OnDone[FragmentReceiver],
+        on_lost: OnLost,
+    ) -> None:
+        self.session_id = session_id
         self.mode = mode
         self.until_ms = until_ms
         self.on_done: OnDone[FragmentReceiver] | None = on_done
@@ -54,6 +76,7 @@ class SessionHolds:
         self._receives = receives
         self._waits: list[SessionWait] = []  # in the order they came
         self._ends: list[tuple[int, int]] = []  # a heap of until_ms, number of the session; stale ones are passed over
+        self._ending: list[_Ending] = []
 
     def accept(
         self,
@@ -74,37 +97,62 @@ class SessionHolds:
             )
             raise ServiceError(NOT_ALLOWED, text)
         self.expire(times)
-        if session_id is None:
-            wait = SessionWait(mode, times.monotonic_ms + wait_ms, on_done, on_lost)
-            self._waits.append(wait)
-            self.serve(times)
-            core.wake()
-            return wait if wait.on_done is not None else None
-        session = core.state.sessions.get(session_id.encode())
-        if session.holder is not None:
-            text = f"another receiver holds session '{session_id}' of '{core.entity}'"
-            raise ServiceError(SESSION_CANNOT_BE_LOCKED, text)
-        on_done(self._grant(session, mode, times, on_lost))
-        return None
+        if session_id is not None and core.state.sessions.get(session_id.encode()).holder is not None:
+            raise self._is_held(session_id)
+        wait = SessionWait(session_id, mode, times.monotonic_ms + wait_ms, on_done, on_lost)
+        self._waits.append(wait)
+        self.serve(times)
+        core.wake()
+        return wait if wait.on_done is not None else None
 
     def serve(self, times: Times) -> None:
         """Give free sessions to those who wait, in turn; refuse those who waited long enough."""
-        state = self._core.state
+        self._free_decided()
         waits = [wait for wait in self._waits if wait.on_done is not None]
         left = []
         for wait in waits:
-            session = state.sessions.next_free(state.messages, times.stamp_ms)
-            on_done, wait_is_over = wait.on_done, wait.until_ms <= times.monotonic_ms
-            if on_done is None or (session is None and not wait_is_over):
+            session, error = self._found(wait, times)
+            on_done = wait.on_done
+            if on_done is None or (session is None and error is None):
                 left.append(wait)
                 continue
             wait.on_done = None
-            if session is None:
-                text = f"no session of '{self._core.entity}' with messages was free in time"
-                on_done(ServiceError(TIMED_OUT, text))
-            else:
+            if session is not None:
                 on_done(self._grant(session, wait.mode, times, wait.on_lost))
+            elif error is not None:
+                on_done(error)
         self._waits = [wait for wait in left if wait.on_done is not None]
+
+    def _found(self, wait: SessionWait, times: Times) -> tuple[MessageSession | None, ServiceError | None]:
+        """The session that a wait gets, or why it gets none; nothing of both: it goes on."""
+        state, is_over = self._core.state, wait.until_ms <= times.monotonic_ms
+        if wait.session_id is None:
+            session = state.sessions.next_free(state.messages, times.stamp_ms)
+            text = f"no session of '{self._core.entity}' with messages was free in time"
+            return session, ServiceError(TIMED_OUT, text) if is_over else None
+        session = state.sessions.get(wait.session_id.encode())
+        if session.is_free:
+            return session, None
+        is_refused = is_over or session.holder is not None
+        return None, self._is_held(wait.session_id) if is_refused else None
+
+    def _is_held(self, session_id: str) -> ServiceError:
+        text = f"another receiver holds session '{session_id}' of '{self._core.entity}'"
+        return ServiceError(SESSION_CANNOT_BE_LOCKED, text)
+
+    def _free_decided(self) -> None:
+        """Sessions of which all is decided are free."""
+        ending, self._ending = self._ending, []
+        sessions = self._core.state.sessions
+        for each in ending:
+            session = each.session
+            if each.receiver.is_reading or not self._core.is_decided(each.run):
+                self._ending.append(each)
+                continue
+            session.is_ending = False
+            if session.live:
+                sessions.list(session, session.counts[0])
+            sessions.forget(session)
 
     def _grant(self, session: MessageSession, mode: ReceiveMode, times: Times, on_lost: OnLost) -> FragmentReceiver:
         receiver = FragmentReceiver(SubQueue.MAIN, mode, session, on_lost)
@@ -139,30 +187,34 @@ class SessionHolds:
         self._receives.close(receiver)
 
     def free(self, receiver: FragmentReceiver) -> None:
-        """Nobody holds the receiver's session any more; messages that are locked in it are active again."""
+        """Nobody holds the receiver's session any more; messages that are locked in it are active again.
+
+        Those that are being read for the receiver are so when they are read: they were never delivered.
+        """
         session, core = receiver.session, self._core
         if session is None or session.holder is not receiver:
             return
         session.holder, last_given = None, session.last_given
         session.last_given = 0
-        counts, locks = array("q"), array("q")
+        counts, locks, reading = array("q"), array("q"), set(receiver.reading)
         for page, at in session.messages_in(core.state.messages, 0):
-            if page.first + at // QUEUE_WIDTH > last_given:
+            count = page.first + at // QUEUE_WIDTH
+            if count > last_given:
                 break
             bits = page.rows[at + M_STATE]
-            if bits & LOCKED:
+            if bits & LOCKED and count not in reading:
                 locks.append(page.rows[at + M_LOCK])
                 # What is being settled is decided by the log; its lock is over whatever becomes of it.
                 if bits & SETTLING:
                     page.rows[at + M_STATE] &= ~LOCKED
                     page.rows[at + M_LOCK] = 0
                 else:
-                    counts.append(page.first + at // QUEUE_WIDTH)
+                    counts.append(count)
+        session.is_ending = True
         core.locks.end(locks)
         core.unlock(counts, marks=LOCKED, change=0)
-        if session.live:
-            core.state.sessions.list(session, session.counts[0])
-        core.state.sessions.forget(session)
+        self._ending.append(_Ending(session, receiver, core.await_run()))
+        self._free_decided()
         core.wake()
 
     def end(self, error: ServiceError) -> None:

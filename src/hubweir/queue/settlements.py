@@ -110,6 +110,7 @@ class Settlements:
             on_done(answer)
         else:
             operations = core.ranged(MODIFIED, counts, properties=properties)
+            core.state.sessions.hold_back(core.state.messages, counts)
             core.gather(operations, partial(self._modified, _of(ordinals, counts), counts, answer, on_done))
 
     def _modified(
@@ -121,6 +122,7 @@ class Settlements:
         refused: Refused | None,
     ) -> None:
         core = self._core
+        core.state.sessions.let_go(counts)
         if refused is None:
             core.locks.end_ordinals(ordinals)
             core.unlock(counts, marks=LOCKED | SETTLING, change=0)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from hubweir.env import Lane
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
-from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies
+from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, opened
 from hubweir.testing.memory_faults import Fault
 
 
@@ -222,3 +224,22 @@ def test_a_deferred_message_that_is_named_twice_comes_once(bench: QueueBench) ->
     bench.send("a")
     bench.settle(bench.receive(), SettleOutcome.DEFER)
     assert [each.number for each in bench.deferred(1, 1)] == [1]
+
+
+def test_a_message_that_was_read_too_long_for_one_receiver_stays_locked_for_the_next(bench: QueueBench) -> None:
+    """The first lock ends while the disk is asked; what comes for a receiver that is closed touches the second not."""
+    for _ in range(40):  # more than the log's tail has in memory
+        bench.send("x" * 900)
+    slow = bench.receiver()
+    bench.env.stall(Lane.READS)
+    bench.fragment.receive(slow, max_count=1, max_bytes=100, on_done=lambda answer: None)
+    bench.run_for(60_100)
+    answers: list[Any] = []
+    bench.fragment.receive(bench.receiver(), max_count=1, max_bytes=100, on_done=answers.append)
+    bench.env.turn()
+    bench.fragment.close_receiver(slow)
+    bench.env.go_on(Lane.READS)
+    bench.run_for(50)
+    (got,) = opened(answers[0])
+    assert (got.number, got.deliveries) == (1, 1)
+    assert bench.settle([got]) == [SETTLED]
