@@ -30,6 +30,8 @@ OnLogged = Callable[[Refused | None], None]
 NO_LIMIT = 2**62
 # Behind a refused append: until the log may take another one.
 RETRY_MS = 1_000
+# Operations that change nothing but counts of deliveries, and that nobody waits for.
+_COUNTS = (LOCKED, RELEASED)
 # A count has 48 bits in a sequence number; the fragment's number stands above them.
 NUMBER_SHIFT = 48
 
@@ -95,7 +97,10 @@ class FragmentCore:
 
     def flush(self, times: Times) -> None:
         """Append what is gathered."""
-        if self._again and not self._under_way and times.monotonic_ms >= self.retry_ms:
+        is_due = not self._under_way and times.monotonic_ms >= self.retry_ms
+        if self._again and (is_due or any(each.code not in _COUNTS for each in self._gathered)):
+            # Counts stay in their order, and in front of what takes one back (RELEASED, DEFERRED, REJECTED): a message
+            # without a count has none to take.
             self._gathered[:0] = [each for number in sorted(self._again) for each in self._again[number]]
             self._again = {}
         operations, dones = self._gathered, self._gathered_dones
@@ -104,12 +109,9 @@ class FragmentCore:
         self._gathered, self._gathered_dones = [], []
         self._last_run = number = self._last_run + 1
         if self._again:
-            # Counts stay in their order: a RELEASED in front of its LOCKED would change nothing.
             self._keep_counts(number, operations)
-            operations = [each for each in operations if each.code not in (LOCKED, RELEASED)]
-            if not operations:
-                self.wake()
-                return
+            self.wake()
+            return
         self._under_way[number] = operations
         run = pack_operations([encode_operation(each) for each in operations])
         self.append(run, times, partial(self._logged, number, dones))
@@ -147,7 +149,7 @@ class FragmentCore:
         call_all(partial(done, refused) for done in dones)
 
     def _keep_counts(self, number: int, operations: list[Operation]) -> None:
-        counting = [each for each in operations if each.code in (LOCKED, RELEASED)]
+        counting = [each for each in operations if each.code in _COUNTS]
         if counting:
             self._again[number] = counting
 

@@ -243,3 +243,17 @@ def test_a_message_that_was_read_too_long_for_one_receiver_stays_locked_for_the_
     (got,) = opened(answers[0])
     assert (got.number, got.deliveries) == (1, 1)
     assert bench.settle([got]) == [SETTLED]
+
+
+@pytest.mark.parametrize("outcome", [SettleOutcome.DEFER, SettleOutcome.DEAD_LETTER])
+def test_a_delivery_that_the_log_refused_is_counted_before_it_is_taken_back(
+    bench: QueueBench, outcome: SettleOutcome
+) -> None:
+    """In the other order a replay would take it from nothing, and count it then."""
+    bench.send("a")
+    bench.env.files.plan(Fault.ENOSPC)
+    got = bench.receive(wait_ms=20)
+    assert bench.settle(got, outcome, wait_ms=5_000) == [SETTLED]
+    bench.restart()
+    (left,) = bench.peek(sub_queue=SubQueue.DEAD_LETTERS if outcome is SettleOutcome.DEAD_LETTER else SubQueue.MAIN)
+    assert left.deliveries == 0
