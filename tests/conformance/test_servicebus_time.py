@@ -167,6 +167,7 @@ def test_duplicates_are_dropped_within_their_window(doors: Doors, make_queue: Ma
         sender.send_messages(message("first", "id"))
         sender.send_messages(message("second", "id"))
         sender.send_messages([message("third", "id"), message("other", "other")])
+        assert len(sender.schedule_messages(message("scheduled", "other"), now() + timedelta(hours=1))) == 1
         got = receive(receiver, 2)
         assert texts(got) == ["first", "other"]
         for each in got:

@@ -1,7 +1,8 @@
 """Duplicate detection: which ids of messages were there within the window, so that a second message is dropped.
 
 It is decided when a batch is visible, by the log's own enqueued times and in its order: so a message is dropped only
-when the first one is durable, and a replay decides the same. A second message does not begin the window anew.
+when the first one is durable, and a replay decides the same. A second message does not begin the window anew. It takes
+a sequence number, of which no message is: who schedules it is answered with a number as for any other.
 
 An id is kept as 64 bits of BLAKE2b (of a million ids, one in 10^13 messages would be taken for another) with its time:
 the newest in a dict, older ones in *generations*, sorted arrays that never change and go as a whole. At most `limit`
@@ -57,23 +58,24 @@ class DuplicateWindow:
         if self._newest and next(reversed(self._newest.values())) <= before_ms:
             self._newest.clear()
 
-    def without_duplicates(self, data: Data, fields: array[int], *, enqueued_ms: int, window_ms: int) -> array[int]:
-        """The incoming rows whose ids were not there within the window; these are from now on."""
+    def duplicates_in(self, data: Data, fields: array[int], *, enqueued_ms: int, window_ms: int) -> list[int]:
+        """The places of incoming rows whose ids were there within the window; the ids of the others are from now on."""
         self.forget(enqueued_ms - window_ms)
-        kept = array("q")
+        duplicates = []
         for at in range(0, len(fields), INCOMING_WIDTH):
             start = fields[at + I_ID]
-            if start >= 0:
-                found = hash_of(data, start, start + fields[at + I_ID_LENGTH])
-                time_ms = self._time_of(found)
-                if time_ms is not None and enqueued_ms - time_ms < window_ms:
-                    continue
+            if start < 0:
+                continue
+            found = hash_of(data, start, start + fields[at + I_ID_LENGTH])
+            time_ms = self._time_of(found)
+            if time_ms is not None and enqueued_ms - time_ms < window_ms:
+                duplicates.append(at // INCOMING_WIDTH)
+            else:
                 self._newest.pop(found, None)  # the newest stand last
                 self._newest[found] = enqueued_ms
-            kept += fields[at : at + INCOMING_WIDTH]
         if len(self._newest) >= GENERATION_IDS:
             self._seal()
-        return kept
+        return duplicates
 
     def _time_of(self, found: int) -> int | None:
         """When an id was seen last."""

@@ -119,20 +119,22 @@ class FragmentState:
             raise CorruptStore(f"the batch of index {header.first_index} has messages before there were settings")
         fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
         read_fields(data, header.position, fields)
+        dropped: list[int] = []
         if settings.duplicate_window_ms >= 0:
-            fields = self.duplicates.without_duplicates(
+            dropped = self.duplicates.duplicates_in(
                 data, fields, enqueued_ms=header.enqueued_time_ms, window_ms=settings.duplicate_window_ms
             )
-        messages = len(fields) // INCOMING_WIDTH
         first = self.messages.add(
             fields,
-            messages,
+            header.count,
             first_index=header.first_index,
             enqueued_ms=header.enqueued_time_ms,
             default_ttl_ms=settings.default_ttl_ms,
         )
+        for place in dropped:
+            self.messages.drop(first + place, 1)
         if settings.requires_session:
-            for place in range(messages):
+            for place in sorted(set(range(header.count)).difference(dropped)):
                 at = place * INCOMING_WIDTH
                 start = fields[at + I_SESSION]
                 session_id = bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else b""

@@ -76,8 +76,8 @@ class ChangeFragment(LogCommand, frozen=True):
 class MessagesEnqueued(Answer, frozen=True):
     """The messages are as durable as the entity's mode says, and count from now on.
 
-    first_number, next_number: sequence numbers, end exclusive: what was sent has them in its order. Duplicates take no
-    number, so the range may be shorter than what was sent; it is empty when all of it was there before.
+    first_number, next_number: sequence numbers, end exclusive: what was sent has them in its order, duplicates too,
+    of which there is no message.
     """
 
     first_number: int

@@ -9,11 +9,12 @@ from uuid import UUID
 import pytest
 
 from hubweir.amqp.types.values import ULong
-from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, ServiceError
 from hubweir.kernels.queue_contract import I_ID, I_ID_LENGTH, INCOMING_WIDTH
 from hubweir.queue import duplicate_window
 from hubweir.queue.duplicate_window import DuplicateWindow, hash_of
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
+from hubweir.queue.tests.session_bench import SessionBench
 from hubweir.testing.memory_faults import Fault
 
 WINDOW_MS = 20_000
@@ -26,17 +27,19 @@ def window(bench_with: Callable[..., QueueBench]) -> QueueBench:
 
 def test_a_second_message_of_an_id_is_accepted_and_dropped(window: QueueBench) -> None:
     assert window.send("a", message_id="m1") == [1]
-    assert window.send("b", message_id="m1") == []
-    assert window.send("c", message_id="m2") == [2]
-    assert bodies(window.receive()) == ["a", "c"]
+    assert window.send("b", message_id="m1") == [2], "a number, of which there is no message"
+    assert window.send("c", message_id="m2") == [3]
+    assert [(each.number, each.body) for each in window.receive()] == [(1, b"a"), (3, b"c")]
+    counts = window.fragment.counts()
+    assert counts.active == 2 and counts.size_bytes < 400
 
 
 def test_within_one_batch_and_by_message_duplicates_are_dropped(window: QueueBench) -> None:
     numbers = window.enqueue(
         message("a", message_id="1"), message("b", message_id="2"), message("c", message_id="1"), message("d")
     )
-    assert (numbers.first_number, numbers.next_number) == (1, 4)  # type: ignore[union-attr]
-    assert bodies(window.receive()) == ["a", "b", "d"]
+    assert (numbers.first_number, numbers.next_number) == (1, 5)  # type: ignore[union-attr]
+    assert [(each.number, each.body) for each in window.receive()] == [(1, b"a"), (2, b"b"), (4, b"d")]
 
 
 def test_messages_without_an_id_are_never_duplicates(window: QueueBench) -> None:
@@ -47,10 +50,12 @@ def test_an_id_counts_after_its_message_is_gone_and_until_the_window_is_over(win
     window.send("a", message_id="m")
     window.complete(window.receive())
     window.run_for(WINDOW_MS - 200)
-    assert window.send("b", message_id="m") == []
+    window.send("b", message_id="m")
+    assert window.receive() == []
     window.run_for(200)  # the duplicate did not begin the window anew
-    assert window.send("c", message_id="m") == [2]
-    assert window.send("d", message_id="m") == []
+    window.send("c", message_id="m")
+    window.send("d", message_id="m")
+    assert bodies(window.receive()) == ["c"]
 
 
 def test_the_window_stands_over_a_restart_by_log_and_by_snapshot(window: QueueBench) -> None:
@@ -61,23 +66,47 @@ def test_the_window_stands_over_a_restart_by_log_and_by_snapshot(window: QueueBe
     window.send("b", message_id="in the log")
     for _ in range(2):
         window.restart()
-        assert window.send("x", message_id="in the snapshot") == []
-        assert window.send("x", message_id="in the log") == []
-    assert window.send("c", message_id="new") == [3]
+        window.send("x", message_id="in the snapshot")
+        window.send("x", message_id="in the log")
+    assert window.send("c", message_id="new") == [7]
+    assert bodies(window.receive(wait_ms=500)) == ["a", "b", "c"]
 
 
 def test_scheduled_messages_count_from_when_they_were_sent(window: QueueBench) -> None:
     assert window.send("a", message_id="m", scheduled_ms=window.now_ms() + 5_000) == [1]
-    assert window.send("b", message_id="m") == []
+    window.send("b", message_id="m")
     window.run_for(6_000)
-    assert window.send("c", message_id="m") == []
+    window.send("c", message_id="m")
     assert bodies(window.receive()) == ["a"]
+
+
+def test_a_scheduled_duplicate_has_a_number_of_which_nothing_is_found(window: QueueBench) -> None:
+    at_ms = window.now_ms() + 5_000
+    assert window.send("a", message_id="m", scheduled_ms=at_ms) == [1]
+    assert window.send("b", message_id="m", scheduled_ms=at_ms) == [2]
+    assert window.fragment.counts().scheduled == 1
+    with pytest.raises(ServiceError) as refused:
+        window.fragment.cancel_scheduled(array("q", [2]), print)
+    assert refused.value.condition is MESSAGE_NOT_FOUND
+    window.restart()
+    assert window.send("c", message_id="n") == [3]
+    assert bodies(window.peek()) == ["a", "c"]
+
+
+def test_a_duplicate_is_in_no_session() -> None:
+    sessions = SessionBench(duplicate_window_ms=WINDOW_MS)
+    sent = (("a", "m"), ("b", "m"), ("c", "n"))
+    sessions.enqueue(*(message(body, message_id=name, session=body) for body, name in sent))
+    assert [bodies(sessions.receive(sessions.accept())) for _ in range(2)] == [["a"], ["c"]]
+    assert set(sessions.fragment._core.state.sessions.by_id) == {b"a", b"c"}
 
 
 def test_ids_of_every_type_are_told_apart_by_value_and_type(window: QueueBench) -> None:
     ids = ["7", UUID(int=7), ULong(7), b"7"]
-    assert [len(window.send("x", message_id=each)) for each in ids] == [1, 1, 1, 1]
-    assert [len(window.send("x", message_id=each)) for each in ids] == [0, 0, 0, 0]
+    for _ in range(2):
+        for each in ids:
+            window.send("x", message_id=each)
+        assert window.fragment.counts().active == 4
 
 
 def test_one_value_has_one_hash_however_it_is_encoded() -> None:
@@ -126,7 +155,7 @@ def test_generations_answer_as_one_window_and_go_as_a_whole(monkeypatch: pytest.
         data = b"\xa1\x02%02d" % name
         fields = array("q", [-1] * INCOMING_WIDTH)
         fields[I_ID], fields[I_ID_LENGTH] = 0, len(data)
-        return bool(window.without_duplicates(data, fields, enqueued_ms=time_ms, window_ms=100))
+        return not window.duplicates_in(data, fields, enqueued_ms=time_ms, window_ms=100)
 
     assert [send(98, 500), send(99, 550), send(98, 599), send(98, 600), send(98, 601)] == [
         True,
