@@ -41,18 +41,24 @@ class _Generation(Struct, frozen=True):
 
 
 class DuplicateWindow:
-    """The ids of one fragment. Times are enqueued times, ms since 1970."""
+    """The ids of one fragment. Times are enqueued times, ms since 1970; kept without what they skipped before."""
 
     def __init__(self) -> None:
         self.limit = IDS_LIMIT
+        self._skipped_ms = 0
         self._newest: dict[int, int] = {}
         self._generations: list[_Generation] = []  # the oldest first
 
     def __len__(self) -> int:
         return len(self._newest) + sum(len(each.hashes) for each in self._generations)
 
+    def skip(self, skipped_ms: int) -> None:
+        """So much of the time up to the next ids did not pass. (window_clock.py)"""
+        self._skipped_ms += skipped_ms
+
     def forget(self, before_ms: int) -> None:
         """Let generations go whose ids all came before this time or at it."""
+        before_ms -= self._skipped_ms
         while self._generations and self._generations[0].newest_ms <= before_ms:
             del self._generations[0]
         if self._newest and next(reversed(self._newest.values())) <= before_ms:
@@ -61,6 +67,7 @@ class DuplicateWindow:
     def duplicates_in(self, data: Data, fields: array[int], *, enqueued_ms: int, window_ms: int) -> list[int]:
         """The places of incoming rows whose ids were there within the window; the ids of the others are from now on."""
         self.forget(enqueued_ms - window_ms)
+        enqueued_ms -= self._skipped_ms
         duplicates = []
         for at in range(0, len(fields), INCOMING_WIDTH):
             start = fields[at + I_ID]
@@ -102,6 +109,8 @@ class DuplicateWindow:
         parts = [*((each.hashes, each.times) for each in self._generations), newest]
         out = bytearray(_COUNT.pack(len(parts)))
         for hashes, times in parts:
+            if self._skipped_ms:  # none of it is left for who restores them
+                times = array("q", map(self._skipped_ms.__add__, times))
             out += _COUNT.pack(len(hashes)) + _little(hashes) + _little(times)
         return bytes(out)
 

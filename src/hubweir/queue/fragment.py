@@ -35,6 +35,7 @@ from hubweir.kernels.queue_contract import (
     T_TRANSFER_DEAD,
 )
 from hubweir.messaging_store.log import Appended, Log, Refused, Replayed, Run, Snapshot
+from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.due_messages import DueMessages
 from hubweir.queue.fragment_core import FragmentCore
@@ -49,13 +50,14 @@ from hubweir.queue.fragment_values import Times as Times
 from hubweir.queue.message_receives import FragmentReceiver as FragmentReceiver
 from hubweir.queue.message_receives import MessageReceives
 from hubweir.queue.numbered_messages import NumberedMessages
-from hubweir.queue.operation import SETTINGS, SETTLED, Operation, logged_settings
+from hubweir.queue.operation import SETTINGS, SETTLED, SKIPPED, Operation, encode_operation, logged_settings
 from hubweir.queue.session_holds import SessionHolds
 from hubweir.queue.session_holds import SessionWait as SessionWait
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.settlements import Settlements
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.upkeep import Upkeep
+from hubweir.queue.window_clock import SLACK_MS, WindowClock
 
 
 class Fragment:
@@ -85,7 +87,8 @@ class Fragment:
         self._holds = SessionHolds(self._core, self._receives)
         self._due = DueMessages(self._core)
         self.upkeep = Upkeep(self._core)
-        self._messages_under_way = 0  # appended, not visible yet
+        self._window_clock = WindowClock()
+        self._messages_under_way = self._skipped_under_way_ms = 0  # appended, not visible yet
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.
         self.next_deadline_ms: int | None = None
 
@@ -134,6 +137,8 @@ class Fragment:
             # Which messages there are cannot be told without the operations in between.
             on_done(Refused(replayed.damage[0]))
         else:
+            last_ms = self.log.bounds.last_time_ms
+            self._window_clock.begin(times.stamp_ms if last_ms is None else last_ms, times.monotonic_ms)
             self._core.dead_letter_over(self._core.state.messages.delivered_often(self.settings.max_delivery_count))
             self._log_settings(times, on_done)
 
@@ -196,23 +201,45 @@ class Fragment:
             raise ServiceError(RESOURCE_LIMIT, text)
         if core.settings.requires_session:
             self._check_sessions(run)
+        skipped_ms = 0
         if core.settings.duplicate_window_ms is not None:
-            self._check_room(messages, times.stamp_ms - core.settings.duplicate_window_ms)
+            skipped_ms = self._skipped_ms(messages, core.settings.duplicate_window_ms, times)
+            if skipped_ms:
+                run = pack_operations([encode_operation(Operation(SKIPPED, time_ms=skipped_ms))]) + run
         self._messages_under_way += messages
-        core.append(run, times, partial(self._enqueued, run, messages, on_done))
+        self._skipped_under_way_ms += skipped_ms
+        core.append(run, times, partial(self._enqueued, run, messages, skipped_ms, on_done))
 
     def _enqueued(
-        self, run: bytearray, messages: int, on_done: OnDone[NumberRange], outcome: Appended | Refused
+        self,
+        run: bytearray,
+        messages: int,
+        skipped_ms: int,
+        on_done: OnDone[NumberRange],
+        outcome: Appended | Refused,
     ) -> None:
         core = self._core
         self._messages_under_way -= messages
+        self._skipped_under_way_ms -= skipped_ms
         if isinstance(outcome, Refused):
+            self._window_clock.refused(skipped_ms)
             on_done(outcome)
             return
         first = core.state.messages.next_count
         core.state.apply_run(run, is_replay=False)
         core.wake()
         on_done(NumberRange(core.number_base + first, core.number_base + core.state.messages.next_count))
+
+    def _skipped_ms(self, messages: int, window_ms: int, times: Times) -> int:
+        """What the clock skipped before these messages, which have room in the window."""
+        clock = self._window_clock
+        if not len(self._core.state.duplicates) + self._messages_under_way:
+            clock.begin(times.stamp_ms, times.monotonic_ms)
+        skipped_ms = clock.skipped_ms(times)
+        oldest_ms = times.stamp_ms - skipped_ms - self._skipped_under_way_ms - window_ms - SLACK_MS
+        self._check_room(messages, oldest_ms)
+        clock.logged(times, skipped_ms)
+        return skipped_ms
 
     def _check_room(self, messages: int, oldest_ms: int) -> None:
         duplicates = self._core.state.duplicates

@@ -41,11 +41,13 @@ from hubweir.queue.operation import (
     SESSION_STATE,
     SETTINGS,
     SETTLED,
+    SKIPPED,
     LoggedSettings,
     Operation,
     decode_operation,
 )
 from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.window_clock import SLACK_MS
 
 Data = bytes | bytearray | memoryview
 
@@ -81,6 +83,8 @@ class FragmentState:
             self.settings = operation.settings
         elif code == SESSION_STATE:
             self.sessions.set_state(operation.session_id, operation.state, operation.time_ms)
+        elif code == SKIPPED:
+            self.duplicates.skip(operation.time_ms)
         elif code == MOVED:
             self._moving = [count for first, many in _pairs(operation) for count in range(first, first + many)][::-1]
         else:
@@ -122,7 +126,7 @@ class FragmentState:
         dropped: list[int] = []
         if settings.duplicate_window_ms >= 0:
             dropped = self.duplicates.duplicates_in(
-                data, fields, enqueued_ms=header.enqueued_time_ms, window_ms=settings.duplicate_window_ms
+                data, fields, enqueued_ms=header.enqueued_time_ms, window_ms=settings.duplicate_window_ms + SLACK_MS
             )
         first = self.messages.add(
             fields,

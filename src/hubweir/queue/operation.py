@@ -17,6 +17,7 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |   10 | MOVED         | ranges | the records of the next batch are these messages again, in this order |
 |   11 | SESSION_STATE | time 8; length 2, id of that length; 1 when there is a state; the state | set, or cleared |
 |   12 | REJECTED      | ranges | dead letters by their receiver's word; their last delivery does not count |
+|   13 | SKIPPED       | milliseconds 8 | so much less passed than the enqueued times before and behind it say |
 
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
 with its batch of messages, in front of it.
@@ -34,13 +35,14 @@ from hubweir.queue.fragment_settings import FragmentSettings
 
 (
     SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
-    REJECTED,
-) = range(1, 13)  # fmt: skip
+    REJECTED, SKIPPED,
+) = range(1, 14)  # fmt: skip
 
 _SETTINGS = struct.Struct(">BqqIB")
 _RANGE = struct.Struct(">QI")
 _MODIFIED = struct.Struct(">BI")
 _SESSION_STATE = struct.Struct(">BqH")
+_SKIPPED = struct.Struct(">BQ")
 _DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
 _WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED, REJECTED}
 # A record must fit into a batch of its own; more ranges are more operations.
@@ -91,6 +93,8 @@ def encode_operation(operation: Operation) -> bytes:
     if code == SESSION_STATE:
         head = _SESSION_STATE.pack(code, operation.time_ms, len(operation.session_id)) + operation.session_id
         return head + (b"\x00" if operation.state is None else b"\x01" + operation.state)
+    if code == SKIPPED:
+        return _SKIPPED.pack(code, operation.time_ms)
     if code == MODIFIED:
         head = _MODIFIED.pack(code, len(operation.properties)) + operation.properties
     else:
@@ -119,6 +123,8 @@ def decode_operation(record: memoryview) -> Operation:
                 ttl_ms, window_ms, deliveries, bool(flags & _DEAD_LETTERS_FLAG), bool(flags & _SESSIONS_FLAG)
             )
             return Operation(code, settings=said)
+        if code == SKIPPED:
+            return Operation(code, time_ms=_SKIPPED.unpack(record)[1])
         if code == SESSION_STATE:
             _, time_ms, size = _SESSION_STATE.unpack_from(record)
             end = _SESSION_STATE.size + size

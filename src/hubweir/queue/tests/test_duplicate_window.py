@@ -15,6 +15,7 @@ from hubweir.queue import duplicate_window
 from hubweir.queue.duplicate_window import DuplicateWindow, hash_of
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
 from hubweir.queue.tests.session_bench import SessionBench
+from hubweir.queue.window_clock import SLACK_MS
 from hubweir.testing.memory_faults import Fault
 
 WINDOW_MS = 20_000
@@ -52,7 +53,7 @@ def test_an_id_counts_after_its_message_is_gone_and_until_the_window_is_over(win
     window.run_for(WINDOW_MS - 200)
     window.send("b", message_id="m")
     assert window.receive() == []
-    window.run_for(200)  # the duplicate did not begin the window anew
+    window.run_for(200 + SLACK_MS)  # the duplicate did not begin the window anew
     window.send("c", message_id="m")
     window.send("d", message_id="m")
     assert bodies(window.receive()) == ["c"]
@@ -126,7 +127,7 @@ def test_who_would_bring_more_ids_than_there_is_room_for_is_refused_and_later_is
         window.send("x", message_id="5")
     assert refused.value.condition is RESOURCE_LIMIT
     assert window.fragment.counts().active == 5
-    window.run_for(WINDOW_MS)
+    window.run_for(WINDOW_MS + SLACK_MS)
     assert window.send("x", message_id="5") == [6]
 
 

@@ -23,6 +23,7 @@ from hubweir.queue.operation import (
     SESSION_STATE,
     SETTINGS,
     SETTLED,
+    SKIPPED,
     LoggedSettings,
     Operation,
     decode_operation,
@@ -58,6 +59,7 @@ OPERATIONS = st.one_of(
         state=st.none() | st.binary(max_size=200),
         time_ms=st.integers(0, 2**60),
     ),
+    st.builds(Operation, st.just(SKIPPED), time_ms=st.integers(0, 2**60)),
 )
 
 
