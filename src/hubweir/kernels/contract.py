@@ -27,6 +27,14 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         carry a delivery id, each one higher than the one before (wrapping at 2**32), and write one delivery row each
         (as many as rows has room for). taken: how many; 0 when the first frame is none such.
 
+    collect_dispositions(data, frames, first, last, rows) -> (taken, count)
+        From frames[first:last], which scan_frames cut out of data, take the leading dispositions in usual form that
+        share a channel: descriptor 00 53 15, list8 or list32, any legal width of each field, nothing behind the list,
+        no more than half of the ids, and as state none, or accepted or released without fields. Each is a disposition
+        row, or makes the row before longer, when it says the same of the deliveries behind that row's (ids wrap at
+        2**32, and a row has at most half of them). taken: how many frames, 0 when the first is none such; it ends
+        before a frame whose row has no room. count: how many rows.
+
     ingest(data, rows, first_row, last_row, resume_at, name, out, room) -> (row, resume_at, events, status)
         Append event records (table in stored_batch.py) for the deliveries rows[first_row:last_row] to out. A delivery
         of message format 0 is one event; of BATCH_FORMAT, each data section of its envelope is one encoded message
@@ -193,6 +201,10 @@ FRAME_WIDTH = 16
 # The standard's own limit on a delivery tag (part 2 section 2.8.7).
 MOST_TAG_BYTES = 32
 EMPTY_FRAME = -2
+# A disposition row: of deliveries O_FIRST to O_LAST. O_ROLE: 1 when their receiver speaks. O_SETTLED: 0 or 1.
+O_ROLE, O_FIRST, O_LAST, O_SETTLED, O_OUTCOME = range(5)
+DISPOSITION_WIDTH = 5
+OUTCOME_NONE, OUTCOME_ACCEPTED, OUTCOME_RELEASED = -1, 0x24, 0x26
 SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 
 INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED, INGEST_PROPERTIES = range(5)

@@ -7,6 +7,7 @@ bytes into `out`. A fault of the peer leaves no `receive_…` method: it becomes
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.transport.budget import SESSION_COST_BYTES, PeerBudget
@@ -175,21 +176,15 @@ class Connection:
 
     def receive_rows(self, channel: int, handle: int, data: memoryview, rows: array[int], count: int) -> None:
         """Handle whole deliveries of one frame each, all of one link."""
-        try:
-            session = self._session_of_transfer(channel)
-            if session is not None:
-                session.receive_rows(handle, data, rows, count)
-        except (ConnectionFault, SessionFault, LinkFault, IllegalState) as fault:
-            self._handle(fault, channel)
+        self._in_session(channel, "transfer", lambda session: session.receive_rows(handle, data, rows, count))
 
     def receive_part(self, channel: int, handle: int, part: TransferPart) -> None:
         """Handle any other transfer."""
-        try:
-            session = self._session_of_transfer(channel)
-            if session is not None:
-                session.receive_part(handle, part)
-        except (ConnectionFault, SessionFault, LinkFault, IllegalState) as fault:
-            self._handle(fault, channel)
+        self._in_session(channel, "transfer", lambda session: session.receive_part(handle, part))
+
+    def receive_dispositions(self, channel: int, rows: array[int], count: int) -> None:
+        """Handle so many disposition rows of one channel (kernels/contract.py, O_…)."""
+        self._in_session(channel, "disposition", lambda session: session.settlement.receive_rows(session, rows, count))
 
     def link_opened(self, link: Link) -> None:
         """A link stands."""
@@ -303,13 +298,18 @@ class Connection:
             raise ConnectionFault(NOT_ALLOWED, f"channel {channel} carries no session")
         return session
 
-    def _session_of_transfer(self, channel: int) -> Session | None:
+    def _in_session(self, channel: int, what: str, handle: Callable[[Session], None]) -> None:
+        """Let the session of a channel handle what came on it, unless all is over; a fault is answered at its scope."""
         if self.state in CLOSE_WRITTEN:
-            return None
-        if self.remote_open is None:
-            raise ConnectionFault(ILLEGAL_STATE, "transfer came before open")
-        session = self._by_remote_channel.get(channel) or self._session(channel)
-        return None if session.state in END_WRITTEN else session
+            return
+        try:
+            if self.remote_open is None:
+                raise ConnectionFault(ILLEGAL_STATE, f"{what} came before open")
+            session = self._by_remote_channel.get(channel) or self._session(channel)
+            if session.state not in END_WRITTEN:
+                handle(session)
+        except (ConnectionFault, SessionFault, LinkFault, IllegalState) as fault:
+            self._handle(fault, channel)
 
     def _handle(self, fault: ConnectionFault | SessionFault | LinkFault | IllegalState, channel: int) -> None:
         """Answer a fault at its scope."""

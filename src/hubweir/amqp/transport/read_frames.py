@@ -1,7 +1,8 @@
 """A read from the transport into few calls on the connection: the path every event takes.
 
-The scan kernel cuts the buffer into a table of frames; the collect kernel takes each stretch of transfers that are
-whole deliveries of one link. So Python runs once per stretch, and one step per frame only for the rest.
+The scan kernel cuts the buffer into a table of frames; the collect kernels take each stretch of transfers that are
+whole deliveries of one link, and each of dispositions without anything special. So Python runs once per stretch, and
+one step per frame only for the rest.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from hubweir.amqp.transport.connection import Connection
 from hubweir.amqp.transport.faults import ConnectionFault
 from hubweir.amqp.transport.receiver_link import TransferPart
 from hubweir.errors import FRAMING_ERROR
-from hubweir.kernels import collect_deliveries, scan_frames
+from hubweir.kernels import collect_deliveries, collect_dispositions, scan_frames
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
+    DISPOSITION_WIDTH,
     F_ABORTED,
     F_BODY,
     F_CHANNEL,
@@ -34,7 +36,7 @@ from hubweir.kernels.contract import (
     SCAN_TOO_LARGE,
 )
 
-TRANSFER = 0x14
+TRANSFER, DISPOSITION = 0x14, 0x15
 # Rows of a table, at least and at most. The last frames that came, if they were many or so many bytes, say how many it
 # may need: few large frames do not pay for a large table, and a read of small ones is cut in few calls.
 LEAST_ROWS, ROWS_LIMIT, SAMPLE_BYTES = 32, 1_024, 16 * 1024
@@ -42,6 +44,8 @@ SMALLEST_FRAME = 8
 
 _FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
 _DELIVERY_ROW = array("q", bytes(8 * DELIVERY_WIDTH))
+# Rows for the dispositions of one call; those of a receiver that settles in order are one row, however many they are.
+_DISPOSITION_ROWS = 64
 
 
 def read_frames(connection: Connection, data: memoryview) -> int:
@@ -98,11 +102,23 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
                 index += taken
                 continue
             connection.receive_part(table[at + F_CHANNEL], table[at + F_HANDLE], _part(data, table, at))
+        elif table[at + F_CODE] == DISPOSITION and (taken := _take_dispositions(connection, data, table, index, rows)):
+            index += taken
+            continue
         else:
             connection.receive_frame(
                 data, table[at + F_BODY], table[at + F_END], table[at + F_CHANNEL], table[at + F_TYPE]
             )
         index += 1
+
+
+def _take_dispositions(connection: Connection, data: memoryview, table: array[int], index: int, rows: int) -> int:
+    """Handle the dispositions from this row of the frame table on that are in usual form; how many frames these are."""
+    said = array("q", bytes(8 * DISPOSITION_WIDTH * min(rows - index, _DISPOSITION_ROWS)))
+    taken, count = collect_dispositions(data, table, index, rows, said)
+    if taken:
+        connection.receive_dispositions(table[index * FRAME_WIDTH + F_CHANNEL], said, count)
+    return taken
 
 
 def _part(data: memoryview, table: array[int], at: int) -> TransferPart:

@@ -5,20 +5,26 @@ A disposition names a range of ids and knows nothing of links; here each range i
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
-from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Received
+from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Received, Released
 from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
 from hubweir.amqp.transport.events import Answered, Settled
 from hubweir.amqp.transport.faults import SessionFault
 from hubweir.amqp.transport.performatives import Disposition
 from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.errors import INVALID_FIELD
+from hubweir.kernels.contract import DISPOSITION_WIDTH, OUTCOME_ACCEPTED, OUTCOME_NONE, OUTCOME_RELEASED
 
 if TYPE_CHECKING:  # a session owns its settlement: the import would go round
     from hubweir.amqp.transport.receiver_link import ReceiverLink
     from hubweir.amqp.transport.sender_link import SenderLink
     from hubweir.amqp.transport.session import Session
+
+
+# The outcomes that a disposition row names.
+_OUTCOMES = {OUTCOME_NONE: None, OUTCOME_ACCEPTED: Accepted(), OUTCOME_RELEASED: Released()}
 
 
 class Settlement:
@@ -37,20 +43,36 @@ class Settlement:
         last = first if disposition.last is None else disposition.last
         if distance(last, first) < 0:
             raise SessionFault(INVALID_FIELD, f"a disposition of deliveries {first} to {last} ends before it begins")
-        if not disposition.role:
-            if disposition.settled:
-                for received in self.received.take(first, last):
-                    link = received.owner
-                    link.unsettled_count -= received.count
-                    session.report.add_event(Answered(link, received.first, received.last, disposition.state))
-            return
-        outcome = disposition.state
-        if not disposition.settled and (outcome is None or isinstance(outcome, Received)):
+        if disposition.role:
+            self._said_by_receiver(session, first, last, disposition.state, settled=disposition.settled)
+        else:
+            self._said_by_sender(session, first, last, disposition.state, settled=disposition.settled)
+
+    def receive_rows(self, session: Session, rows: array[int], count: int) -> None:
+        """The same for so many disposition rows, of which none ends before it begins (kernels/contract.py, O_…)."""
+        for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH):
+            role, first, last, settled, outcome = rows[at : at + DISPOSITION_WIDTH]
+            said = self._said_by_receiver if role else self._said_by_sender
+            said(session, first, last, _OUTCOMES[outcome], settled=bool(settled))
+
+    def _said_by_sender(
+        self, session: Session, first: int, last: int, outcome: DeliveryState | None, *, settled: bool
+    ) -> None:
+        if settled:
+            for received in self.received.take(first, last):
+                link = received.owner
+                link.unsettled_count -= received.count
+                session.report.add_event(Answered(link, received.first, received.last, outcome))
+
+    def _said_by_receiver(
+        self, session: Session, first: int, last: int, outcome: DeliveryState | None, *, settled: bool
+    ) -> None:
+        if not settled and (outcome is None or isinstance(outcome, Received)):
             return  # how far it has come; its outcome is still to follow
         taken = self.sent.take(first, last)
         for sent in taken:
-            self._settle_sent(session, sent, outcome, settled=disposition.settled)
-        if self.unknown is not None and not disposition.settled:
+            self._settle_sent(session, sent, outcome, settled=settled)
+        if self.unknown is not None and not settled:
             self._answer_unknown(session, taken, first, last, self.unknown)
 
     def _settle_sent(

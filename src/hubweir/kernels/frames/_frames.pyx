@@ -3,7 +3,7 @@
 
 This page holds deliver's walk over a run and the doors: they borrow the buffers, check the call, grow `out`, and
 raise. The work is done by `nogil noexcept` functions on pointers that answer with a code: frames.pxd, deliver.pxd,
-transfers.pxd, deliver_batches.pxd. All bytes of a peer are read through sections.pxd and bytes.pxd. Each has a twin.
+transfers.pxd, deliver_batches.pxd, dispositions.pxd. All bytes of a peer are read through sections.pxd and bytes.pxd. Each has a twin.
 
 Long because each kernel that writes frames has its door here, with its checks.
 """
@@ -17,9 +17,12 @@ from libc.stdlib cimport free, realloc
 from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers.tables cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
 from hubweir.kernels.buffers.bytes cimport NOWHERE, store32
-from hubweir.kernels.contract cimport DELIVERY_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STORED_FORMAT
+from hubweir.kernels.contract cimport (
+    DELIVERY_WIDTH, DISPOSITION_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STORED_FORMAT,
+)
 from hubweir.kernels.buffers.crc cimport crc_start
 from hubweir.kernels.frames.frames cimport collect, scan_bytes
+from hubweir.kernels.frames.dispositions cimport collect_said
 from hubweir.kernels.frames.deliver cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
 from hubweir.kernels.frames.deliver_messages cimport (
     GROWTH, ID_DIGITS, TAG_SIZE, Outgoing, record_of, write_message, write_tag,
@@ -156,6 +159,31 @@ def collect_deliveries(frames, int64_t first, int64_t last, rows):
             PyBuffer_Release(&deliveries)
     finally:
         PyBuffer_Release(&table)
+
+
+def collect_dispositions(data, frames, int64_t first, int64_t last, rows):
+    cdef Py_buffer view, table, said
+    cdef int64_t taken, count = 0
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        borrow_table(frames, &table, False)
+        try:
+            check_rows(&table, FRAME_WIDTH, first, last)
+            borrow_table(rows, &said, True)
+            try:
+                taken = collect_said(
+                    <const uint8_t*>view.buf, view.len, <const int64_t*>table.buf + first * FRAME_WIDTH, last - first,
+                    <int64_t*>said.buf, rows_of(&said, DISPOSITION_WIDTH), &count,
+                )
+                if taken == NOWHERE:
+                    raise refusal(f"a frame of rows {first} to {last} does not lie in a buffer of {view.len}")
+                return taken, count
+            finally:
+                PyBuffer_Release(&said)
+        finally:
+            PyBuffer_Release(&table)
+    finally:
+        PyBuffer_Release(&view)
 
 
 cdef int check_call(

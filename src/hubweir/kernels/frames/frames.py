@@ -120,7 +120,7 @@ def _fill_transfer(data: memoryview, row: list[int]) -> None:
         behind = skip_value(data, at, stop)
         null = data[at] == 0x40
         if field in (0, 1, 3):
-            value = -1 if null else _uint(data, at, behind)
+            value = -1 if null else uint_of(data, at, behind)
             row[(F_HANDLE, F_DELIVERY_ID, 0, F_FORMAT)[field]] = value
         elif field == 2 and not null:
             if data[at] not in BINARY:
@@ -128,7 +128,7 @@ def _fill_transfer(data: memoryview, row: list[int]) -> None:
             row[F_TAG], tag_end = variable(data, at, behind)
             row[F_TAG_LENGTH] = tag_end - row[F_TAG]
         elif field in (4, 5, 8, 9, 10):
-            flag = -1 if null else _boolean(data, at)
+            flag = -1 if null else boolean_of(data, at)
             if field in (4, 5, 9):
                 row[{4: F_SETTLED, 5: F_MORE, 9: F_ABORTED}[field]] = flag
             elif field == 8 and flag == 1:
@@ -144,7 +144,8 @@ def _fill_transfer(data: memoryview, row: list[int]) -> None:
     row[F_PAYLOAD] = stop
 
 
-def _uint(data: memoryview, at: int, end: int) -> int:
+def uint_of(data: memoryview, at: int, end: int) -> int:
+    """The unsigned int from at to end; Malformed for another type."""
     if data[at] == 0x43:
         return 0
     if data[at] not in (0x52, 0x70):
@@ -152,7 +153,8 @@ def _uint(data: memoryview, at: int, end: int) -> int:
     return int.from_bytes(data[at + 1 : end], "big")
 
 
-def _boolean(data: memoryview, at: int) -> int:
+def boolean_of(data: memoryview, at: int) -> int:
+    """The boolean at `at`, 0 or 1; Malformed for another type."""
     if data[at] in (0x41, 0x42):
         return int(data[at] == 0x41)
     if data[at] != 0x56 or data[at + 1] > 1:

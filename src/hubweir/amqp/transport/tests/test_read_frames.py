@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
-from hubweir.amqp.transport.events import DeliveriesReceived
+from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
+from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released
+from hubweir.amqp.messaging.terminus import Source, Target
+from hubweir.amqp.security.protocol_header import AMQP_HEADER
+from hubweir.amqp.transport import read_frames
+from hubweir.amqp.transport.events import Closed, DeliveriesReceived, SessionEnded, Settled
+from hubweir.amqp.transport.performatives import Attach, Disposition, Flow
 from hubweir.amqp.transport.read_frames import LEAST_ROWS, ROWS_LIMIT
 from hubweir.amqp.transport.receiver_link import ReceiverLink
-from hubweir.testing.frames import raw, transfer
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.testing.endpoint_pair import Side
+from hubweir.testing.frames import frame, raw, transfer, written
 from hubweir.testing.served import served, take
 
 
@@ -41,3 +52,117 @@ def test_nothing_is_read_behind_the_frame_that_ended_the_connection() -> None:
     take(side, transfer(0) + raw(b"\x40") + transfer(1))
     assert [entry.delivery_id for entry in side.deliveries()] == [0]
     assert side.endpoint.is_closed
+
+
+def settled_by(side: Side, begun: int, from_event: int) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """What a read reported of each delivery, and what was answered of each, in order."""
+    reported = [
+        (event.link.name, (event.first_id + place) % 2**32, event.outcome, event.settled)
+        for event in side.events[from_event:]
+        if isinstance(event, Settled)
+        for place in range((event.last_id - event.first_id) % 2**32 + 1)
+    ]
+    answered = [
+        (type(said), (said.first + place) % 2**32, said.state)
+        for _, said in written(side.written[begun:])
+        if isinstance(said, Disposition) and said.last is not None
+        for place in range((said.last - said.first) % 2**32 + 1)
+    ]
+    return reported, answered
+
+
+def two_receivers(*, host_answers: bool) -> Side:
+    """Two links to receivers that settle second, with deliveries 0 to 39 unsettled, ten of each link in turn."""
+    down = Attach(
+        name="down", handle=0, role=True, rcv_settle_mode=1, source=Source(address="q"), target=Target(address="r")
+    )
+    side = served(links=2, attach=down)
+    links = [side.link(f"down{handle}") for handle in range(2)]
+    for handle, link in enumerate(links):
+        assert isinstance(link, SenderLink)
+        if host_answers:
+            link.answer_by_host(Rejected(error=None))
+        flow = Flow(
+            next_incoming_id=0, incoming_window=2048, next_outgoing_id=0, outgoing_window=2048, handle=handle,
+            link_credit=50, delivery_count=0,
+        )  # fmt: skip
+        take(side, frame(flow))
+    for number in range(40):
+        link = links[number // 10 % 2]
+        assert isinstance(link, SenderLink)
+        link.send(b"m", settled=False)
+    side.drain()
+    return side
+
+
+@pytest.mark.parametrize("host_answers", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_dispositions_at_once_mean_what_they_mean_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, seed: int, host_answers: bool
+) -> None:
+    rng, frames, at = Random(seed), [], 0
+    for _ in range(rng.choice([1, 10, 60])):
+        last = None if rng.random() < 0.8 else at + rng.choice([0, 1, 25])
+        state = rng.choice([Accepted(), Accepted(), Accepted(), Released(), Modified(), None, Rejected(error=None)])
+        frames.append(frame(Disposition(role=True, first=at, last=last, settled=rng.random() < 0.1, state=state)))
+        if rng.random() < 0.1:
+            frames.append(raw(b""))
+        at = (at + 1 if rng.random() < 0.9 else rng.randrange(45)) % 45
+    found = []
+    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0)):
+        monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
+        side = two_receivers(host_answers=host_answers)
+        begun, from_event = len(side.written), len(side.events)
+        take(side, b"".join(frames))
+        left = [
+            link.unsettled_count for link in (side.link("down0"), side.link("down1")) if isinstance(link, SenderLink)
+        ]
+        found.append((settled_by(side, begun, from_event), left))
+    assert found[0] == found[1]
+
+
+def test_a_receiver_that_settles_each_delivery_costs_one_event_a_read() -> None:
+    side = two_receivers(host_answers=True)
+    from_event = len(side.events)
+    take(side, b"".join(frame(Disposition(role=True, first=number, state=Accepted())) for number in range(30)))
+    events = [(event.first_id, event.last_id) for event in side.events[from_event:] if isinstance(event, Settled)]
+    assert events == [(0, 9), (10, 19), (20, 29)]
+
+
+def test_a_disposition_that_ends_before_it_begins_ends_the_session_behind_those_before_it() -> None:
+    side = two_receivers(host_answers=True)
+    take(
+        side,
+        frame(Disposition(role=True, first=0, state=Accepted()))
+        + frame(Disposition(role=True, first=2, last=1, state=Accepted()))
+        + frame(Disposition(role=True, first=3, state=Accepted())),
+    )
+    assert [(event.first_id, event.last_id) for event in side.events if isinstance(event, Settled)] == [(0, 0)]
+    assert any(isinstance(event, SessionEnded) for event in side.events)
+
+
+@pytest.mark.parametrize("channel", [5, 70])
+def test_dispositions_on_a_channel_without_a_session_end_the_connection(channel: int) -> None:
+    side = served()
+    take(side, frame(Disposition(role=True, first=0, state=Accepted()), channel=channel))
+    assert side.endpoint.is_closed
+
+
+def test_dispositions_that_come_when_the_session_or_the_connection_was_ended_here_are_dropped() -> None:
+    for ends_session in (True, False):
+        side = two_receivers(host_answers=True)
+        if ends_session:
+            side.endpoint.sessions[0].end()
+        else:
+            side.endpoint.close()
+        from_event = len(side.events)
+        take(side, frame(Disposition(role=True, first=0, state=Accepted())))
+        assert not side.endpoint.is_closed and side.events[from_event:] == []
+
+
+def test_a_disposition_before_open_is_named_in_the_error() -> None:
+    side = Side(Endpoint(Role.SERVER, replace(EndpointSettings("server"), sasl=False), now_ms=0), accepts=False)
+    take(side, AMQP_HEADER + frame(Disposition(role=True, first=0, state=Accepted())))
+    (closed,) = side.events
+    assert isinstance(closed, Closed) and closed.error is not None
+    assert closed.error.description.startswith("disposition came before open")
