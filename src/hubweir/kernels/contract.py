@@ -35,6 +35,12 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         2**32, and a row has at most half of them). taken: how many frames, 0 when the first is none such; it ends
         before a frame whose row has no room. count: how many rows.
 
+    merge_dispositions(rows, count) -> count
+        Put the disposition rows[:count] in the order of their ids, and make one of those that say the same of one
+        delivery after the other: how many are left. They stay as they are when they do not all say the same (role,
+        settled, outcome) or when a delivery is QUARTER ids or more away from the first row's first. What stands in rows
+        behind those that are left says nothing.
+
     ingest(data, rows, first_row, last_row, resume_at, name, out, room) -> (row, resume_at, events, status)
         Append event records (table in stored_batch.py) for the deliveries rows[first_row:last_row] to out. A delivery
         of message format 0 is one event; of BATCH_FORMAT, each data section of its envelope is one encoded message
@@ -204,6 +210,7 @@ EMPTY_FRAME = -2
 # A disposition row: of deliveries O_FIRST to O_LAST. O_ROLE: 1 when their receiver speaks. O_SETTLED: 0 or 1.
 O_ROLE, O_FIRST, O_LAST, O_SETTLED, O_OUTCOME = range(5)
 DISPOSITION_WIDTH = 5
+QUARTER = 2**30
 OUTCOME_NONE, OUTCOME_ACCEPTED, OUTCOME_RELEASED = -1, 0x24, 0x26
 SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 

@@ -13,7 +13,7 @@ from hubweir.amqp.transport.connection import Connection
 from hubweir.amqp.transport.faults import ConnectionFault
 from hubweir.amqp.transport.receiver_link import TransferPart
 from hubweir.errors import FRAMING_ERROR
-from hubweir.kernels import collect_deliveries, collect_dispositions, scan_frames
+from hubweir.kernels import collect_deliveries, collect_dispositions, merge_dispositions, scan_frames
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     DISPOSITION_WIDTH,
@@ -44,8 +44,7 @@ SMALLEST_FRAME = 8
 
 _FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
 _DELIVERY_ROW = array("q", bytes(8 * DELIVERY_WIDTH))
-# Rows for the dispositions of one call; those of a receiver that settles in order are one row, however many they are.
-_DISPOSITION_ROWS = 64
+_DISPOSITION_ROW = array("q", bytes(8 * DISPOSITION_WIDTH))
 
 
 def read_frames(connection: Connection, data: memoryview) -> int:
@@ -114,8 +113,10 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
 
 def _take_dispositions(connection: Connection, data: memoryview, table: array[int], index: int, rows: int) -> int:
     """Handle the dispositions from this row of the frame table on that are in usual form; how many frames these are."""
-    said = array("q", bytes(8 * DISPOSITION_WIDTH * min(rows - index, _DISPOSITION_ROWS)))
+    said = _DISPOSITION_ROW * (rows - index)
     taken, count = collect_dispositions(data, table, index, rows, said)
+    if count > 1:
+        count = merge_dispositions(said, count)
     if taken:
         connection.receive_dispositions(table[index * FRAME_WIDTH + F_CHANNEL], said, count)
     return taken

@@ -22,7 +22,7 @@ from hubweir.kernels.contract cimport (
 )
 from hubweir.kernels.buffers.crc cimport crc_start
 from hubweir.kernels.frames.frames cimport collect, scan_bytes
-from hubweir.kernels.frames.dispositions cimport collect_said
+from hubweir.kernels.frames.dispositions cimport can_merge, collect_said, merge_said
 from hubweir.kernels.frames.deliver cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
 from hubweir.kernels.frames.deliver_messages cimport (
     GROWTH, ID_DIGITS, TAG_SIZE, Outgoing, record_of, write_message, write_tag,
@@ -184,6 +184,18 @@ def collect_dispositions(data, frames, int64_t first, int64_t last, rows):
             PyBuffer_Release(&table)
     finally:
         PyBuffer_Release(&view)
+
+
+def merge_dispositions(rows, int64_t count):
+    cdef Py_buffer said
+    borrow_table(rows, &said, True)
+    try:
+        check_rows(&said, DISPOSITION_WIDTH, 0, count)
+        if count == 0 or not can_merge(<const int64_t*>said.buf, count):
+            return count
+        return merge_said(<int64_t*>said.buf, count)
+    finally:
+        PyBuffer_Release(&said)
 
 
 cdef int check_call(

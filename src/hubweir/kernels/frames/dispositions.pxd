@@ -1,11 +1,12 @@
-"""Read a row of dispositions at once, compiled. The twin is dispositions.py."""
+"""Read a row of dispositions at once, compiled, and put them in order. The twin is dispositions.py."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport qsort
 
 from hubweir.kernels.buffers.bytes cimport NOWHERE
 from hubweir.kernels.contract cimport (
     DISPOSITION_WIDTH, F_BODY, F_CHANNEL, F_CODE, F_END, F_TYPE, FRAME_WIDTH, O_FIRST, O_LAST, O_OUTCOME, O_ROLE,
-    O_SETTLED, OUTCOME_ACCEPTED, OUTCOME_NONE, OUTCOME_RELEASED,
+    O_SETTLED, OUTCOME_ACCEPTED, OUTCOME_NONE, OUTCOME_RELEASED, QUARTER,
 )
 from hubweir.kernels.frames.frames cimport boolean_of, uint_of
 from hubweir.kernels.messages.sections cimport Items, compound, skip_value
@@ -113,3 +114,53 @@ cdef inline int64_t collect_said(
         taken += 1
         frame += FRAME_WIDTH
     return taken
+
+
+cdef inline int by_first(const void* one, const void* other) noexcept nogil:
+    cdef const int64_t* a = <const int64_t*>one
+    cdef const int64_t* b = <const int64_t*>other
+    if a[O_FIRST] != b[O_FIRST]:
+        return -1 if a[O_FIRST] < b[O_FIRST] else 1
+    return (a[O_LAST] > b[O_LAST]) - (a[O_LAST] < b[O_LAST])
+
+
+cdef inline bint can_merge(const int64_t* rows, int64_t count) noexcept nogil:
+    """Whether all rows say the same, of deliveries near the first one."""
+    cdef const int64_t* row = rows
+    cdef int64_t index, first, last
+    for index in range(count):
+        first = <int32_t><uint32_t>(row[O_FIRST] - rows[O_FIRST])
+        last = <int32_t><uint32_t>(row[O_LAST] - rows[O_FIRST])
+        if row[O_ROLE] != rows[O_ROLE] or row[O_SETTLED] != rows[O_SETTLED] or row[O_OUTCOME] != rows[O_OUTCOME]:
+            return False
+        if first <= -<int64_t>QUARTER or last < first or last >= <int64_t>QUARTER:
+            return False
+        row += DISPOSITION_WIDTH
+    return True
+
+
+cdef inline int64_t merge_said(int64_t* rows, int64_t count) noexcept nogil:
+    cdef int64_t index, left = 0, column, origin = rows[O_FIRST]
+    cdef int64_t* row = rows
+    cdef int64_t* kept
+    for index in range(count):
+        row[O_FIRST] = <int32_t><uint32_t>(row[O_FIRST] - origin)
+        row[O_LAST] = <int32_t><uint32_t>(row[O_LAST] - origin)
+        row += DISPOSITION_WIDTH
+    qsort(rows, count, DISPOSITION_WIDTH * sizeof(int64_t), by_first)
+    row = rows
+    for index in range(count):
+        kept = rows + left * DISPOSITION_WIDTH
+        if left and row[O_FIRST] == (kept - DISPOSITION_WIDTH)[O_LAST] + 1:
+            (kept - DISPOSITION_WIDTH)[O_LAST] = row[O_LAST]
+        else:
+            for column in range(DISPOSITION_WIDTH):
+                kept[column] = row[column]
+            left += 1
+        row += DISPOSITION_WIDTH
+    for index in range(left):
+        rows[index * DISPOSITION_WIDTH + O_FIRST] = <uint32_t>(rows[index * DISPOSITION_WIDTH + O_FIRST] + origin)
+        rows[index * DISPOSITION_WIDTH + O_LAST] = <uint32_t>(rows[index * DISPOSITION_WIDTH + O_LAST] + origin)
+    for index in range(left * DISPOSITION_WIDTH, count * DISPOSITION_WIDTH):
+        rows[index] = 0
+    return left

@@ -1,4 +1,7 @@
-"""Read a row of dispositions at once, in plain Python: what a receiver that settles message by message says."""
+"""Read a row of dispositions at once, in plain Python: what a receiver that settles message by message says.
+
+Receivers that work at several messages at a time settle them in any order; in the order of their ids they are few rows.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from hubweir.kernels.contract import (
     OUTCOME_ACCEPTED,
     OUTCOME_NONE,
     OUTCOME_RELEASED,
+    QUARTER,
 )
 from hubweir.kernels.frames.frames import boolean_of, uint_of
 from hubweir.kernels.messages.sections import LIST, Malformed, compound, skip_value
@@ -59,6 +63,36 @@ def collect_dispositions(
         channel = frame[F_CHANNEL]
         taken += 1
     return taken, count
+
+
+def merge_dispositions(rows: array[int], count: int) -> int:
+    """Put rows that say the same in order, and merge them; see contract.py."""
+    check_rows(rows, DISPOSITION_WIDTH, 0, count)
+    said = [rows[at : at + DISPOSITION_WIDTH] for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH)]
+    origin = said[0][O_FIRST] if said else 0
+    for row in said:
+        if any(row[column] != said[0][column] for column in (O_ROLE, O_SETTLED, O_OUTCOME)):
+            return count
+        row[O_FIRST], row[O_LAST] = _near(row[O_FIRST], origin), _near(row[O_LAST], origin)
+        if not -QUARTER < row[O_FIRST] <= row[O_LAST] < QUARTER:
+            return count
+    left: list[array[int]] = []
+    for row in sorted(said, key=lambda row: (row[O_FIRST], row[O_LAST])):
+        if left and row[O_FIRST] == left[-1][O_LAST] + 1:
+            left[-1][O_LAST] = row[O_LAST]
+        else:
+            left.append(row)
+    for place, row in enumerate(left):
+        row[O_FIRST], row[O_LAST] = (origin + row[O_FIRST]) % MODULUS, (origin + row[O_LAST]) % MODULUS
+        rows[place * DISPOSITION_WIDTH : (place + 1) * DISPOSITION_WIDTH] = row
+    for at in range(len(left) * DISPOSITION_WIDTH, count * DISPOSITION_WIDTH):
+        rows[at] = 0
+    return len(left)
+
+
+def _near(number: int, origin: int) -> int:
+    """How far an id lies behind another; negative: before it."""
+    return (number - origin + HALF) % MODULUS - HALF
 
 
 def _said(data: memoryview, body: int, end: int) -> array[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from random import Random
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from hubweir.kernels.contract import (
     OUTCOME_ACCEPTED,
     OUTCOME_NONE,
     OUTCOME_RELEASED,
+    QUARTER,
 )
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests.legal_bytes import compound, frame, table, uint
@@ -138,6 +140,63 @@ def test_frames_that_do_not_lie_in_the_bytes_are_refused(kernels: SimpleNamespac
         kernels.collect_dispositions(stream[:-1], scanned, 0, 1, rows)
     with pytest.raises(KernelRefusal):
         kernels.collect_dispositions(stream, scanned, 0, 2, rows)
+
+
+def merged(kernels: SimpleNamespace, *rows: tuple[int, ...]) -> list[tuple[int, ...]]:
+    said = array("q", [each for row in rows for each in row])
+    count = kernels.merge_dispositions(said, len(rows))
+    assert not any(said[count * DISPOSITION_WIDTH :])
+    return [tuple(said[at : at + DISPOSITION_WIDTH]) for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH)]
+
+
+def alike(*ranges: tuple[int, int]) -> list[tuple[int, ...]]:
+    return [(1, first, last, 0, OUTCOME_ACCEPTED) for first, last in ranges]
+
+
+def test_rows_that_say_the_same_are_put_in_order_and_joined(kernels: SimpleNamespace) -> None:
+    assert merged(kernels, *alike((4, 4), (0, 1), (2, 3), (9, 9), (8, 8))) == alike((0, 4), (8, 9))
+    assert merged(kernels, *alike((1, 3), (2**32 - 1, 0), (2**32 - 3, 2**32 - 2))) == alike((2**32 - 3, 3))
+    assert merged(kernels, *alike((7, 7))) == alike((7, 7))
+    assert merged(kernels) == []
+
+
+def test_a_delivery_that_is_named_twice_is_named_twice(kernels: SimpleNamespace) -> None:
+    assert merged(kernels, *alike((5, 5), (6, 6), (5, 5))) == alike((5, 5), (5, 6))
+    assert merged(kernels, *alike((5, 5), (3, 7))) == alike((3, 7), (5, 5))
+
+
+@pytest.mark.parametrize("column", [0, 3, 4])
+def test_rows_that_do_not_say_the_same_stay_as_they_are(kernels: SimpleNamespace, column: int) -> None:
+    rows = alike((2, 2), (1, 1), (0, 0))
+    rows[1] = tuple(value if at != column else OUTCOME_NONE for at, value in enumerate(rows[1]))
+    assert merged(kernels, *rows) == rows
+
+
+def test_ids_far_from_each_other_stay_as_they_are(kernels: SimpleNamespace) -> None:
+    near = alike((QUARTER + 9, QUARTER + 9), (10, 10), (2 * QUARTER + 8, 2 * QUARTER + 8))
+    assert merged(kernels, *near) == [near[1], near[0], near[2]]
+    for far in (alike((QUARTER + 9, QUARTER + 9), (9, 9)), alike((8, 8), (7, 8 + QUARTER)), alike((8, 8), (7, 6))):
+        assert merged(kernels, *far) == far
+
+
+def test_more_rows_than_there_are_is_refused(kernels: SimpleNamespace) -> None:
+    for count in (2, -1):
+        with pytest.raises(KernelRefusal):
+            kernels.merge_dispositions(table(1, DISPOSITION_WIDTH), count)
+
+
+@MANY
+@given(seed=SEEDS)
+def test_rows_are_merged_alike(compiled: SimpleNamespace, seed: int) -> None:
+    rng = Random(seed)
+    origin, spread = rng.choice([0, 5, HALF, 2**32 - 3]), rng.choice([4, 30, QUARTER + 2, 2**32 - 1])
+    rows = array("q")
+    for _ in range(rng.choice([0, 1, 3, 20])):
+        first = origin + rng.randrange(-spread, spread)
+        last = first + rng.choice([0, 0, 0, 1, 3, -1, QUARTER])
+        is_other = rng.random() < 0.02
+        rows.extend((1, first % 2**32, last % 2**32, int(is_other), OUTCOME_ACCEPTED))
+    agreed(compiled, "merge_dispositions", rows, len(rows) // DISPOSITION_WIDTH)
 
 
 @MANY
