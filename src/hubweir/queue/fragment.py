@@ -338,8 +338,9 @@ class Fragment:
     ) -> None:
         """Settle the messages of these tokens; on_done with a code for each (settle_outcome.py), when it is durable.
 
-        ABANDON without properties, and RELEASE, need not be durable and are answered in the call. Raises ServiceError
-        ARGUMENT_ERROR when tokens are no whole ones, or properties no map.
+        ABANDON without properties is answered in the call: it says what a crash would, too. What is released is active
+        at once, and answered when its delivery cannot count any more. Raises ServiceError ARGUMENT_ERROR when tokens
+        are no whole ones, or properties no map.
         After a crash: a message whose token was answered SETTLED is as it was settled; the others are active.
         """
         self._holds.expire(times)

@@ -30,7 +30,7 @@ OnLogged = Callable[[Refused | None], None]
 NO_LIMIT = 2**62
 # Behind a refused append: until the log may take another one.
 RETRY_MS = 1_000
-# Operations that change nothing but counts of deliveries, and that nobody waits for.
+# Operations that change nothing but counts of deliveries: what they say holds in memory already.
 _COUNTS = (LOCKED, RELEASED)
 # A count has 48 bits in a sequence number; the fragment's number stands above them.
 NUMBER_SHIFT = 48
@@ -98,7 +98,7 @@ class FragmentCore:
     def flush(self, times: Times) -> None:
         """Append what is gathered."""
         is_due = not self._under_way and times.monotonic_ms >= self.retry_ms
-        if self._again and (is_due or any(each.code not in _COUNTS for each in self._gathered)):
+        if self._again and (is_due or self._gathered_dones):
             # Counts stay in their order, and in front of what takes one back (RELEASED, DEFERRED, REJECTED): a message
             # without a count has none to take.
             self._gathered[:0] = [each for number in sorted(self._again) for each in self._again[number]]
@@ -142,7 +142,7 @@ class FragmentCore:
                 if locks:
                     self.locks.end(locks)
         elif refused.known:
-            # These count already, and nobody waits for them. Where it is not known, they might count twice.
+            # These count already. Where it is not known, they might count twice.
             self._keep_counts(number, operations)
         if self._again or number <= self._awaited_run:
             self.wake()

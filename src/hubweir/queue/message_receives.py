@@ -24,7 +24,7 @@ from hubweir.kernels.queue_contract import (
     SUB_QUEUE_BITS,
 )
 from hubweir.messaging_store.log import Refused
-from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
 from hubweir.queue.message_page import NEVER
 from hubweir.queue.message_session import MessageSession
@@ -255,12 +255,17 @@ def locks_of(core: FragmentCore, counts: array[int]) -> array[int]:
     return array("q", [0 if each is None else each[0].rows[each[1] + M_LOCK] for each in found])
 
 
-def release(core: FragmentCore, counts: array[int]) -> None:
-    """These locked messages are active again, as if they had not been delivered."""
+def release(core: FragmentCore, counts: array[int], on_done: OnLogged | None = None) -> None:
+    """These locked messages are active again at once, as if they had not been delivered.
+
+    on_done: when the log says so, too, or why not. Where it was refused, that is tried again.
+    """
     main = array("q", [count if _is_main(core, count) else 0 for count in counts])
     if any(main):
-        core.gather(core.ranged(RELEASED, main))
+        core.gather(core.ranged(RELEASED, main), on_done)
     core.unlock(counts, marks=LOCKED | SETTLING, change=-1)
+    if on_done is not None and not any(main):
+        on_done(None)
 
 
 def _is_main(core: FragmentCore, count: int) -> bool:

@@ -42,8 +42,7 @@ class Settlements:
         properties = said.properties if outcome is not SettleOutcome.COMPLETE else b""
         if outcome is SettleOutcome.RELEASE:
             core.locks.end_ordinals(_of(ordinals, counts))
-            release(core, counts)
-            on_done(answer)
+            release(core, counts, partial(_told, answer, on_done))
         elif outcome is SettleOutcome.COMPLETE:
             core.gather(core.ranged(LOGGED_SETTLED, counts), partial(self._settled, counts, answer, on_done))
         elif outcome is SettleOutcome.DEFER:
@@ -145,6 +144,10 @@ class Settlements:
 def _of(ordinals: array[int], counts: array[int]) -> array[int]:
     """The ordinals of those locks whose messages are settled."""
     return array("q", [ordinal for ordinal, count in zip(ordinals, counts, strict=True) if count])
+
+
+def _told(answer: bytes, on_done: OnDone[bytes], refused: Refused | None) -> None:
+    on_done(answer if refused is None else refused)
 
 
 def _nobody_asks(answer: object) -> None:

@@ -257,3 +257,64 @@ def test_a_delivery_that_the_log_refused_is_counted_before_it_is_taken_back(
     bench.restart()
     (left,) = bench.peek(sub_queue=SubQueue.DEAD_LETTERS if outcome is SettleOutcome.DEAD_LETTER else SubQueue.MAIN)
     assert left.deliveries == 0
+
+
+def test_a_released_message_is_active_before_its_receiver_is_answered(bench: QueueBench) -> None:
+    bench.send("a")
+    (got,) = bench.receive()
+    answers: list[Any] = []
+    bench.fragment.settle(got.token, SettleOutcome.RELEASE, bench.times(), answers.append)
+    (again,) = bench.receive(wait_ms=0)
+    assert not answers and again.deliveries == 0
+    bench.run_for(50)
+    assert answers == [bytes((SETTLED,))]
+
+
+def test_a_plain_abandon_is_answered_at_once_as_a_crash_would_do_the_same(bench: QueueBench) -> None:
+    bench.send("a")
+    (got,) = bench.receive()
+    answers: list[Any] = []
+    bench.fragment.settle(got.token, SettleOutcome.ABANDON, bench.times(), answers.append)
+    assert answers == [bytes((SETTLED,))]
+    bench.restart()
+    assert bench.receive(wait_ms=500)[0].deliveries == 1
+
+
+def test_a_release_is_answered_only_when_a_power_cut_cannot_undo_it(bench: QueueBench) -> None:
+    bench.send("a")
+    got = bench.receive()
+    assert bench.settle(got, SettleOutcome.RELEASE) == [SETTLED]
+    bench.restart()
+    assert bench.receive(wait_ms=500)[0].deliveries == 0
+
+
+def test_a_release_that_the_log_refuses_is_told_and_done_all_the_same(bench: QueueBench) -> None:
+    bench.send("a")
+    (got,) = bench.receive()
+    bench.env.files.plan(Fault.SYNC_EIO)
+    answer = bench.answer(
+        lambda on_done: bench.fragment.settle(got.token, SettleOutcome.RELEASE, bench.times(), on_done), 3_000
+    )
+    assert isinstance(answer, Refused)
+    bench.restart()
+    assert bench.receive(wait_ms=500)[0].deliveries == 0
+
+
+def test_releases_behind_a_count_that_the_log_refused_are_answered(bench: QueueBench) -> None:
+    """Two refusals, one behind the other: nobody waits without end, and nothing counts."""
+    bench.send("a", "b")
+    bench.env.files.plan(Fault.ENOSPC)
+    first, second = bench.receive(wait_ms=20)
+    assert bench.settle([first], SettleOutcome.RELEASE, wait_ms=50) == [SETTLED]
+    assert bench.settle([second], SettleOutcome.RELEASE, wait_ms=50) == [SETTLED]
+    bench.restart()
+    assert [each.deliveries for each in bench.receive(wait_ms=500)] == [0, 0]
+
+
+def test_a_dead_letter_is_released_at_once(bench: QueueBench) -> None:
+    bench.send("a")
+    bench.settle(bench.receive(), SettleOutcome.DEAD_LETTER)
+    (dead,) = bench.receive(bench.receiver(SubQueue.DEAD_LETTERS))
+    answers: list[Any] = []
+    bench.fragment.settle(dead.token, SettleOutcome.RELEASE, bench.times(), answers.append)
+    assert answers == [bytes((SETTLED,))]

@@ -199,14 +199,19 @@ class World:
         outcome = self.rng.choice(list(SettleOutcome))
         now_ms = self.bench.env.monotonic_ms()
         holds = [each.locked_until_ms > now_ms and each.settling is None for each in some]
-        for each, good in zip(some, holds, strict=True):
-            if good:
-                each.settling = outcome
         before = [each.token for each in some]
+        is_at_once = outcome is SettleOutcome.RELEASE  # its answer alone waits for the log
+        for each, good in zip(some, holds, strict=True):
+            if good and is_at_once:
+                self._settled(each, outcome)
+            elif good:
+                each.settling = outcome
 
         def answered(answer: bytes | Refused | ServiceError) -> None:
             assert not isinstance(answer, ServiceError)
             for place, each in enumerate(some):
+                if isinstance(answer, Refused) and is_at_once:
+                    continue
                 if isinstance(answer, Refused):
                     if holds[place] and each.token == before[place]:
                         each.settling = None
@@ -217,7 +222,7 @@ class World:
                     continue
                 done = answer[place] == SETTLED
                 assert done == holds[place], f"{each.body}: {outcome.name} was answered {answer[place]}"
-                if done:
+                if done and not is_at_once:
                     self._settled(each, outcome)
 
         self.bench.fragment.settle(b"".join(before), outcome, self.bench.times(), self._noting(answered))
