@@ -1,12 +1,13 @@
 """Queues at speed: messages/s in, out and through, the server's processor time, latency, memory, start after a kill.
 
-    ./run bench queue [--messages N] [--rounds N] [--waiting N] [--only rates|latency|waiting]
+    ./run bench queue [--messages N] [--rounds N] [--waiting N] [--only rates|latency|waiting] [--outcome WHICH]
 
 Messages have 200 B, are received under peek-lock, and each is settled by a disposition of its own that the service
-answers. Rows: batches of 100 with many on their way, and one message a send with many on their way; durable (synced
-before the answer) and express (written). The server runs alone on the first core where there are two. One round sends N
-messages, receives and settles N, then does both at once. Latency is an open loop (see lone.py): from when a message
-was due until it was received. Memory and start: N messages that wait, one process.
+answers: completed, or as --outcome says (what is abandoned comes again until its deliveries are used up). Rows: batches
+of 100 with many on their way, and one message a send with many on their way; durable (synced before the answer) and
+express (written). The server runs alone on the first core where there are two. One round sends N messages, receives and
+settles N, then does both at once. Latency is an open loop (see lone.py): from when a message was due until it was
+received. Memory and start: N messages that wait, one process.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ from rich.console import Console
 from rich.table import Table
 
 from hubweir import kernels
+from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.batch import BATCH_FORMAT
+from hubweir.amqp.messaging.outcome import Accepted, Modified, Outcome, Rejected
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import Answered, DeliveriesReceived, LinkAttached
 from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.types.composite import encode_composite
+from hubweir.amqp.types.values import Symbol
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import data_section
@@ -57,9 +62,16 @@ LATENCY_RATE, LATENCY_S = 2_000, 4
 QUORUM_QUEUE_PER_S = 16_400
 MESSAGE = data_section(bytes(BODY_BYTES))
 
-# A whole frame with a disposition of one delivery: role receiver, first, last, not settled, accepted.
-_DISPOSITION = Struct(">IBBH3s 3B B BI BI B 4s")
-_FIELDS = _DISPOSITION.size - 8 - 5
+# The head of a frame with a disposition of one delivery: role receiver, first, last, not settled; the state follows.
+_DISPOSITION = Struct(">IBBH3s 3B B BI BI B")
+_INFO = {Symbol("DeadLetterReason"): "bench", Symbol("DeadLetterErrorDescription"): "settled by a benchmark"}
+_DEAD_LETTER = AmqpError(condition=Symbol("com.microsoft:dead-letter"), description="bench", info=_INFO)
+OUTCOMES: dict[str, Outcome] = {
+    "complete": Accepted(),
+    "abandon": Modified(delivery_failed=True),
+    "defer": Modified(delivery_failed=True, undeliverable_here=True),
+    "dead-letter": Rejected(error=_DEAD_LETTER),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +111,16 @@ class Settler(LinkUser):
     It writes these frames itself: an engine's bookkeeping for each would be the generator's cost, not the server's.
     """
 
-    def __init__(self, connection: Connection, queue: str, came: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        queue: str,
+        came: Callable[[int], None] | None = None,
+        *,
+        outcome: Outcome = OUTCOMES["complete"],
+    ) -> None:
         super().__init__(queue)
+        self._answer, self._state = type(outcome), encode_composite(outcome)
         self._connection = connection
         self._came = came
         self.wanted = 0
@@ -128,20 +148,23 @@ class Settler(LinkUser):
     def on_deliveries(self, event: DeliveriesReceived) -> None:
         if self._came is not None:
             self._came(event.count)
-        channel = self._link.session.channel
+        channel, state = self._link.session.channel, self._state
+        size = _DISPOSITION.size + len(state)
+        fields = size - 8 - 5  # behind the header, the descriptor, the constructor of the list and its size
         self._link.session.connection.out += b"".join(
             [
                 _DISPOSITION.pack(
-                    _DISPOSITION.size, 2, 0, channel, b"\x00\x53\x15", 0xC0, _FIELDS, 5, 0x41, 0x70, delivery_id,
-                    0x70, delivery_id, 0x42, b"\x00\x53\x24\x45",
+                    size, 2, 0, channel, b"\x00\x53\x15", 0xC0, fields, 5, 0x41, 0x70, delivery_id,
+                    0x70, delivery_id, 0x42,
                 )
+                + state
                 for delivery_id in event.rows[D_DELIVERY_ID::DELIVERY_WIDTH]
             ]
         )  # fmt: skip
         self._top_up()
 
     def on_answered(self, event: Answered) -> None:
-        assert event.outcome is not None and type(event.outcome).__name__ == "Accepted", event.outcome
+        assert type(event.outcome) is self._answer, event.outcome
         self.wanted -= event.last_id - event.first_id + 1
         if self.wanted <= 0:
             self.settled.set()
@@ -158,11 +181,14 @@ class Settler(LinkUser):
 class Load:
     """The generator: one connection that sends, one that receives."""
 
-    def __init__(self, server: ServerProcess, case: Case, messages: int) -> None:
+    def __init__(
+        self, server: ServerProcess, case: Case, messages: int, *, outcome: Outcome = OUTCOMES["complete"]
+    ) -> None:
         self._server = server
         self._target = ConnectionString.parse(server.connection_string())
         self._pid = pid_of(server)
         self._case = case
+        self._outcome = outcome
         self._in_flight = BATCHES_IN_FLIGHT if case.batch > 1 else SINGLES_IN_FLIGHT
         self._sends = -(-messages // case.batch)
         self._sent = self._sends * case.batch
@@ -186,7 +212,7 @@ class Load:
     async def _round(self, figures: Figures, sender: Sender, reader: Connection) -> None:
         await self._measure(figures.rate_in, figures.cpu_in, lambda: self.send(sender))
         await reader.authorization.authorize(self._case.queue)
-        settler = Settler(reader, self._case.queue)
+        settler = Settler(reader, self._case.queue, outcome=self._outcome)
         await self._measure(figures.rate_out, figures.cpu_out, lambda: settler.settle(self._sent))
         await self._measure(figures.rate_both, figures.cpu_both, lambda: self._both(sender, settler))
         settler.close()
@@ -308,14 +334,16 @@ def resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def rate_table(server: ServerProcess, messages: int, rounds: int, runner: asyncio.Runner, console: Console) -> Table:
+def rate_table(
+    server: ServerProcess, messages: int, rounds: int, outcome: Outcome, runner: asyncio.Runner, console: Console
+) -> Table:
     table = Table("a send", "mode", "in, messages/s", "out, messages/s", "in + out, messages/s")
     for heading in ("CPU in, us", "CPU out, us", "CPU in + out, us", "in + out, of a quorum queue"):
         table.add_column(heading)
     for case in CASES:
         console.print(f"{case.queue} …")
         count = messages if case.batch > 1 else messages // 4
-        figures = runner.run(Load(server, case, count).rounds(rounds))
+        figures = runner.run(Load(server, case, count, outcome=outcome).rounds(rounds))
         table.add_row(
             f"{case.batch} message{'s' if case.batch > 1 else ''}",
             case.mode,
@@ -350,7 +378,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="rounds a row (default 3)")
     parser.add_argument("--waiting", type=int, default=1_000_000, help="messages that wait (default 1000000)")
     parser.add_argument("--only", choices=("rates", "latency", "waiting"), help="one part alone")
+    parser.add_argument("--outcome", choices=OUTCOMES, default="complete", help="of what is received for the rates")
     chosen = parser.parse_args()
+    outcome = OUTCOMES[chosen.outcome]
     console = Console(width=None if sys.stdout.isatty() else 220)
     wanted = (chosen.only,) if chosen.only else ("rates", "latency", "waiting")
     loop = LOOPS[max(LOOPS)]  # uvloop where it is installed, as the service chooses
@@ -358,7 +388,7 @@ def main() -> int:
         with ServerProcess(data=Path(folder) / "rates") as server:
             placed = pin(pid_of(server))
             if "rates" in wanted:
-                console.print(rate_table(server, chosen.messages, chosen.rounds, runner, console))
+                console.print(rate_table(server, chosen.messages, chosen.rounds, outcome, runner, console))
                 console.print(
                     f"{BODY_BYTES} B; {chosen.rounds} rounds of {chosen.messages:,} messages, or a quarter; "
                     f"median (range). A quorum queue: RabbitMQ 4.0.5 over AMQP 1.0, {QUORUM_QUEUE_PER_S:,}/s, measured "

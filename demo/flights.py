@@ -3,7 +3,7 @@
 336,776 flights out of New York in 2013 are published as JSON events by the official client, keyed by tail number, and
 read back by two consumer groups: one with the official client and checkpoints, one with hubweir's own. Both must equal
 the CSV: counts, order per key, mean delay per carrier. Then the server is killed with SIGKILL and started again, and
-everything must still be there.
+everything must still be there. The second act is orders.py: flights as messages of a topic, and a killed worker.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+import orders
 from checkpoints import MemoryCheckpoints
 from flight_data import Flight, read_flights
 from hubweir.testing.server_process import ServerProcess
@@ -46,7 +47,7 @@ def main() -> int:
 
 
 def run(sdist: Path, data: Path, report: Report) -> None:
-    """The story, from an empty folder to the second start."""
+    """The story, from an empty folder to the second start, and the second act."""
     expected, by_tail = load(sdist, report.console)
     with ServerProcess(data=data) as server:
         create_hub(
@@ -71,6 +72,7 @@ def run(sdist: Path, data: Path, report: Report) -> None:
             after = _read(server, AFTER_GROUP, expected.count, progress)
         report.check("after kill -9", differences(expected, after))
         report.check("checkpoints after kill -9", _repeats(server, checkpoints))
+        orders.run(server.connection_string(), by_tail, report)
     show_delays(report.console, expected, after)
 
 

@@ -3,7 +3,8 @@
 336,776 flights out of New York in 2013 are published as JSON events by the official client, keyed by tail number. While
 they come, a Structured Streaming query turns them into mean delays per week, airport and carrier, and Capture writes
 them into Avro files. In the middle the server is killed with SIGKILL and started again. At the end three things must
-equal the CSV: the live figures, every event in the hub, and every event in the captured files.
+equal the CSV: the live figures, every event in the hub, and every event in the captured files. The second act is
+orders.py: flights as messages of a topic, and a killed worker.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 from rich.console import Console
 
+import orders
 from chart import draw
 from delays import Delays, different, digests, hub_options, key_digest, live_delays, read_delays, week_of
 from flight_data import Flight, read_flights
@@ -79,7 +81,7 @@ def main() -> int:
 
 
 def run(sdist: Path, folder: Path, report: Report) -> None:
-    """The story, from an empty folder to three comparisons."""
+    """The story, from an empty folder to three comparisons, and the second act."""
     expected = load(sdist, report.console)
     spark = session(app_name="flights")
     captured = folder / "captured"
@@ -110,6 +112,7 @@ def run(sdist: Path, folder: Path, report: Report) -> None:
         with report.step("read of captured files", expected.count):
             seen = digests(spark.read.format("eventhubs-capture").load(str(captured)))
         report.check("captured files", different("keys", expected.digests, seen))
+        orders.run(target, expected.by_tail, report)
 
 
 def load(sdist: Path, console: Console) -> Expected:

@@ -20,8 +20,8 @@ class Report:
         self._rows: list[tuple[str, str, str, str, str]] = []
 
     @contextmanager
-    def step(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Time a step that handles `total` events, with a progress bar; yields what moves the bar."""
+    def step(self, what: str, total: int, *, noun: str = "events") -> Iterator[Callable[[int], None]]:
+        """Time a step that handles `total` events (or noun), with a progress bar; yields what moves the bar."""
         columns = TextColumn("{task.description:<26}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn()
         start = time.perf_counter()
         with Progress(*columns, console=self.console, transient=True) as bar:
@@ -29,7 +29,7 @@ class Report:
             yield lambda done: bar.update(task, completed=done)
         seconds = time.perf_counter() - start
         self._rows.append((what, f"{total:,}", f"{seconds:.1f}", f"{total / seconds:,.0f}", ""))
-        self.console.print(f"{what}: {total:,} events in {seconds:.1f} s")
+        self.console.print(f"{what}: {total:,} {noun} in {seconds:.1f} s")
 
     def check(self, what: str, findings: list[str]) -> None:
         """Note whether the step before proved its point."""
@@ -38,7 +38,7 @@ class Report:
 
     def show(self) -> None:
         """Print the table and what failed."""
-        table = Table("step", "events", "seconds", "events/s", "equal to the CSV")
+        table = Table("step", "count", "seconds", "per second", "equal to the CSV")
         for row in self._rows:
             table.add_row(*row)
         self.console.print(table)

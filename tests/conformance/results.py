@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.table import SERVICES, Result, page
+from tests.conformance.table import SERVICES, Result, check_cell, page
 from tests.workers.notices import notice
 
 FOLDER = Path(__file__).resolve().parent
@@ -31,13 +31,32 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's own type
     if FOLDER in item.path.parents and (report.when == "call" or (report.when == "setup" and not report.passed)):
-        numbers: dict[str, list[int]] = {}
-        for service in SERVICES:
-            for mark in item.iter_markers(service.mark):
-                numbers.setdefault(service.mark, []).extend(mark.args)
-        client, feature = item.get_closest_marker("client"), item.get_closest_marker("feature")
-        known = [item.name, client.args[0] if client else "", feature.args[0] if feature else "", numbers]
-        report.user_properties.append((PROPERTY, known))
+        report.user_properties.append((PROPERTY, _known_of(item)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test with a client whose cell is in no table is told when it is collected, not at the end of a long run."""
+    for item in items:
+        if FOLDER in item.path.parents:
+            try:
+                check_cell(_result_of(_known_of(item), "passed"))
+            except ValueError as error:
+                raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+def _known_of(item: pytest.Item) -> list[Any]:
+    """What the table has to know of a test: its name, client, feature, and its checks by the marks of services."""
+    numbers: dict[str, list[int]] = {}
+    for service in SERVICES:
+        for mark in item.iter_markers(service.mark):
+            numbers.setdefault(service.mark, []).extend(mark.args)
+    client, feature = item.get_closest_marker("client"), item.get_closest_marker("feature")
+    return [item.name, client.args[0] if client else "", feature.args[0] if feature else "", numbers]
+
+
+def _result_of(known: list[Any], outcome: str) -> Result:
+    test, client, feature, numbers = known
+    return Result(test, client, feature, outcome, {mark: tuple(those) for mark, those in numbers.items()})
 
 
 @pytest.hookimpl
@@ -57,11 +76,9 @@ class Gathering:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, known in report.user_properties:
             if name == PROPERTY:
-                test, client, feature, numbers = known  # type: ignore[misc]
-                of_marks = {mark: tuple(those) for mark, those in numbers.items()}
-                self.results.append(Result(test, client, feature, report.outcome, of_marks))
-                if report.skipped and client:
-                    notice(self._config, NOT_RUN, client)
+                self.results.append(_result_of(known, report.outcome))  # type: ignore[arg-type]
+                if report.skipped and self.results[-1].client:
+                    notice(self._config, NOT_RUN, self.results[-1].client)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:

@@ -236,12 +236,9 @@ def _rows(*spans: tuple[int, int]) -> list[int]:
 
 
 _LATER_PARTS = {
-    "topics and subscriptions": (19, 24, 97, 98, *_rows((104, 112), (123, 124)), 175),
     "transactions": _rows((113, 117)),
     "forwarding": (119, 120),
-    "deletion of what is idle": (122,),
     "fragments of one entity at several brokers": _rows((125, 136)),
-    "management over HTTP": _rows((137, 149), (170, 174)),
 }
 # What waits for a part that is not built.
 LATER: dict[int, str] = {number: part for part, numbers in _LATER_PARTS.items() for number in numbers}

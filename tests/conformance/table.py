@@ -81,6 +81,8 @@ SERVICE_BUS_FEATURES = (
     "duplicates",
     "sessions",
     "session state",
+    "topics",
+    "rules",
     "errors",
     "SAS",
     "SASL",
@@ -130,7 +132,8 @@ SERVICES = (
 class Result:
     """One test that ran: the checks it belongs to, the cell it counts in, and passed, failed or skipped.
 
-    numbers: of the checks of each service whose mark the test has; its cell is in the tables of these services.
+    numbers: of the checks of each service whose mark the test has; its cell is in the tables of these services. Without
+    any mark it is in that of the service whose client it has, if it is of one alone.
     """
 
     name: str
@@ -150,7 +153,7 @@ def status_of(outcomes: list[str]) -> str:
 def page(results: list[Result]) -> str:
     """The whole page, the same for the same results."""
     for result in results:
-        _check_cell(result)
+        check_cell(result)
     lines = [
         "# Compatibility",
         "",
@@ -167,19 +170,26 @@ def page(results: list[Result]) -> str:
         f"*{SCRIPTED}*: a client of this repository that writes every frame by itself, or no client at all.",
     ]
     for service in SERVICES:
-        lines += _half(service, [result for result in results if service.mark in result.numbers])
+        lines += _half(service, [result for result in results if service in _services_of(result)])
     return "\n".join(lines) + "\n"
 
 
-def _check_cell(result: Result) -> None:
+def check_cell(result: Result) -> None:
     """Raise ValueError for a test with a client whose cell is in no table."""
     if not result.client:
         return
-    of_result = [service for service in SERVICES if service.mark in result.numbers]
+    of_result = _services_of(result)
     if not any(result.client in service.clients for service in of_result):
         raise ValueError(f"no row for {result.client}: add it to the clients of the service that {result.name} marks")
     if not any(result.feature in service.features for service in of_result):
         raise ValueError(f"no column for {result.feature!r} of {result.name}: add it to the features of the service")
+
+
+def _services_of(result: Result) -> list[Service]:
+    """In the tables of which services a result counts."""
+    marked = [service for service in SERVICES if service.mark in result.numbers]
+    of_client = [service for service in SERVICES if result.client in service.clients]
+    return marked or (of_client if len(of_client) == 1 else [])
 
 
 def _half(service: Service, results: list[Result]) -> list[str]:
@@ -213,7 +223,7 @@ def _cell(results: list[Result], client: str, feature: str) -> str:
 
 
 def _row(service: Service, number: int, results: list[Result]) -> str:
-    mine = [result for result in results if number in result.numbers[service.mark]]
+    mine = [result for result in results if number in result.numbers.get(service.mark, ())]
     is_later = not mine and number in service.later
     status = status_of([result.outcome for result in mine]) if mine else "not yet" if is_later else "not run"
     shown = {service.clients.get(result.client, SCRIPTED) for result in mine if result.outcome == "passed"}

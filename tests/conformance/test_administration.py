@@ -32,6 +32,9 @@ from azure.servicebus.management import (
     TrueRuleFilter,
 )
 
+from hubweir.client.authorization_rules import AuthorizationRules
+from hubweir.client.connection import Connection
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.conftest import HOST
 
@@ -318,6 +321,60 @@ def test_refusals_become_the_client_s_own_errors(
     for rule, key in (("RootManageSharedAccessKey", "wrong"), ("missing", "SAS_KEY_VALUE")):
         with standard.client(rule=rule, key=key) as stranger, pytest.raises(ClientAuthenticationError):
             stranger.create_queue("q")
+
+
+@pytest.mark.sb(171)
+def test_a_rule_without_manage_is_told_which_claims_it_lacks(
+    standard: Administered, client: ServiceBusAdministrationClient
+) -> None:
+    """Only the read of a queue or a topic that is not there says so to such a rule; nothing is made or removed."""
+
+    async def make_rule() -> str:
+        connection = await Connection.open(ConnectionString.parse(standard.namespace.connection_string()))
+        try:
+            made = await AuthorizationRules(connection).create_rule("worker", ("Send", "Listen"))
+        finally:
+            await connection.close()
+        return made.primary.reveal()
+
+    client.create_queue("q")
+    client.create_topic("t")
+    client.create_subscription("t", "s")
+    queue, topic, subscription = client.get_queue("q"), client.get_topic("t"), client.get_subscription("t", "s")
+    with standard.client(rule="worker", key=asyncio.run(make_rule())) as worker:
+        read, action = (
+            "Manage,EntityRead claims required for this operation",
+            "Authorization failed for specified action",
+        )
+        subscriptions = "401 SubCode=40100: Unauthorized : Unauthorized access for"
+        for call, text in (
+            (lambda: worker.get_queue("q"), f"<Detail>{read}"),
+            (lambda: worker.get_topic("t"), f"<Detail>{read}"),
+            (lambda: list(worker.list_queues()), f"<Detail>{read}"),
+            (lambda: list(worker.list_topics()), f"<Detail>{read}"),
+            (lambda: worker.create_queue("new"), f"{action}: Manage,EntityWrite"),
+            (lambda: worker.create_topic("new"), f"{action}: Manage,EntityWrite"),
+            (lambda: worker.update_queue(queue), f"{action}: Manage,EntityWrite"),
+            (lambda: worker.update_topic(topic), f"{action}: Manage,EntityWrite"),
+            (lambda: worker.delete_queue("q"), f"{action}: Manage,EntityDelete."),
+            (lambda: worker.delete_topic("t"), f"{action}: Manage,EntityDelete."),
+            (lambda: worker.delete_queue("missing"), f"{action}: Manage,EntityDelete."),
+            (lambda: worker.get_subscription("t", "s"), f"{subscriptions} 'GetSubscription'"),
+            (lambda: worker.get_subscription("t", "missing"), f"{subscriptions} 'GetSubscription'"),
+            (lambda: list(worker.list_subscriptions("t")), f"{subscriptions} 'EnumerateSubscriptions' operation"),
+            (lambda: worker.create_subscription("t", "new"), f"{subscriptions} 'CreateOrUpdateSubscription'"),
+            (lambda: worker.update_subscription("t", subscription), f"{subscriptions} 'CreateOrUpdateSubscription'"),
+            (lambda: worker.delete_subscription("t", "s"), f"{subscriptions} 'DeleteSubscription'"),
+        ):
+            with pytest.raises(ClientAuthenticationError) as refused:
+                call()
+            assert refused.value.response is not None
+            assert (refused.value.status_code, text in refused.value.response.text()) == (401, True), text
+        for absent in (lambda: worker.get_queue("missing"), lambda: worker.get_topic("missing")):
+            with pytest.raises(ResourceNotFoundError):
+                absent()
+    assert [each.name for each in client.list_queues()] == ["q"]
+    assert [each.name for each in client.list_subscriptions("t")] == ["s"]
 
 
 @pytest.mark.sb(163)

@@ -349,6 +349,7 @@ def test_drain_and_echo(doors: Doors, hub: str) -> None:
 
 
 @pytest.mark.eh(21)
+@pytest.mark.sb(159)
 def test_a_stopping_service_closes_with_a_reason_that_makes_clients_come_back() -> None:
     with running_namespace() as namespace:
         client = RawClient.connect((namespace.host, namespace.port)).trusted()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from hubweir.amqp.messaging.message import Message, Properties, ValueBody, encode_message
+from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.performatives import Attach, Detach, Transfer
@@ -92,6 +92,25 @@ def test_a_hubs_token_covers_what_is_under_it(client: RawClient, scheme: str, po
     assert status_of(client.put_token("sb://localhost/events/partitions/1", resource=token_of))[0] == 202
     assert status_of(client.put_token("sb://localhost/events/ConsumerGroups/x", resource=token_of))[0] == 202
     assert status_of(client.put_token("sb://localhost/events2", resource=token_of))[0] == 401
+
+
+@pytest.mark.sb(12)
+@pytest.mark.parametrize("scheme", ["sb", "amqp", "amqps", "http", "https"])
+@pytest.mark.parametrize("port", ["", ":5671"])
+def test_audiences_of_a_queue_in_every_form_open_its_links(
+    client: RawClient, queue: str, scheme: str, port: str
+) -> None:
+    """The token is signed for one form and put for another: what both name decides."""
+    audience, signed = f"{scheme}://localhost{port}/{queue}", f"{scheme}://LOCALHOST{port}/{queue.upper()}/"
+    assert client.refused(queue, sends=True).condition == "amqp:unauthorized-access"
+    other = make_token(f"{signed[:-1]}-other", ROOT, KEY, int(time.time()) + 60)
+    assert status_of(client.put_token(audience, token=other))[0] == 401
+    assert status_of(client.put_token(f"{audience}/$management", resource=signed))[0] == 202
+    assert client.refused(queue, sends=True).condition == "amqp:unauthorized-access"
+    assert status_of(client.put_token(signed, resource=f"sb://localhost/{queue}"))[0] == 202
+    assert isinstance(client.publish(client.sender(queue), EVENT).state, Accepted)
+    client.receiver(queue.upper(), credit=1, rcv_settle_mode=1)
+    assert client.messages(1)[0].body == DataBody((b"x",))
 
 
 @pytest.mark.eh(29)

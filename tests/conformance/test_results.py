@@ -25,6 +25,13 @@ def pytest_runtest_call(item):
         os._exit(3)
 """
 
+STRANGE = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    items[0].add_marker(pytest.mark.client("somebody"))
+"""
+
 
 def run(folder: Path, workers: int, plugin: str = "") -> str:
     """What a run prints that writes the page into folder."""
@@ -39,7 +46,7 @@ def run(folder: Path, workers: int, plugin: str = "") -> str:
         text=True,
         timeout=100,
     )
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_workers_write_the_page_that_one_process_writes(tmp_path: Path) -> None:
@@ -55,3 +62,8 @@ def test_workers_write_the_page_that_one_process_writes(tmp_path: Path) -> None:
 def test_a_worker_that_is_lost_takes_results_with_it_so_no_page_is_written(tmp_path: Path) -> None:
     assert "compatibility.md is NOT written: a worker was lost, and its results with it" in run(tmp_path, 1, DIE)
     assert not (tmp_path / PAGE.name).exists()
+
+
+def test_a_client_without_a_row_is_told_before_any_test_runs(tmp_path: Path) -> None:
+    said = run(tmp_path, 0, STRANGE)
+    assert "no row for somebody" in said and "passed" not in said

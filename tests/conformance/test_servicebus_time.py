@@ -12,10 +12,13 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from azure.servicebus import AutoLockRenewer, ServiceBusMessage, ServiceBusSubQueue
-from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError
+from azure.core.exceptions import ResourceNotFoundError
+from azure.servicebus import AutoLockRenewer, ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
+from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError, ServiceBusAuthenticationError
 
-from tests.conformance.conftest import Doors
+from hubweir.namespace.iso_duration import written_duration
+from hubweir.testing.running_namespace import running_namespace
+from tests.conformance.conftest import HOST, Doors
 from tests.conformance.servicebus_python import (
     LOCK_ENDS_S,
     LOCK_MS,
@@ -27,6 +30,7 @@ from tests.conformance.servicebus_python import (
     sender_to,
     texts,
 )
+from tests.conformance.test_administration import Administered
 
 pytestmark = [pytest.mark.conformance, pytest.mark.client("azure-servicebus, blocking, plain")]
 Make = Callable[..., str]
@@ -179,3 +183,35 @@ def test_duplicates_are_dropped_within_their_window(doors: Doors, make_queue: Ma
         time.sleep(max(0.0, begin + 6 - time.monotonic()))
         sender.send_messages(message("again", "id"))
         assert str(receive_one(receiver)) == "again"
+
+
+@pytest.mark.sb(122)
+@pytest.mark.feature("administration")
+@pytest.mark.timeout(400)
+def test_a_queue_that_nobody_uses_is_deleted_and_one_that_is_received_from_stays(
+    measure: Callable[[int], int],
+) -> None:
+    """With --all after the five minutes that clients may set, else after the shorter span that the catalog is given."""
+    is_whole = measure(2) == 2
+    span_s = 300 if is_whole else 3
+    with running_namespace(host=(HOST,)) as namespace, Administered(namespace).client() as administration:
+        for name in ("unused", "used"):
+            made = administration.create_queue(name, auto_delete_on_idle=timedelta(minutes=5))
+            assert made.auto_delete_on_idle == timedelta(minutes=5)
+        text = namespace.connection_string()
+        with ServiceBusClient.from_connection_string(text, retry_total=0) as client:
+            with sender_to(client, "unused") as sender:
+                sender.send_messages(ServiceBusMessage("lost"))
+            with client.get_queue_receiver("used") as receiver:
+                assert is_empty(receiver)
+                for name in () if is_whole else ("unused", "used"):
+                    namespace.change_queue(name, auto_delete_on_idle=written_duration(f"PT{span_s}S"))
+                time.sleep(span_s + 4)
+                with pytest.raises(ResourceNotFoundError):
+                    administration.get_queue("unused")
+                # This client's word for a put-token that is answered with 404.
+                with pytest.raises(ServiceBusAuthenticationError), sender_to(client, "unused") as sender:
+                    sender.send_messages(ServiceBusMessage("late"))
+                with sender_to(client, "used") as sender:
+                    sender.send_messages(ServiceBusMessage("here"))
+                assert str(receive_one(receiver)) == "here"

@@ -53,6 +53,13 @@ def test_a_client_without_a_row_is_not_lost() -> None:
         page([result("passed", client=JAVASCRIPT, mark="sb")])
 
 
+def test_a_test_without_a_check_counts_for_its_client_where_that_is_of_one_service() -> None:
+    unmarked = Result("test", "azure-eventhub, blocking, plain", "properties", "passed")
+    assert "| azure-eventhub, blocking, plain | holds |" in page([unmarked])
+    with pytest.raises(ValueError, match="Proton|proton"):
+        page([Result("test", "python-qpid-proton, plain", "properties", "passed")])
+
+
 def test_a_feature_without_a_column_is_not_lost() -> None:
     with pytest.raises(ValueError, match="dancing"):
         page([result("passed", client=JAVASCRIPT, feature="dancing")])
@@ -67,6 +74,6 @@ def test_a_result_counts_in_the_tables_of_its_marks_alone() -> None:
 
 
 def test_what_is_not_built_is_not_yet_until_a_test_shows_it() -> None:
-    later = Result("test", "", "", "passed", {"sb": (104,)})
-    assert "| not yet |  | topics and subscriptions |" in row([], "SB-104")
-    assert "| holds | scripted |  |" in row([later], "SB-104")
+    later = Result("test", "", "", "passed", {"sb": (113,)})
+    assert "| not yet |  | transactions |" in row([], "SB-113")
+    assert "| holds | scripted |  |" in row([later], "SB-113")

@@ -21,11 +21,13 @@ from hubweir.broker.commands.command import Answer, Command, Cost, CreateLog, Lo
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
+from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.deletions import Deletions
 from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_partition import HostedPartition
+from hubweir.broker.hosted_topic import HostedTopic
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
@@ -66,7 +68,8 @@ class Broker:
         self._residents = Residents(counters)
         kinds: dict[type[CreateLog], Callable[[Any, Log], Resident]] = {
             **dict.fromkeys((CreatePartition, OpenPartition), partial(HostedPartition, self._tools)),
-            **dict.fromkeys((CreateFragment, OpenFragment), partial(HostedFragment, fragment_tools)),
+            **dict.fromkeys((CreateFragment, OpenFragment), partial(HostedFragment.of_queue, fragment_tools)),
+            **dict.fromkeys((CreateTopic, OpenTopic), partial(HostedTopic, fragment_tools, self._residents)),
         }
         self._openings = Openings(
             env,
@@ -182,6 +185,8 @@ class Broker:
         DeletePartition: _delete,
         CreateFragment: _create,
         OpenFragment: _create,
+        CreateTopic: _create,
+        OpenTopic: _create,
         DeleteFragment: _delete,
         CapPartitions: _cap,
         CloseOwner: _close_owner,

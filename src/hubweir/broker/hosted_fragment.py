@@ -1,4 +1,4 @@
-"""A fragment of a queue or of a subscription at its owner: the resident of its log, with its receivers.
+"""A fragment of a queue, or of a subscription, at its owner: a resident, with its receivers.
 
 The fragment decides (queue/fragment.py); here commands become its calls, it gets its turn at the end of the loop's
 turn and when its next deadline is due, and the end of a gateway or of a connection closes its receivers.
@@ -54,7 +54,7 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.messaging_store.log import Log, Refused
-from hubweir.queue.fragment import Fragment, FragmentReceiver, NumberRange, ReceivedMessages, SessionWait
+from hubweir.queue.fragment import Fragment, FragmentReceiver, NumberRange, ReceivedMessages, SessionWait, Times
 
 T = TypeVar("T")
 OnAnswer = Callable[[Answer], None]
@@ -70,48 +70,90 @@ class _Opened:
     receiver: FragmentReceiver
 
 
-class HostedFragment:
-    """One fragment at its owner."""
+def _as_use(handler: Handler) -> Handler:
+    """A handler of a command by which somebody uses the fragment."""
 
-    def __init__(self, tools: FragmentTools, command: CreateFragment, log: Log) -> None:
-        """On its log, which was just opened."""
+    def handle(fragment: HostedFragment, command: LogCommand, on_answer: OnAnswer) -> None:
+        fragment.note_use()
+        handler(fragment, command, on_answer)
+
+    return handle
+
+
+class HostedFragment:
+    """One fragment at its owner. of_queue makes one that has its log for itself."""
+
+    def __init__(
+        self,
+        tools: FragmentTools,
+        resident_id: str,
+        entity: str,
+        make_fragment: Callable[[Callable[[], None]], Fragment],
+    ) -> None:
+        """make_fragment: makes the fragment; it gets its `wake`."""
         self._tools = tools
-        self._entity = command.entity
+        self.resident_id = resident_id
+        self._entity = entity
         self._is_due = False  # a turn is to come at the end of the loop's
         self._is_over = False
         self._deadline: Deadline | None = None
         self._receivers: dict[int, _Opened] = {}
         # Those that wait for a session: the end of their owner ends the wait.
         self._waiting: dict[int, tuple[Owner, SessionWait]] = {}
-        self.fragment = Fragment(
-            log,
-            command.settings,
-            entity=command.entity,
-            secret=tools.env.random_bytes(SECRET_BYTES),
-            wake=self._wake,  # a circle, which the fragment's end cuts
-            fragment_number=command.fragment_number,
-        )
+        self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
+        self.fragment = make_fragment(self._wake)  # a circle, which the fragment's end cuts
+
+    @classmethod
+    def of_queue(cls, tools: FragmentTools, command: CreateFragment, log: Log) -> HostedFragment:
+        """On its log, which was just opened."""
+
+        def make_fragment(wake: Callable[[], None]) -> Fragment:
+            return Fragment(
+                log,
+                command.settings,
+                entity=command.entity,
+                secret=tools.env.random_bytes(SECRET_BYTES),
+                wake=wake,
+                fragment_number=command.fragment_number,
+            )
+
+        return cls(tools, log.log_id, command.entity, make_fragment)
 
     @property
     def log(self) -> Log:
         return self.fragment.log
 
+    def last_used_ms(self) -> int:
+        """When somebody last used it, on the monotonic clock: now, while a receiver is open or waits for a session.
+
+        A message that waits for its time is used until then. What happens by itself is no use.
+        """
+        if self._receivers or self._waiting or self.fragment.counts().scheduled:
+            self.note_use()
+        return self._used_ms
+
+    def note_use(self) -> None:
+        """Somebody uses it."""
+        self._used_ms = self._tools.env.monotonic_ms()
+
     # As a resident (residents.py)
 
     def settle(self, on_done: Callable[[Refused | None], None]) -> None:
-        def loaded(refused: Refused | None) -> None:
-            if refused is not None:
-                self._end(ServiceError(STORE_OFFLINE, f"'{self._entity}' could not be opened"))
-            on_done(refused)
+        self.fragment.load(self._tools.times(), partial(self._loaded, on_done))
 
-        self.fragment.load(self._tools.times(), loaded)
+    def _loaded(self, on_done: Callable[[Refused | None], None], refused: Refused | None) -> None:
+        if refused is not None:
+            self._end(ServiceError(STORE_OFFLINE, f"'{self._entity}' could not be opened"))
+        on_done(refused)
 
     def begin(self) -> None:
+        self.note_use()
         self._wake()
 
     def owner_gone(self, owner: Owner) -> None:
         for key in [key for key, (its, _) in self._waiting.items() if owner.covers(its)]:
             self._waiting.pop(key)[1].cancel()
+            self.note_use()
         for receiver_id in [key for key, opened in self._receivers.items() if owner.covers(opened.owner)]:
             self._close(receiver_id)
 
@@ -121,6 +163,7 @@ class HostedFragment:
     def due(self, key: None, now_ms: int) -> None:
         """The fragment has something to do by the clock."""
         self._deadline = None
+        self.last_used_ms()  # what is scheduled may become active in this turn: it was waited for until now
         self._turn()
 
     def end(self, on_idle: Callable[[], None]) -> None:
@@ -146,15 +189,22 @@ class HostedFragment:
         if self._is_over:
             return
         try:
-            self.fragment.turn(self._tools.times())
+            self._take_turn(self._tools.times())
         except Exception as fault:  # of ours: it stops this log, and no other (rule R4)
             self.log.stop(fault)
-        at_ms = self.fragment.next_deadline_ms
+        at_ms = self._next_deadline_ms
         if self._deadline is not None and self._deadline.at_ms != at_ms:
             self._tools.deadlines.cancel(self._deadline)
             self._deadline = None
         if self._deadline is None and at_ms is not None:
             self._deadline = self._tools.deadlines.arm(at_ms, self)
+
+    def _take_turn(self, times: Times) -> None:
+        self.fragment.turn(times)
+
+    @property
+    def _next_deadline_ms(self) -> int | None:
+        return self.fragment.next_deadline_ms
 
     def _end(self, error: ServiceError) -> None:
         if self._is_over:
@@ -170,6 +220,7 @@ class HostedFragment:
     def _close(self, receiver_id: int) -> None:
         opened = self._receivers.pop(receiver_id, None)
         if opened is not None:
+            self.note_use()
             self.fragment.close_receiver(opened.receiver)
 
     def _receiver(self, receiver_id: int) -> FragmentReceiver:
@@ -183,7 +234,7 @@ class HostedFragment:
     def _change(self, command: ChangeFragment, on_answer: OnAnswer) -> None:
         if self.log.durability != command.settings.durability:
             self.log.set_durability(command.settings.durability)
-        self.fragment.change(command.settings, self._tools.times(), partial(_done, on_answer))
+        self.fragment.change(command.settings, self._tools.times(), partial(answer_done, on_answer))
 
     def _enqueue(self, command: EnqueueMessages, on_answer: OnAnswer) -> None:
         stored = partial(self._stored, command.messages, command.size_bytes, on_answer)
@@ -208,6 +259,7 @@ class HostedFragment:
 
         def accepted(receiver: FragmentReceiver | Refused | ServiceError) -> None:
             self._waiting.pop(receiver_id, None)
+            self.note_use()
             if isinstance(receiver, FragmentReceiver):
                 self._opened(receiver_id, owner, on_answer, receiver)
             else:
@@ -215,7 +267,8 @@ class HostedFragment:
 
         def lost(receiver: FragmentReceiver, error: ServiceError) -> None:
             self._receivers.pop(receiver_id, None)
-            self._tools.push(SessionLost(owner, self.log.log_id, receiver_id, error.condition, error.text))
+            self.note_use()
+            self._tools.push(SessionLost(owner, self.resident_id, receiver_id, error.condition, error.text))
 
         wait = self.fragment.accept_session(
             command.session_id,
@@ -281,7 +334,7 @@ class HostedFragment:
         )
 
     def _cancel_scheduled(self, command: CancelScheduled, on_answer: OnAnswer) -> None:
-        self.fragment.cancel_scheduled(array("q", command.numbers), partial(_done, on_answer))
+        self.fragment.cancel_scheduled(array("q", command.numbers), partial(answer_done, on_answer))
 
     def _delete_messages(self, command: DeleteMessages, on_answer: OnAnswer) -> None:
         self.fragment.delete_messages(
@@ -305,6 +358,7 @@ class HostedFragment:
                 size_bytes=counts.size_bytes,
                 # Settings are written to the log too, but those of a queue that nobody used yet are no use of it.
                 accessed_at_ms=self.log.bounds.last_time_ms if self.fragment.was_sent_to else None,
+                unused_ms=self._tools.env.monotonic_ms() - self.last_used_ms(),
             )
         )
 
@@ -315,7 +369,7 @@ class HostedFragment:
         on_answer(SessionStateRead(self.fragment.session_state(command.session_id)))
 
     def _set_session_state(self, command: SetSessionState, on_answer: OnAnswer) -> None:
-        done = partial(_done, on_answer)
+        done = partial(answer_done, on_answer)
         self.fragment.set_session_state(command.session_id, command.state, self._tools.times(), done)
 
     def _list_sessions(self, command: ListSessions, on_answer: OnAnswer) -> None:
@@ -326,22 +380,22 @@ class HostedFragment:
 
     handlers: ClassVar[Mapping[type[LogCommand], Handler]] = {
         AskFragmentInfo: _info,
-        CancelReceive: _cancel_receive,
-        CancelScheduled: _cancel_scheduled,
-        ChangeFragment: _change,
-        CloseReceiver: _close_receiver,
-        DeleteMessages: _delete_messages,
-        EnqueueMessages: _enqueue,
-        GetSessionState: _session_state,
-        ListSessions: _list_sessions,
-        OpenReceiver: _open_receiver,
-        PeekMessages: _peek,
-        ReceiveDeferred: _receive_deferred,
-        ReceiveMessages: _receive,
-        RenewLocks: _renew,
-        RenewSession: _renew_session,
-        SetSessionState: _set_session_state,
-        SettleMessages: _settle,
+        CancelReceive: _as_use(_cancel_receive),
+        CancelScheduled: _as_use(_cancel_scheduled),
+        ChangeFragment: _as_use(_change),
+        CloseReceiver: _as_use(_close_receiver),
+        DeleteMessages: _as_use(_delete_messages),
+        EnqueueMessages: _as_use(_enqueue),
+        GetSessionState: _as_use(_session_state),
+        ListSessions: _as_use(_list_sessions),
+        OpenReceiver: _as_use(_open_receiver),
+        PeekMessages: _as_use(_peek),
+        ReceiveDeferred: _as_use(_receive_deferred),
+        ReceiveMessages: _as_use(_receive),
+        RenewLocks: _as_use(_renew),
+        RenewSession: _as_use(_renew_session),
+        SetSessionState: _as_use(_set_session_state),
+        SettleMessages: _as_use(_settle),
     }
 
 
@@ -359,7 +413,8 @@ def _answer(on_answer: OnAnswer, result: T | Refused | ServiceError, make: Calla
         on_answer(make(result))
 
 
-def _done(on_answer: OnAnswer, result: Refused | ServiceError | None) -> None:
+def answer_done(on_answer: OnAnswer, result: Refused | ServiceError | None) -> None:
+    """Done, or why not."""
     _answer(on_answer, result, lambda _: Done())
 
 

@@ -62,6 +62,10 @@ class HostedPartition:
     def log(self) -> Log:
         return self.partition.log
 
+    @property
+    def resident_id(self) -> str:
+        return self.log.log_id
+
     def set_cap(self) -> None:
         """Cap it or not, as its namespace says now."""
         self.capping.cap = self._tools.capped.new_cap(self.namespace)

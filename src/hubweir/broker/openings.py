@@ -70,6 +70,7 @@ class _Opening:
     problem: ServiceError | None = None
     delay_ms: int = FIRST_RETRY_MS
     retry: Deadline | None = None
+    inside: list[str] = field(default_factory=list)  # under which ids it stands beside the log's
 
     @property
     def about(self) -> str:
@@ -96,6 +97,7 @@ class Openings:
         self._make_resident = make_resident
         self._alarms = alarms
         self._known: dict[str, _Opening] = {}  # by log id; bounded by the catalog, as the queue is
+        self._inside: dict[str, _Opening] = {}  # by the ids of what else lives on the logs
         self._queue: deque[_Opening] = deque()
         self._running = 0
         self._look: Deadline | None = None
@@ -113,14 +115,17 @@ class Openings:
         elif opening.stage is _Stage.FAILED:
             opening.command = command
             self._again(opening)
+        for inner_id in command.inside:
+            self._inside[inner_id] = opening
+            opening.inside.append(inner_id)
         opening.waiting.append(on_answer)
         if self._look is None:
             self._look = self._deadlines.arm_in(TOLD_AFTER_MS, self)
         self._env.call_soon(self._pump)
 
-    def why_not(self, log_id: str) -> ServiceError | None:
-        """Why a partition is not open though it is to be; None when it is not known here."""
-        opening = self._known.get(log_id)
+    def why_not(self, resident_id: str) -> ServiceError | None:
+        """Why a partition, or what lives on its log, is not open though it is to be; None: it is not known here."""
+        opening = self._known.get(resident_id) or self._inside.get(resident_id)
         if opening is None:
             return None
         if opening.problem is not None:
@@ -252,6 +257,8 @@ class Openings:
 
     def _forget(self, opening: _Opening) -> None:
         del self._known[opening.command.log_id]
+        for inner_id in opening.inside:
+            self._inside.pop(inner_id, None)
         if not self._known and self._look is not None:
             self._deadlines.cancel(self._look)
             self._look = None

@@ -36,6 +36,10 @@ class Resident(Protocol):
     @property
     def log(self) -> Log: ...
 
+    @property
+    def resident_id(self) -> str:
+        """By what commands name it: the id of its log, or its own where several live on one."""
+
     def settle(self, on_done: Callable[[Refused | None], None]) -> None:
         """Read what it has to know, and make durable what has to be, before it is hosted; on_done, maybe at once.
 
@@ -81,7 +85,7 @@ class Residents:
 
     def add(self, resident: Resident) -> None:
         """Host it from now on."""
-        self.by_log_id[resident.log.log_id] = resident
+        self.by_log_id[resident.resident_id] = resident
         self._count()
         resident.begin()
 

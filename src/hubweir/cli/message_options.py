@@ -73,5 +73,5 @@ as_json_lines = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="One JSON object a message, with its metadata; a body that is no UTF-8 as body_base64.",
+    help="One JSON object a message, with its metadata; a body that is no UTF-8 as body_base64, a value as body_value.",
 )

@@ -89,7 +89,7 @@ class EntityInfo:
     name: str
     members: Mapping[str, str]
     counts: Mapping[str, int] = field(default_factory=dict)
-    rules: tuple[AuthorizationRuleDescription, ...] = ()
+    rules: tuple[AuthorizationRuleDescription, ...] = field(default=(), repr=False)  # their keys refuse to be printed
     filter: RulePart | None = None
     action: RulePart | None = None
 
@@ -135,6 +135,13 @@ def _parsed(data: bytes) -> ElementTree.Element:
 
 
 def _entity(entry: ElementTree.Element) -> EntityInfo:
+    try:
+        return _described(entry)
+    except ValueError as error:  # what is to be a number is none
+        raise ServiceError(INTERNAL_ERROR, f"The service's answer cannot be read: {error}.") from None
+
+
+def _described(entry: ElementTree.Element) -> EntityInfo:
     name = entry.findtext(f"{{{ATOM}}}title") or ""
     content = entry.find(f"{{{ATOM}}}content")
     if content is None or not len(content):

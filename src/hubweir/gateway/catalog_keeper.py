@@ -10,6 +10,7 @@ When a step fails (a disk that is full or sick for a moment), a creation is take
 that cannot be done now is done later: after 1 s, then ever later, up to every 30 s, until nothing is left. Who asked is
 told at the first failure. "Nothing was changed" is said only where that is so; else that the service goes on with it.
 Steps of one entity are done one after the other.
+Long because a change, what may fail of it and what is done then are one thing to read.
 """
 
 from __future__ import annotations
@@ -26,16 +27,18 @@ from hubweir.broker.turns import Turns
 from hubweir.env import Env, Timer
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
-from hubweir.gateway.entity_logs import LogCommands, logs_of
+from hubweir.gateway.entity_logs import LogCommands, SubscriptionLogs, logs_of
 from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange, NamespaceChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityStatus, of_kind
+from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 
 logger = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=EntityDescription)
+T = TypeVar("T")
 OnDescription = Callable[[K | ServiceError], None]
 OnRefusals = Callable[[list[Refusal]], None]
 
@@ -62,11 +65,13 @@ class CatalogKeeper:
     def start(self, on_done: Callable[[list[ServiceError]], None]) -> None:
         """Have the brokers open every log of the catalog, and carry on what a crash interrupted.
 
-        on_done: with what could not be opened or carried on; the rest is served. Carrying on is tried again.
+        on_done: with what could not be opened or carried on; the rest is served. Carrying on is tried again. What lies
+        inside another entity is carried on when that is open.
         """
         problems: list[ServiceError] = []
         served = self._namespace.entities(EntityDescription)
         unfinished = self._namespace.unfinished()
+        inside = [entity for entity in unfinished if entity.description.parent is not None]
         left = len(served) + len(unfinished)
 
         def finished(result: EntityDescription | ServiceError) -> None:
@@ -77,15 +82,26 @@ class CatalogKeeper:
                 problems.append(result)
             if not left:
                 on_done(problems)
+            elif left == len(inside):
+                for entity in tuple(inside):
+                    carry_on(entity)
+
+        def carry_on(entity: AnyEntity) -> None:
+            logger.info("%s was %s when the service ended", entity.description.title, entity.status.name)
+            self._finish(entity, finished)
 
         if not left:
             on_done(problems)
             return
+        if left == len(inside):
+            for entity in inside:
+                carry_on(entity)
+            return
         for entity in served:
             self._open(entity, finished)
         for entity in unfinished:
-            logger.info("%s was %s when the service ended", entity.description.title, entity.status.name)
-            self._finish(entity, finished)
+            if entity not in inside:
+                carry_on(entity)
 
     def stop(self) -> None:
         """Try nothing again: the next start carries on."""
@@ -119,10 +135,10 @@ class CatalogKeeper:
                 on_done(result)
                 return
             (known,) = before
-            told = logs_of(replace(result, description=known)).change()
+            told = logs_of(replace(result, description=known), self._namespace).change()
             # Settings that are set again are told again: a capture that waits for its next try tries at once.
             is_set = result.description.changed_at_ms != known.changed_at_ms
-            if is_set or result.entity_id in self._not_told or told != logs_of(result).change():
+            if is_set or result.entity_id in self._not_told or told != logs_of(result, self._namespace).change():
                 self._tell_settings(result, on_done)
             else:
                 on_done(result.description)
@@ -136,12 +152,45 @@ class CatalogKeeper:
     def put_subscription_rule(
         self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
     ) -> None:
-        """Make a rule of a subscription, by its path, or replace the one of its name; see CatalogWriter."""
-        self._writer.put_rule(subscription, rule, on_done, replaces=replaces)
+        """Make a rule of a subscription, by its path, or replace the one of its name; see CatalogWriter.
+
+        on_done when the topic goes by it, too.
+        """
+
+        def put(result: SubscriptionRuleDescription | ServiceError) -> None:
+            if isinstance(result, ServiceError):
+                on_done(result)
+            else:
+                self._tell_rules(subscription, lambda logs: logs.put_rule(result), result, on_done)
+
+        self._writer.put_rule(subscription, rule, put, replaces=replaces)
 
     def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:
-        """Remove a rule of a subscription; see CatalogWriter."""
-        self._writer.remove_rule(subscription, name, on_done)
+        """Remove a rule of a subscription; see CatalogWriter. on_done when the topic knows it no more, too."""
+
+        def removed(refused: ServiceError | None) -> None:
+            if refused is not None:
+                on_done(refused)
+            else:
+                self._tell_rules(subscription, lambda logs: logs.remove_rule(name), None, on_done)
+
+        self._writer.remove_rule(subscription, name, removed)
+
+    def _tell_rules(
+        self,
+        subscription: str,
+        commands: Callable[[SubscriptionLogs], LogCommands],
+        result: T,
+        on_done: Callable[[T | ServiceError], None],
+    ) -> None:
+        """Have the topic know of rules that the catalog has; on_done with result, or what is not told yet."""
+        entity = self._namespace.find(subscription, SubscriptionDescription)
+        if entity is None:
+            on_done(result)  # it was deleted meanwhile
+            return
+
+        logs = SubscriptionLogs(entity, self._namespace)
+        self._tell(entity, commands(logs), f"The rules of {_named(entity)} are stored", result, on_done)
 
     def describe(self, change: NamespaceChange, on_done: OnNamespace) -> None:
         """Change what the namespace is, and which throughput units it holds."""
@@ -154,7 +203,7 @@ class CatalogKeeper:
     # Steps
 
     def _open(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
-        commands = logs_of(entity).open(self._namespace.description.name)
+        commands = logs_of(entity, self._namespace).open(self._namespace.description.name)
         self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, entity.description)))
 
     def _then_finish(self, on_done: OnDescription[K]) -> Callable[[Entity[K] | ServiceError], None]:
@@ -211,7 +260,7 @@ class CatalogKeeper:
             else:
                 self._writer.commit_create(entity, committed)
 
-        self._submit_all(logs_of(entity).make(self._namespace.description.name), made)
+        self._submit_all(logs_of(entity, self._namespace).make(self._namespace.description.name), made)
 
     def _take_back(self, entity: Entity[K], refusal: ServiceError, on_done: OnDescription[K]) -> None:
         """Remove an entity that could not be made; on_done with the refusal."""
@@ -234,17 +283,37 @@ class CatalogKeeper:
     def _tell_settings(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
         """Have the brokers do what the catalog says of an entity."""
 
+        def told(result: K | ServiceError) -> None:
+            if not isinstance(result, ServiceError):
+                self._not_told.discard(entity.entity_id)
+            on_done(result)
+
+        commands, stored = logs_of(entity, self._namespace).change(), f"The settings of {_named(entity)} are stored"
+        self._tell(entity, commands, stored, entity.description, told)
+
+    def _tell(
+        self,
+        entity: AnyEntity,
+        commands: LogCommands,
+        stored: str,
+        result: T,
+        on_done: Callable[[T | ServiceError], None],
+    ) -> None:
+        """Have the brokers run commands; on_done with result, or with why not: then the entity is told again later.
+
+        stored: what the catalog has all the same.
+        """
+
         def told(refusals: list[Refusal]) -> None:
-            self._not_told.discard(entity.entity_id)
             if not refusals:
-                on_done(entity.description)
+                on_done(result)
                 return
             refusal = refusals[0].error
             self._not_told.add(entity.entity_id)
             self._try_again()
-            on_done(_later(f"{refusal.text}. The settings of {_named(entity)} are stored", refusal))
+            on_done(_later(f"{refusal.text}. {stored}", refusal))
 
-        self._submit_all(logs_of(entity).change(), told)
+        self._submit_all(commands, told)
 
     # What could not be done is done later
 
@@ -291,7 +360,7 @@ class CatalogKeeper:
                     self.on_removed(entity)
                 self._writer.commit_delete(entity, committed)
 
-        self._submit_all(logs_of(entity).remove(), removed)
+        self._submit_all(logs_of(entity, self._namespace).remove(), removed)
 
     def _submit_all(self, commands: LogCommands, on_done: OnRefusals) -> None:
         """Give each command to the broker of its placement; on_done with the refusals when all have answered."""

@@ -17,6 +17,7 @@ from hubweir.namespace.error_text import entity_not_found, entity_uri, invalid_p
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.topic_description import TopicDescription
 
 ID_PREFIX_DIGITS = 16
 
@@ -42,16 +43,29 @@ class PartitionPlace:
 
 @dataclass(frozen=True, slots=True)
 class FragmentPlace:
-    """Where one fragment of a queue, or of a topic, lives. entity: its name as created."""
+    """Where one fragment of a queue or of a topic lives, or a subscription. entity: its name as created.
+
+    log_id: by which commands name it. stored_in: the log that it lies in, of a subscription its topic's; topic: that
+    topic's name.
+    """
 
     entity: str
     log_id: str
     broker: BrokerClient
+    stored_in: str
+    topic: str | None = None
 
     @property
     def id_prefix(self) -> bytes:
-        """What ids begin with that messages get which came without one (kernels/contract.py)."""
-        return self.log_id[:ID_PREFIX_DIGITS].encode()
+        """What ids begin with that messages get which came without one (kernels/contract.py).
+
+        A message has one id in all subscriptions that it was copied to.
+        """
+        return self.stored_in[:ID_PREFIX_DIGITS].encode()
+
+    def goes_with(self, entity: str) -> bool:
+        """Whether this is gone when the entity of that name is."""
+        return entity in (self.entity, self.topic)
 
     def store(self, run: bytearray, messages: int, size_bytes: int) -> EnqueueMessages:
         """The command that stores a run here."""
@@ -93,10 +107,15 @@ class Directory:
         return PartitionPlace(description.name, partition_id, placement.log_id, broker)
 
     def fragment(self, entity: Entity[MessagingDescription]) -> FragmentPlace:
-        """Where the one fragment of a queue lives."""
-        placement = entity.placements[0]
+        """Where the one fragment of a queue or a topic lives, or a subscription. NOT_FOUND: its topic is gone."""
+        name, parent = entity.description.name, entity.description.parent
+        if parent is not None:
+            [placement] = self._namespace.get(parent, TopicDescription).placements
+            broker = self._brokers.of_store(placement.store_index)
+            return FragmentPlace(name, entity.entity_id, broker, placement.log_id, parent)
+        [placement] = entity.placements
         broker = self._brokers.of_store(placement.store_index)
-        return FragmentPlace(entity.description.name, placement.log_id, broker)
+        return FragmentPlace(name, placement.log_id, broker, placement.log_id)
 
     def partitions(self, hub: str) -> tuple[PartitionPlace, ...]:
         """The places of all partitions of a hub, in order."""

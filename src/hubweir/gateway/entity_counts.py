@@ -1,4 +1,4 @@
-"""How many messages an entity holds now, asked of the brokers of its fragments."""
+"""How many messages an entity holds now, asked of the broker of its fragment."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
-from hubweir.gateway.brokers import Brokers
-from hubweir.namespace.entity import AnyEntity
+from hubweir.gateway.directory import FragmentPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +44,11 @@ class EntityCounts:
         )
 
 
-def ask_counts(entity: AnyEntity, brokers: Brokers, on_done: Callable[[EntityCounts], None]) -> None:
-    """Sum over the fragments of an entity; on_done once, when every broker has answered. Of no fragments: at once."""
-    counts, left = EntityCounts(), len(entity.placements)
+def ask_counts(place: FragmentPlace, on_done: Callable[[EntityCounts], None]) -> None:
+    """Ask the fragment that lives there; on_done once."""
 
     def answered(answer: Answer) -> None:
-        nonlocal counts, left
-        left -= 1
-        counts = counts.plus(answer) if isinstance(answer, FragmentInfo) else replace(counts, is_limited=True)
-        if not left:
-            on_done(counts)
+        counts = EntityCounts()
+        on_done(counts.plus(answer) if isinstance(answer, FragmentInfo) else replace(counts, is_limited=True))
 
-    if not left:
-        on_done(counts)
-    for placement in entity.placements:
-        brokers.of_store(placement.store_index).submit(AskFragmentInfo(placement.log_id), answered)
+    place.broker.submit(AskFragmentInfo(place.log_id), answered)

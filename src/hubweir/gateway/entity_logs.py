@@ -10,10 +10,25 @@ from typing import Protocol
 from hubweir.broker.commands.command import Command
 from hubweir.broker.commands.fragment import ChangeFragment, CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition, OpenPartition
+from hubweir.broker.commands.topic import (
+    CreateTopic,
+    OpenTopic,
+    PutSubscription,
+    PutSubscriptionRules,
+    RemoveSubscription,
+    RemoveSubscriptionRule,
+    TopicSubscription,
+)
+from hubweir.broker.rule_forms import encode_rules
 from hubweir.limits import MIB
-from hubweir.namespace.entity import AnyEntity, Entity, Placement, of_kind
+from hubweir.namespace.entity import AnyEntity, Placement, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
+from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.queue_description import QueueDescription, QueueEntity
+from hubweir.namespace.subscription_description import SubscriptionDescription, SubscriptionEntity
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
+from hubweir.namespace.topic_description import TopicDescription, TopicEntity
 from hubweir.queue.fragment_settings import FragmentSettings
 
 LogCommands = list[tuple[Placement, Command]]
@@ -35,14 +50,20 @@ class EntityLogs(Protocol):
         """What removes the logs."""
 
 
-def logs_of(entity: AnyEntity) -> EntityLogs:
-    """The logs of an entity, by its kind."""
+def logs_of(entity: AnyEntity, namespace: Namespace) -> EntityLogs:
+    """The logs of an entity, by its kind. namespace: has what belongs inside it, or what it belongs inside."""
     hub = of_kind(entity, EventHubDescription)
     if hub is not None:
         return EventHubLogs(hub)
-    messaging = of_kind(entity, MessagingDescription)
-    if messaging is not None:
-        return FragmentLogs(messaging)
+    queue = of_kind(entity, QueueDescription)
+    if queue is not None:
+        return FragmentLogs(queue)
+    topic = of_kind(entity, TopicDescription)
+    if topic is not None:
+        return TopicLogs(topic, namespace)
+    subscription = of_kind(entity, SubscriptionDescription)
+    if subscription is not None:
+        return SubscriptionLogs(subscription, namespace)
     raise NotImplementedError(f"no broker keeps the logs of a {entity.kind.noun}")
 
 
@@ -76,9 +97,9 @@ class EventHubLogs:
 
 
 class FragmentLogs:
-    """A log for each fragment of a queue or a topic; a subscription lies in its topic's, and has none."""
+    """A log for each fragment of a queue."""
 
-    def __init__(self, entity: Entity[MessagingDescription]) -> None:
+    def __init__(self, entity: QueueEntity) -> None:
         self._description = entity.description
         self._placements = entity.placements
 
@@ -89,8 +110,7 @@ class FragmentLogs:
         return self._each_fragment(OpenFragment, namespace)
 
     def change(self) -> LogCommands:
-        settings = fragment_settings(self._description)
-        return [(placement, ChangeFragment(placement.log_id, settings)) for placement in self._placements]
+        return _change(self._description, self._placements)
 
     def remove(self) -> LogCommands:
         return [(placement, DeleteFragment(placement.log_id)) for placement in self._placements]
@@ -101,6 +121,90 @@ class FragmentLogs:
             (placement, command(placement.log_id, name, settings, namespace, number))
             for number, placement in enumerate(self._placements)
         ]
+
+
+class TopicLogs:
+    """The log of a topic, which is opened with all its subscriptions."""
+
+    def __init__(self, entity: TopicEntity, namespace: Namespace) -> None:
+        self._description = entity.description
+        self._placements = entity.placements
+        self._namespace = namespace
+
+    def make(self, namespace: str) -> LogCommands:
+        settings = fragment_settings(self._description)
+        return [
+            (each, CreateTopic(each.log_id, self._description.name, settings, namespace)) for each in self._placements
+        ]
+
+    def open(self, namespace: str) -> LogCommands:
+        name, settings = self._description.name, fragment_settings(self._description)
+        inside = tuple(topic_subscription(each, self._namespace) for each in self._namespace.subscriptions(name))
+        return [(each, OpenTopic(each.log_id, name, settings, namespace, inside)) for each in self._placements]
+
+    def change(self) -> LogCommands:
+        return _change(self._description, self._placements)
+
+    def remove(self) -> LogCommands:
+        return [(placement, DeleteFragment(placement.log_id)) for placement in self._placements]
+
+
+class SubscriptionLogs:
+    """A subscription lies in its topic's log, and has none. It is opened and removed with its topic."""
+
+    def __init__(self, entity: SubscriptionEntity, namespace: Namespace) -> None:
+        self._entity = entity
+        self._namespace = namespace
+
+    def make(self, namespace: str) -> LogCommands:
+        return self.change()
+
+    def open(self, namespace: str) -> LogCommands:
+        return []
+
+    def change(self) -> LogCommands:
+        said = topic_subscription(self._entity, self._namespace)
+        return [(each, PutSubscription(each.log_id, said)) for each in self._topic_placements()]
+
+    def remove(self) -> LogCommands:
+        return [(each, RemoveSubscription(each.log_id, self._entity.entity_id)) for each in self._topic_placements()]
+
+    def put_rule(self, rule: SubscriptionRuleDescription) -> LogCommands:
+        """What tells one rule more, or another in the place of the one of its name."""
+        rules = encode_rules([rule])
+        return [
+            (each, PutSubscriptionRules(each.log_id, self._entity.entity_id, rules))
+            for each in self._topic_placements()
+        ]
+
+    def remove_rule(self, name: str) -> LogCommands:
+        """What tells one rule less."""
+        return [
+            (each, RemoveSubscriptionRule(each.log_id, self._entity.entity_id, name))
+            for each in self._topic_placements()
+        ]
+
+    def _topic_placements(self) -> tuple[Placement, ...]:
+        """None when the topic is not served: what it holds goes with it."""
+        topic = self._namespace.find(self._entity.description.parent, TopicDescription)
+        return () if topic is None else topic.placements
+
+
+def topic_subscription(entity: SubscriptionEntity, namespace: Namespace) -> TopicSubscription:
+    """What a topic has to know of a subscription, with all its rules."""
+    description = entity.description
+    return TopicSubscription(
+        entity.entity_id,
+        description.name,
+        fragment_settings(description),
+        description.dead_letters_on_filter_errors,
+        encode_rules(namespace.rules_of(entity)),
+    )
+
+
+def _change(description: MessagingDescription, placements: tuple[Placement, ...]) -> LogCommands:
+    settings = fragment_settings(description)
+    return [(placement, ChangeFragment(placement.log_id, settings)) for placement in placements]
 
 
 def fragment_settings(description: MessagingDescription) -> FragmentSettings:

@@ -27,7 +27,9 @@ from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
+from hubweir.gateway.entity_uses import EntityUses
 from hubweir.gateway.held_runs import HeldRuns
+from hubweir.gateway.idle_deletions import IdleDeletions
 from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.management_view import ManagementView
 from hubweir.gateway.namespace_units import NamespaceUnits
@@ -98,7 +100,13 @@ class Gateway:
         self.large_turns = process.large_turns
         self.receive_slots = process.receive_slots
         self.process_id = process.process_id
-        self.refusals = Refusals(env, process.refusal_log, namespace=settings.namespace, process_id=process.process_id)
+        self.refusals = Refusals(
+            env,
+            process.refusal_log,
+            namespace=settings.namespace,
+            process_id=process.process_id,
+            kind_of=namespace.kind_of,
+        )
         self.hosts = settings.known_hosts
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         self.authorization = Authorization(
@@ -107,6 +115,8 @@ class Gateway:
         )  # fmt: skip
         self.keeper = CatalogKeeper(writer, brokers, env)
         self.keeper.on_removed = self._forget
+        self.uses = EntityUses(env)
+        self.idle_deletions = IdleDeletions(env, namespace, self.directory, self.keeper, self.uses)
         self.units = NamespaceUnits(env, namespace, self.keeper, brokers, limits=limits, alarms=process.alarms)
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
@@ -149,6 +159,7 @@ class Gateway:
     def _catalog_changed(self) -> None:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
         self.units.catalog_changed()
+        self.idle_deletions.catalog_changed()
         for connection in list(self._connections.values()):
             connection.catalog_changed()
 

@@ -1,4 +1,4 @@
-"""What a queue takes and gives, as every door asks it: which entities are built, its status, each message.
+"""What a queue, a topic or a subscription takes and gives, as every door asks it: its status, each message.
 
 Which messages it does not take a kernel finds (check_messages); here is why, in words.
 """
@@ -8,36 +8,26 @@ from __future__ import annotations
 from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
 from hubweir.kernels.contract import CHECK_KEY, CHECK_LONG, CHECK_SESSION
 from hubweir.namespace.availability import check_may_receive, check_may_send
-from hubweir.namespace.entity import AnyEntity, of_kind
-from hubweir.namespace.queue_description import QueueDescription, QueueEntity
+from hubweir.namespace.messaging_description import MessagingDescription, delivery_of
 from hubweir.queue.sub_queue import SubQueue
 
 ID_LIMIT_CHARACTERS = 128
 
 
-def queue_of(entity: AnyEntity) -> QueueEntity:
-    """The entity, which holds messages, as a queue. Raises ServiceError NOT_IMPLEMENTED: it is none."""
-    queue = of_kind(entity, QueueDescription)
-    if queue is None:
-        text = f"{entity.description.title} takes and gives no messages yet: topics and subscriptions are not built."
-        raise ServiceError(NOT_IMPLEMENTED, text)
-    return queue
+def check_takes(entity: MessagingDescription) -> None:
+    """Raise ServiceError when nothing can be sent to this queue or topic now."""
+    check_may_send(entity)
+    forward_to = delivery_of(entity).forward_to
+    if forward_to:
+        raise ServiceError(NOT_IMPLEMENTED, f"{entity.title} forwards to '{forward_to}', which is not built yet.")
 
 
-def check_queue_takes(queue: QueueDescription) -> None:
-    """Raise ServiceError when nothing can be sent to the queue now."""
-    check_may_send(queue)
-    if queue.delivery.forward_to:
-        text = f"{queue.title} forwards to '{queue.delivery.forward_to}', which is not built yet."
-        raise ServiceError(NOT_IMPLEMENTED, text)
-
-
-def check_queue_gives(queue: QueueDescription, sub_queue: SubQueue) -> None:
-    """Raise ServiceError when nothing can be received from this part of the queue now."""
-    check_may_receive(queue)
-    if queue.delivery.forward_to and sub_queue is SubQueue.MAIN:
-        text = f"{queue.title} forwards its messages: receive from '{queue.delivery.forward_to}'."
-        raise ServiceError(NOT_ALLOWED, text)
+def check_gives(entity: MessagingDescription, sub_queue: SubQueue) -> None:
+    """Raise ServiceError when nothing can be received from this part of a queue or a subscription now."""
+    check_may_receive(entity)
+    forward_to = delivery_of(entity).forward_to
+    if forward_to and sub_queue is SubQueue.MAIN:
+        raise ServiceError(NOT_ALLOWED, f"{entity.title} forwards its messages: receive from '{forward_to}'.")
 
 
 def refusal_of(status: int, entity: str) -> ServiceError:

@@ -20,17 +20,25 @@ a refusal does; what peers chose (names, addresses) is printed without control c
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from enum import Enum
 from functools import partial
 
 from hubweir.env import Env
-from hubweir.namespace.error_text import Reference, hub_tracker, printable, with_reference
+from hubweir.namespace.entity import EntityKind
+from hubweir.namespace.error_text import Reference, entity_tracker, printable, with_reference
 
 logger = logging.getLogger(__name__)
 
 # Enough to see what goes on; a person who quotes an id has seen one of a few refusals.
 LINES, WINDOW_MS = 10, 60_000
 _TEXT_LIMIT, _ENTITY_LIMIT = 1_024, 128
+# How the references of the two services name entities; what is not there is taken for an event hub.
+_SORTS: dict[EntityKind | None, str] = {
+    EntityKind.QUEUE: "Queue",
+    EntityKind.TOPIC: "Topic",
+    EntityKind.SUBSCRIPTION: "Subscription",
+}
 
 
 class What(Enum):
@@ -76,18 +84,28 @@ class RefusalLog:
 class Refusals:
     """Makes the texts of refusals of one namespace, and has them logged."""
 
-    def __init__(self, env: Env, log: RefusalLog, *, namespace: str, process_id: int) -> None:
+    def __init__(
+        self,
+        env: Env,
+        log: RefusalLog,
+        *,
+        namespace: str,
+        process_id: int,
+        kind_of: Callable[[str], EntityKind | None] = lambda name: None,
+    ) -> None:
+        """kind_of: of the entity of that name; None: there is none."""
+        self._kind_of = kind_of
         self._env = env
         self._log = log
         self._namespace = namespace
         self._process_id = process_id
 
     def describe(self, what: What, symbol: str, text: str, *, entity: str = "", peer: str) -> str:
-        """The text with the reference that people quote, which is in the log now. entity: the event hub, if one,
-        as far as the peer named it.
-        """
+        """The text with the reference that people quote, which is in the log now. entity: as the peer named it."""
         namespace, entity = self._namespace, printable(entity, _ENTITY_LIMIT)
-        tracker = hub_tracker(namespace, entity) if entity else f"{namespace}:gateway{self._process_id}"
+        tracker = f"{namespace}:gateway{self._process_id}"
+        if entity:
+            tracker = entity_tracker(namespace, _SORTS.get(self._kind_of(entity), "eventhub"), entity)
         described = with_reference(text, Reference(self._env.new_id(), tracker, self._env.now_ms()))
         self._log.write(what, symbol, described, entity=entity, peer=peer)
         return described

@@ -27,19 +27,22 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         carry a delivery id, each one higher than the one before (wrapping at 2**32), and write one delivery row each
         (as many as rows has room for). taken: how many; 0 when the first frame is none such.
 
-    collect_dispositions(data, frames, first, last, rows) -> (taken, count)
-        From frames[first:last], which scan_frames cut out of data, take the leading dispositions in usual form that
-        share a channel: descriptor 00 53 15, list8 or list32, any legal width of each field, nothing behind the list,
-        no more than half of the ids, and as state none, or accepted or released without fields. Each is a disposition
-        row, or makes the row before longer, when it says the same of the deliveries behind that row's (ids wrap at
-        2**32, and a row has at most half of them). taken: how many frames, 0 when the first is none such; it ends
-        before a frame whose row has no room. count: how many rows.
+    collect_dispositions(data, frames, first, last, rows, states) -> (taken, count, kinds)
+        From frames[first:last], which scan_frames cut out of data, take the leading dispositions in usual form:
+        descriptor 00 53 15, list8 or list32, any legal width of each field, nothing behind the list, no more than half
+        of the ids. Each is a disposition row, or makes the row before longer, when it says the same on the same channel
+        of the deliveries behind that row's (ids wrap at 2**32, and a row has at most half of them). Accepted and
+        released without fields have an outcome of their own; any other state, of which only the bounds were looked at,
+        has OUTCOME_STATED and its number: the row of states that holds the same bytes. taken: how many frames, 0 when
+        the first is none such; it ends before a frame whose row, or whose state, has no room. count: how many rows.
+        kinds: how many states.
 
     merge_dispositions(rows, count) -> count
-        Put the disposition rows[:count] in the order of their ids, and make one of those that say the same of one
-        delivery after the other: how many are left. They stay as they are when they do not all say the same (role,
-        settled, outcome) or when a delivery is QUARTER ids or more away from the first row's first. What stands in rows
-        behind those that are left says nothing.
+        Put the disposition rows[:count] in order by channel, settled and outcome, those that say the same in the order
+        of their ids, and make one of those that say the same of one delivery after the other: how many are left. They
+        stay as they are when they do not all have the same role, when a delivery is QUARTER ids or more away from the
+        first row's first, or when a channel names one twice and not all rows say the same: there the first word counts.
+        What stands in rows behind those that are left says nothing.
 
     ingest(data, rows, first_row, last_row, resume_at, name, out, room) -> (row, resume_at, events, status)
         Append event records (table in stored_batch.py) for the deliveries rows[first_row:last_row] to out. A delivery
@@ -208,10 +211,14 @@ FRAME_WIDTH = 16
 MOST_TAG_BYTES = 32
 EMPTY_FRAME = -2
 # A disposition row: of deliveries O_FIRST to O_LAST. O_ROLE: 1 when their receiver speaks. O_SETTLED: 0 or 1.
-O_ROLE, O_FIRST, O_LAST, O_SETTLED, O_OUTCOME = range(5)
-DISPOSITION_WIDTH = 5
+O_ROLE, O_FIRST, O_LAST, O_SETTLED, O_OUTCOME, O_CHANNEL = range(6)
+DISPOSITION_WIDTH = 6
 QUARTER = 2**30
 OUTCOME_NONE, OUTCOME_ACCEPTED, OUTCOME_RELEASED = -1, 0x24, 0x26
+OUTCOME_STATED = 0x100
+# A row of states: the frame of the table that said it first, and where it lies in the bytes.
+STATE_FRAME, STATE_START, STATE_END = range(3)
+STATE_WIDTH = 3
 SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 
 INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED, INGEST_PROPERTIES = range(5)

@@ -18,6 +18,12 @@ no message and is passed over in any page.
         time. first_index: the log index of the batch's first record. scheduled: how many. size: bytes of their records.
         due_ms: the least time at which one is to be activated or expires; -1: none.
 
+    copy_messages(rows, row, last_row, default_ttl_ms, out, out_row) -> (row, out_row, size, due_ms)
+        Write the queue rows rows[row:last_row] that are not gone to out, from out_row on, until it is full: ACTIVE in
+        the main sub-queue, without marks, lock, session and deliveries; what is told of their records, their times and
+        M_FIRST stays. One expires no later than default_ttl_ms (-1: none) behind its enqueued time. row: where to go
+        on. size: bytes of their records. due_ms: the least time at which one expires; -1: none. out is not rows.
+
     select_messages(rows, row, page_first, wanted, sub_queue, now_ms, picked, at, last, size, max_bytes)
             -> (at, row, size)
         Write the counts of messages of a sub-queue to picked[at:last], from `row` on. wanted: WANT_READY those that are

@@ -7,7 +7,7 @@ a crash all operations of a run are there, or none.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT, KIND_OPERATIONS, OPERATION_HEADER_SIZE, BatchHeader
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
@@ -15,10 +15,10 @@ from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 _U32 = struct.Struct(">I")
 
 
-def pack_operations(operations: Sequence[bytes]) -> bytearray:
+def pack_operations(operations: Iterable[bytes], *, continues: bool = False) -> bytearray:
     """A sealed run of kind operations, one record each; a chain when it takes more than one batch, so all or none.
 
-    The run of no operations is empty.
+    The run of no operations is empty. continues: batches that belong to the same chain are put behind it.
     """
     groups: list[list[bytes]] = []
     room = 0
@@ -34,7 +34,7 @@ def pack_operations(operations: Sequence[bytes]) -> bytearray:
         start = begin_batch(out)
         for operation in group:
             out += _U32.pack(OPERATION_HEADER_SIZE + len(operation)) + operation
-        seal_batch(out, start, count=len(group), kind=KIND_OPERATIONS, continues=number < len(groups))
+        seal_batch(out, start, count=len(group), kind=KIND_OPERATIONS, continues=continues or number < len(groups))
     return out
 
 

@@ -15,7 +15,7 @@ INVALID_PARTITION = "The specified partition is invalid for an EventHub partitio
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a description ends in. tracking_id: 32 hexadecimal digits (Env.new_id); tracker: see hub_tracker."""
+    """What a description ends in. tracking_id: 32 hexadecimal digits (Env.new_id); tracker: see entity_tracker."""
 
     tracking_id: str
     tracker: str
@@ -35,11 +35,9 @@ def with_reference(text: str, reference: Reference) -> str:
     return text if "TrackingId:" in text else f"{text.rstrip()}, {reference}"
 
 
-def hub_tracker(namespace: str, hub: str, *, partition_id: str | None = None, consumer_group: str | None = None) -> str:
-    """The SystemTracker of a fault of one hub: `ns:eventhub:hub~partition|group`."""
-    partition = "" if partition_id is None else f"~{partition_id}"
-    group = "" if consumer_group is None else f"|{consumer_group.lower()}"
-    return f"{namespace}:eventhub:{hub.lower()}{partition}{group}"
+def entity_tracker(namespace: str, sort: str, name: str) -> str:
+    """The SystemTracker of a fault of one entity: `ns:eventhub:orders`, `ns:Queue:orders`. sort: as trackers say it."""
+    return f"{namespace}:{sort}:{name.lower()}"
 
 
 def timestamp(time_ms: int) -> str:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.namespace.address import address_at
 from hubweir.namespace.catalog import Catalog
-from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, of_kind
+from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityKind, of_kind
 from hubweir.namespace.error_text import entity_not_found, entity_uri
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
@@ -68,6 +68,11 @@ class Namespace:
         """As `find`, of any kind."""
         return self.find(name, EntityDescription)
 
+    def kind_of(self, name: str) -> EntityKind | None:
+        """The kind of the entity of that name that is served; None: there is none."""
+        entity = self.find_any(name)
+        return None if entity is None else entity.kind
+
     def get(self, name: str, kind: type[K]) -> Entity[K]:
         """As `find`, or ServiceError NOT_FOUND with the text that clients match."""
         entity = self.find(name, kind)
@@ -83,7 +88,11 @@ class Namespace:
 
     def subscription_rules(self, subscription: str) -> SubscriptionRules:
         """The rules of a subscription, by its path, to be read and not kept; NOT_FOUND."""
-        return self._catalog.rules_of(self.get(subscription, SubscriptionDescription).entity_id)
+        return self.rules_of(self.get(subscription, SubscriptionDescription))
+
+    def rules_of(self, subscription: AnyEntity) -> SubscriptionRules:
+        """The rules of a subscription, whatever its status, to be read and not kept."""
+        return self._catalog.rules_of(subscription.entity_id)
 
     def subscription_rule(self, subscription: str, name: str) -> SubscriptionRuleDescription:
         """The rule of that name, in any case, of a subscription; NOT_FOUND."""

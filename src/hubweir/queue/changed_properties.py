@@ -71,6 +71,11 @@ def changed_record(record: bytes, changes: bytes) -> bytes:
     except Malformed:
         return record
     message = b"".join((*front, _SECTION_HEAD, merged, *behind))
+    return record_of(message)
+
+
+def record_of(message: bytes) -> bytes:
+    """The stored record of an encoded message."""
     return _record_header(message) + message
 
 

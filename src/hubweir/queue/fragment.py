@@ -31,22 +31,22 @@ from hubweir.kernels.queue_contract import (
     T_DEAD,
     T_DEFERRED,
     T_SCHEDULED,
-    T_SIZE,
     T_TRANSFER_DEAD,
 )
-from hubweir.messaging_store.log import Appended, Log, Refused, Replayed, Run, Snapshot
+from hubweir.messaging_store.log import Appended, Log, Refused
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.due_messages import DueMessages
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_settings import FragmentSettings
-from hubweir.queue.fragment_snapshot import decode_snapshot
+from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.fragment_values import FragmentCounts as FragmentCounts
 from hubweir.queue.fragment_values import NumberRange as NumberRange
 from hubweir.queue.fragment_values import OnDone as OnDone
 from hubweir.queue.fragment_values import ReceivedMessages as ReceivedMessages
 from hubweir.queue.fragment_values import Times as Times
+from hubweir.queue.log_replay import load_state
 from hubweir.queue.message_receives import FragmentReceiver as FragmentReceiver
 from hubweir.queue.message_receives import MessageReceives
 from hubweir.queue.numbered_messages import NumberedMessages
@@ -72,21 +72,29 @@ class Fragment:
         secret: bytes,
         wake: Callable[[], None],
         fragment_number: int = 0,
+        log_prefix: bytes = b"",
     ) -> None:
         """On its log, which was just opened.
 
         entity: for people. secret: 16 bytes, drawn anew for each opening. wake: asks for a turn, once until it comes;
-        may be called from any call and callback.
+        may be called from any call and callback. log_prefix: see FragmentCore; whoever shares its log among fragments
+        loads their states (`adopt`) and does the upkeep.
         """
         self._core = FragmentCore(
-            log, settings, entity=entity, secret=secret, wake=wake, fragment_number=fragment_number
+            log,
+            settings,
+            entity=entity,
+            secret=secret,
+            wake=wake,
+            fragment_number=fragment_number,
+            log_prefix=log_prefix,
         )
         self._receives = MessageReceives(self._core)
         self._numbered = NumberedMessages(self._core, self._receives)
         self._settlements = Settlements(self._core)
         self._holds = SessionHolds(self._core, self._receives)
         self._due = DueMessages(self._core)
-        self.upkeep = Upkeep(self._core)
+        self.upkeep = Upkeep(log, lambda: [self._core], self._snapshot, self._apply)
         self._window_clock = WindowClock()
         self._messages_under_way = self._skipped_under_way_ms = 0  # appended, not visible yet
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.
@@ -100,47 +108,40 @@ class Fragment:
     def settings(self) -> FragmentSettings:
         return self._core.settings
 
+    @property
+    def core(self) -> FragmentCore:
+        """For whoever shares one log among fragments."""
+        return self._core
+
     # Opening and ending
 
     def load(self, times: Times, on_done: Callable[[Refused | None], None]) -> None:
         """Become what the log says, before anything else is called; on_done when it is, and settings are durable.
 
-        Refused: with the store's error, also where damage hides operations (CorruptStore).
+        Refused: see load_state.
         """
-        self._core.log.load_snapshot(_restored, partial(self._replay, times, on_done))
 
-    def _replay(
-        self,
-        times: Times,
-        on_done: Callable[[Refused | None], None],
-        found: tuple[Snapshot, FragmentState] | None | Refused,
-    ) -> None:
-        if isinstance(found, Refused):
-            on_done(found)
-            return
-        index = 0
-        if found is not None:
-            snapshot, self._core.state = found
-            index = snapshot.index
-            self.upkeep.snapshot_index, self.upkeep.snapshot_offset = index, snapshot.offset
-        state = self._core.state
+        def loaded(state: FragmentState | Refused) -> None:
+            if isinstance(state, Refused):
+                on_done(state)
+            else:
+                self.adopt(state, times, on_done)
 
-        def visit(run: Run) -> None:
-            state.apply_run(run.data, is_replay=True, from_index=index)
+        load_state(self.log, self.upkeep, self._core.state, decode_snapshot, loaded)
 
-        self._core.log.replay(index, visit, partial(self._loaded, times, on_done))
+    def adopt(self, state: FragmentState, times: Times, on_done: Callable[[Refused | None], None]) -> None:
+        """Have this state, which is what the log says; on_done when the settings are durable, too."""
+        self._core.state = state
+        last_ms = self.log.bounds.last_time_ms
+        self._window_clock.begin(times.stamp_ms if last_ms is None else last_ms, times.monotonic_ms)
+        self._core.dead_letter_over(state.messages.delivered_often(self.settings.max_delivery_count))
+        self._log_settings(times, on_done)
 
-    def _loaded(self, times: Times, on_done: Callable[[Refused | None], None], replayed: Replayed | Refused) -> None:
-        if isinstance(replayed, Refused):
-            on_done(replayed)
-        elif replayed.damage:
-            # Which messages there are cannot be told without the operations in between.
-            on_done(Refused(replayed.damage[0]))
-        else:
-            last_ms = self.log.bounds.last_time_ms
-            self._window_clock.begin(times.stamp_ms if last_ms is None else last_ms, times.monotonic_ms)
-            self._core.dead_letter_over(self._core.state.messages.delivered_often(self.settings.max_delivery_count))
-            self._log_settings(times, on_done)
+    def _snapshot(self) -> bytes:
+        return encode_snapshot(self._core.state, self._core.operations_under_way())
+
+    def _apply(self, run: bytearray) -> None:
+        self._core.state.apply_run(run, is_replay=False)
 
     def _log_settings(self, times: Times, on_done: Callable[[Refused | None], None]) -> None:
         """Have the settings in the log as they are."""
@@ -191,11 +192,11 @@ class Fragment:
         Nothing is stored then.
         After a crash: all messages of the run are there, or none; all for certain once on_done said so in DURABLE.
         """
-        core, size = self._core, len(run)
+        core, held = self._core, self._core.held_bytes
         most = core.settings.max_size_bytes
-        if most is not None and core.state.messages.tally[T_SIZE] + core.bytes_under_way + size > most:
+        if most is not None and held + len(run) > most:
             text = (
-                f"'{core.entity}' may hold {most} bytes and has {core.state.messages.tally[T_SIZE]}: "
+                f"'{core.entity}' may hold {most} bytes and has {held}: "
                 "receive messages, dead letters as well, or enlarge it"
             )
             raise ServiceError(RESOURCE_LIMIT, text)
@@ -409,7 +410,12 @@ class Fragment:
         """As it is now."""
         tally = self._core.state.messages.tally
         return FragmentCounts(
-            tally[T_ACTIVE], tally[T_DEAD], tally[T_SCHEDULED], tally[T_DEFERRED], tally[T_TRANSFER_DEAD], tally[T_SIZE]
+            tally[T_ACTIVE],
+            tally[T_DEAD],
+            tally[T_SCHEDULED],
+            tally[T_DEFERRED],
+            tally[T_TRANSFER_DEAD],
+            self._core.stored_bytes,
         )
 
     # Sessions
@@ -432,8 +438,3 @@ class Fragment:
         updated_after_ms: those whose state was set behind this time; None: with active messages or a state.
         """
         return self._holds.listed(updated_after_ms=updated_after_ms, skip=skip, top=top)
-
-
-def _restored(snapshot: Snapshot) -> tuple[Snapshot, FragmentState]:
-    """Away from the loop: the state that a snapshot holds."""
-    return snapshot, decode_snapshot(snapshot.state)

@@ -7,12 +7,13 @@ settles or locks it again; it changes the state when it is visible, and a refuse
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from hubweir.errors import StoreError
 from hubweir.kernels import number_ranges
-from hubweir.kernels.queue_contract import M_LOCK, SETTLING
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ENQUEUE_NUMBER, Q_ID_NUMBER
+from hubweir.kernels.queue_contract import M_LOCK, SETTLING, T_SIZE
 from hubweir.messaging_store.log import Appended, Log, Refused, call_all
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.queue.changed_properties import dead_letter_properties
@@ -37,7 +38,12 @@ NUMBER_SHIFT = 48
 
 
 class FragmentCore:
-    """See the module's text. wake: asks the owner for a turn."""
+    """See the module's text. wake: asks the owner for a turn.
+
+    log_prefix: what each of its operations begins with, in a log that it shares with the fragment whose messages are
+    copied to it; its messages go out with the numbers that they had there, too. b"": the log is its own.
+    other_bytes: what others hold of the entity's quota; None: nothing.
+    """
 
     def __init__(
         self,
@@ -47,13 +53,16 @@ class FragmentCore:
         entity: str,
         secret: bytes,
         wake: Callable[[], None],
-        fragment_number: int,
+        fragment_number: int = 0,
+        log_prefix: bytes = b"",
     ) -> None:
         self.log = log
         self.settings = settings
         self.entity = entity
         self.fragment_number = fragment_number
         self.number_base = fragment_number << NUMBER_SHIFT
+        self._log_prefix = log_prefix
+        self._tells_origins = bool(log_prefix)
         self.state = FragmentState()
         self.locks = LockTable(log.lease.writer_epoch, secret)
         self.reads = MessageReads(log)
@@ -68,6 +77,7 @@ class FragmentCore:
         # Counts of deliveries that the log refused, and has not got yet; by the number of their run, too.
         self._again: dict[int, list[Operation]] = {}
         self.bytes_under_way = 0
+        self.other_bytes: Callable[[], int] | None = None
         self.over = array("q")  # were delivered too often, and could not be dead-lettered yet
 
     # Turns
@@ -113,8 +123,12 @@ class FragmentCore:
             self.wake()
             return
         self._under_way[number] = operations
-        run = pack_operations([encode_operation(each) for each in operations])
+        run = pack_operations(self.encoded(operations))
         self.append(run, times, partial(self._logged, number, dones))
+
+    def encoded(self, operations: Iterable[Operation]) -> list[bytes]:
+        """The records of these operations in this fragment's log."""
+        return [self._log_prefix + encode_operation(each) for each in operations]
 
     def append(self, run: bytearray, times: Times, on_done: Callable[[Appended | Refused], None]) -> None:
         """Append a run; a refusal at once is told in the same way as a later one."""
@@ -166,6 +180,17 @@ class FragmentCore:
         """Those that are not visible yet, in the order in which they came."""
         runs = self._under_way | self._again
         return [*(each for number in sorted(runs) for each in runs[number]), *self._gathered]
+
+    @property
+    def held_bytes(self) -> int:
+        """What counts for the quota of the entity's size."""
+        return self.stored_bytes + self.bytes_under_way
+
+    @property
+    def stored_bytes(self) -> int:
+        """The records of all messages that the entity holds."""
+        others = 0 if self.other_bytes is None else self.other_bytes()
+        return self.state.messages.tally[T_SIZE] + others
 
     @property
     def has_to_retry(self) -> bool:
@@ -226,6 +251,11 @@ class FragmentCore:
         if refused is not None:
             self.over += over
         self.wake()  # somebody may wait for dead letters
+
+    def tell_origins(self, rows: array[int]) -> None:
+        """Say in message rows which numbers copies had in the fragment that they came from."""
+        if self._tells_origins:
+            rows[Q_ENQUEUE_NUMBER::MESSAGE_WIDTH] = rows[Q_ID_NUMBER::MESSAGE_WIDTH]
 
     def count_of(self, number: int) -> int:
         """The count of a sequence number; 0 where it is of another fragment."""

@@ -60,12 +60,12 @@ def encode_snapshot(state: FragmentState, under_way: Sequence[Operation]) -> byt
     return bytes(out + state.duplicates.encode())
 
 
-def decode_snapshot(data: bytes) -> FragmentState:
-    """The state that was encoded. NewerFormat; CorruptStore when it is none."""
+def decode_snapshot(data: bytes, *, keeps_sessions: bool = False) -> FragmentState:
+    """The state that was encoded, as of a fragment that is made so. NewerFormat; CorruptStore when it is none."""
     if data[:1] != bytes((VERSION,)):
         raise NewerFormat(f"the snapshot of a fragment has format {data[:1].hex()}; this version reads {VERSION}")
     try:
-        return _decode(memoryview(data))
+        return _decode(memoryview(data), FragmentState(keeps_sessions=keeps_sessions))
     except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise CorruptStore(f"the snapshot of a fragment, of {len(data)} bytes, is none") from error
 
@@ -92,8 +92,7 @@ def _without(page: Page, early: list[tuple[int, int, int]]) -> bytes:
     return packed(rows)
 
 
-def _decode(data: memoryview) -> FragmentState:
-    state = FragmentState()
+def _decode(data: memoryview, state: FragmentState) -> FragmentState:
     _, next_count, next_session, size = _HEAD.unpack_from(data)
     at = _HEAD.size
     if size:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from hubweir.errors import CorruptStore
 from hubweir.kernels import read_fields
 from hubweir.kernels.queue_contract import (
@@ -20,7 +22,12 @@ from hubweir.kernels.queue_contract import (
     I_SESSION,
     I_SESSION_LENGTH,
     INCOMING_WIDTH,
+    M_ENQUEUED,
+    M_FIRST,
+    M_SESSION,
     M_STATE,
+    QUEUE_WIDTH,
+    STATE_BITS,
 )
 from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 from hubweir.messaging_store.operations import operations_in
@@ -52,12 +59,38 @@ from hubweir.queue.window_clock import SLACK_MS
 Data = bytes | bytearray | memoryview
 
 
-class FragmentState:
-    """See the module's text. changed: encoded maps of properties by count. settings: None before the first one."""
+class ChangedRecord(Struct, frozen=True):
+    """Another record for a copy: its incoming row, the log index of its batch, its session id."""
 
-    def __init__(self) -> None:
+    fields: array[int]
+    first_index: int
+    session_id: bytes | None
+
+
+def changed_records(data: Data, header: BatchHeader) -> list[ChangedRecord]:
+    """The records of a batch, for copies."""
+    fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
+    read_fields(data, header.position, fields)
+    return [
+        ChangedRecord(
+            fields[place * INCOMING_WIDTH : (place + 1) * INCOMING_WIDTH],
+            header.first_index,
+            session_id_of(data, fields, place),
+        )
+        for place in range(header.count)
+    ]
+
+
+class FragmentState:
+    """See the module's text. changed: encoded maps of properties by count. settings: None before the first one.
+
+    keeps_sessions: session ids are kept of messages that have one, though sessions are not required: for copies.
+    """
+
+    def __init__(self, *, keeps_sessions: bool = False) -> None:
         self.messages = MessageTable()
-        self.sessions = MessageSessions()
+        self.sessions = MessageSessions(are_held=not keeps_sessions)
+        self._keeps_sessions = keeps_sessions
         self.duplicates = DuplicateWindow()
         self.changed: dict[int, bytes] = {}
         self.settings: LoggedSettings | None = None
@@ -70,7 +103,7 @@ class FragmentState:
             if header.first_index < from_index:
                 continue
             if header.kind == KIND_EVENTS:
-                self._take_messages(data, header)
+                self.take_messages(data, header)
             else:
                 for record in operations_in(data, header):
                     locks += self.apply(decode_operation(record), is_replay=is_replay)
@@ -110,7 +143,12 @@ class FragmentState:
                     locks += self.messages.place(first, many, DEFERRED, None)
         return locks
 
-    def _take_messages(self, data: Data, header: BatchHeader) -> None:
+    @property
+    def is_moving(self) -> bool:
+        """Whether the next batch of messages has records of messages that are there."""
+        return bool(self._moving)
+
+    def take_messages(self, data: Data, header: BatchHeader) -> None:
         """The messages of a batch get the next counts; or they are moved ones."""
         if self._moving:
             if header.count > len(self._moving):
@@ -137,12 +175,67 @@ class FragmentState:
         )
         for place in dropped:
             self.messages.drop(first + place, 1)
-        if settings.requires_session:
+        if settings.requires_session or (self._keeps_sessions and max(fields[I_SESSION::INCOMING_WIDTH]) >= 0):
             for place in sorted(set(range(header.count)).difference(dropped)):
-                at = place * INCOMING_WIDTH
-                start = fields[at + I_SESSION]
-                session_id = bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else b""
-                self.sessions.enter(self.messages, session_id, first + place)
+                session_id = session_id_of(data, fields, place)
+                if session_id is not None or settings.requires_session:
+                    self.sessions.enter(self.messages, session_id or b"", first + place)
+
+    # Copies of another fragment's messages
+
+    def copy_messages(self, origin: FragmentState, ranges: array[int], changed: dict[int, list[ChangedRecord]]) -> None:
+        """Messages of another fragment in the same log are messages of this one, too, with the next counts.
+
+        ranges: of the other's counts; those that are gone are passed over. changed: other records for copies, by the
+        other's counts, which are used up in their order; a message that stands more often has its own record then.
+        """
+        for first, many in zip(ranges[::2], ranges[1::2], strict=True):
+            if not changed:
+                self._copy(origin, first, many)
+                continue
+            for count in range(first, first + many):
+                others = changed.get(count)
+                if others:
+                    self._copy_changed(origin, count, others.pop(0))
+                else:
+                    self._copy(origin, count, 1)
+
+    def _copy(self, origin: FragmentState, first: int, many: int) -> None:
+        settings = self._known_settings
+        for page, row, last_row in origin.messages.parts(first, many):
+            count = self.messages.copy(page.rows, row, last_row, default_ttl_ms=settings.default_ttl_ms)
+            if settings.requires_session:
+                rows = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
+                states, numbers = rows[M_STATE::QUEUE_WIDTH], rows[M_SESSION::QUEUE_WIDTH]
+                there = [number for bits, number in zip(states, numbers, strict=True) if bits & STATE_BITS]
+                for place, number in enumerate(there):
+                    if number >= 0:
+                        self.sessions.enter(self.messages, origin.sessions.by_number[number].session_id, count + place)
+
+    def _copy_changed(self, origin: FragmentState, count: int, record: ChangedRecord) -> None:
+        settings, found = self._known_settings, origin.messages.find(count)
+        if found is None:
+            return
+        page, at = found
+        ttls = [each for each in (settings.default_ttl_ms, origin._known_settings.default_ttl_ms) if each >= 0]
+        copy = self.messages.add(
+            record.fields,
+            1,
+            first_index=record.first_index,
+            enqueued_ms=page.rows[at + M_ENQUEUED],
+            default_ttl_ms=min(ttls, default=-1),
+        )
+        self.messages.came_as(copy, page.rows[at + M_FIRST])
+        if settings.requires_session and record.session_id is not None:
+            self.sessions.enter(self.messages, record.session_id, copy)
+
+    @property
+    def _known_settings(self) -> LoggedSettings:
+        if self.settings is None:
+            raise CorruptStore("a fragment's log has copies of messages before there were settings")
+        return self.settings
+
+    # Parts of operations
 
     def _drop(self, first: int, many: int) -> array[int]:
         self.sessions.leave(self.messages, first, many)
@@ -174,6 +267,13 @@ class FragmentState:
                 self.changed.pop(count, None)
         else:
             self.changed = {count: said for count, said in self.changed.items() if not first <= count < first + many}
+
+
+def session_id_of(data: Data, fields: array[int], place: int) -> bytes | None:
+    """The session id of an incoming row; None: it has none."""
+    at = place * INCOMING_WIDTH
+    start = fields[at + I_SESSION]
+    return bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else None
 
 
 def _pairs(operation: Operation) -> Iterator[tuple[int, int]]:

@@ -21,9 +21,13 @@ READ_BYTES = 256 * 1024
 
 
 class MessageRead:
-    """One read that is under way. rows, indexes: of its messages. changes: properties to put in, by place."""
+    """One read that is under way. changes: properties to put in, by place in rows.
 
-    __slots__ = ("at", "changes", "indexes", "on_done", "out", "rows")
+    indexes: in the order of the log, so that what was read ahead is there for the next. order: of each its place in
+    rows; None: they are in that order. found: where the records lie, as message rows.
+    """
+
+    __slots__ = ("at", "changes", "found", "indexes", "on_done", "order", "out", "rows")
 
     def __init__(
         self,
@@ -32,8 +36,12 @@ class MessageRead:
         changes: dict[int, bytes],
         on_done: Callable[[bytearray | Refused], None],
     ) -> None:
-        self.indexes = indexes
-        self.rows = rows
+        in_order = sorted(indexes)
+        self.order: list[int] | None = None
+        self.indexes, self.rows, self.found = indexes, rows, rows
+        if in_order != indexes.tolist():
+            self.order = sorted(range(len(indexes)), key=indexes.__getitem__)
+            self.indexes, self.found = array("q", in_order), array("q", bytes(8 * len(rows)))
         self.changes = changes
         self.on_done = on_done
         self.out = bytearray()
@@ -51,7 +59,7 @@ class MessageReads:
     @property
     def least_index(self) -> int | None:
         """The least log index that a read needs; None: none is under way."""
-        return min((min(read.indexes) for read in self._under_way), default=None)
+        return min((read.indexes[0] for read in self._under_way), default=None)
 
     def let_go(self) -> None:
         """Keep nothing of what was read last."""
@@ -98,7 +106,7 @@ class MessageReads:
     def _take(self, read: MessageRead, run: Run) -> bool:
         """Take the records out of a run; False when the one that is needed is not there, and the read is over."""
         before = read.at
-        read.at = collect_records(run.data, read.indexes, before, len(read.indexes), read.rows, read.out)
+        read.at = collect_records(run.data, read.indexes, before, len(read.indexes), read.found, read.out)
         if read.at > before:
             return True
         index = read.indexes[before]
@@ -107,6 +115,9 @@ class MessageReads:
         return False
 
     def _end(self, read: MessageRead) -> None:
+        if read.order is not None:
+            for place, at in enumerate(read.order):
+                read.rows[at * MESSAGE_WIDTH + Q_RECORD] = read.found[place * MESSAGE_WIDTH + Q_RECORD]
         if read.changes:
             self._put_changes_in(read)
         self._finish(read, read.out)

@@ -184,6 +184,7 @@ class MessageReceives:
             indexes=indexes,
             out=rows,
         )
+        core.tell_origins(rows)
         if locks:
             # A session's messages are locked as long as the session is.
             core.locks.add(counts, many, until_ms if session is None else NEVER)

@@ -105,9 +105,13 @@ class MessageSession:
 
 
 class MessageSessions:
-    """All of a fragment's. next_number: of a session that is to come; numbers are never used again."""
+    """All of a fragment's. next_number: of a session that is to come; numbers are never used again.
 
-    def __init__(self) -> None:
+    are_held: receivers may hold them, so that free ones are listed.
+    """
+
+    def __init__(self, *, are_held: bool = True) -> None:
+        self._are_held = are_held
         self.by_id: dict[bytes, MessageSession] = {}
         self.by_number: dict[int, MessageSession] = {}  # in that order
         self.next_number = 0
@@ -190,7 +194,7 @@ class MessageSessions:
     def list(self, session: MessageSession, count: int) -> None:
         """A message of it may be ready; if nobody holds the session, somebody may."""
         session.ready_from = min(session.ready_from, bisect_left(session.counts, count))
-        if session.is_free and (not session.listed or count < session.listed):
+        if self._are_held and session.is_free and (not session.listed or count < session.listed):
             session.listed = count
             heappush(self._free, (count, session.number))
 

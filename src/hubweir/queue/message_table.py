@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 
 from hubweir.kernels import (
     add_messages,
+    copy_messages,
     count_deliveries,
     drop_messages,
     due_messages,
@@ -30,6 +31,7 @@ from hubweir.kernels.queue_contract import (
     ACTIVE,
     LOCKED,
     M_EXPIRES,
+    M_FIRST,
     M_INDEX,
     M_LOCK,
     M_STATE,
@@ -100,6 +102,24 @@ class MessageTable:
             tally[T_MESSAGES] += here
             self.next_count += here
             taken += here
+        return first_count
+
+    def copy(self, rows: array[int], row: int, last_row: int, *, default_ttl_ms: int) -> int:
+        """Count copies on of rows of another table that are not gone, active here; the count of the first."""
+        first_count = self.next_count
+        while row < last_row:
+            page = self._newest()
+            start = len(page.rows) // QUEUE_WIDTH
+            page.rows.frombytes(_EMPTY_ROW * min(last_row - row, PAGE_ROWS - start))
+            row, end, size, due_ms = copy_messages(rows, row, last_row, default_ttl_ms, page.rows, start)
+            del page.rows[end * QUEUE_WIDTH :]
+            page.live += end - start
+            self._changed(page, due_ms)
+            self._list(page, 0, start)
+            self.tally[T_ACTIVE] += end - start
+            self.tally[T_SIZE] += size
+            self.tally[T_MESSAGES] += end - start
+            self.next_count += end - start
         return first_count
 
     def activate(self, first: int, count: int) -> None:
@@ -332,6 +352,12 @@ class MessageTable:
             page, at = found
             page.rows[at + M_INDEX] = index
             page.packed = None
+
+    def came_as(self, count: int, first: int) -> None:
+        """The count that a message got first, in another table, is this one."""
+        found = self.find(count)
+        assert found is not None
+        found[0].rows[found[1] + M_FIRST] = first
 
     # Time
 

@@ -96,6 +96,7 @@ class NumberedMessages:
             counts, many, marks=0, delivered=0, lock_number=0, secret=core.locks.secret, until_ms=-1,
             number_base=core.number_base, partition=-1, indexes=indexes, out=rows,
         )  # fmt: skip
+        core.tell_origins(rows)
         core.reads.begin(indexes, rows, changes_of(core, counts), partial(_peeked, rows, on_done))
 
     def _peek_session(

@@ -103,6 +103,7 @@ async def stop_gateways(process: GatewayProcess) -> None:
     That it could not be written is logged where it happens. Nothing is tried again.
     """
     for gateway in process.gateways:
+        gateway.idle_deletions.stop()
         gateway.keeper.stop()
         with suppress(ServiceError):
             await answer_of(gateway.units.stop)

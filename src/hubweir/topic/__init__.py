@@ -1,7 +1,10 @@
-"""Topics: rules of subscriptions, and which subscriptions get copies of a message. Floor: domain.
+"""Topics: messages that are copied to subscriptions, and the rules that say to which. Floor: domain.
 
-Start with rule.py, which reads a rule that the catalog keeps; then rule_matching.py, which says what the rules of one
-subscription make of a message, and topic_rules.py, which does it for all subscriptions of a topic by look-ups over
+Start with topic_fragment.py, a topic on its log with a fragment for each subscription; fan_out.py copies messages,
+topic_state.py is what the log says, in the operations of topic_operation.py. What a fragment is says queue/.
+
+Rules begin in rule.py, which reads what the catalog keeps of one; rule_matching.py says what the rules of one
+subscription make of a message, and topic_rules.py does it for all subscriptions of a topic by look-ups over
 simple_filter.py.
 
 The language: a text becomes words in sql_lexer.py, which sql_reader.py hands to sql_parser.py, which makes the tree of

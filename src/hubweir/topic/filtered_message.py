@@ -57,6 +57,10 @@ class FilteredMessage(Protocol):
     def user_properties(self) -> Mapping[str, object]:
         """The same by folded name; of names that differ in case alone, the first."""
 
+    @property
+    def properties_size(self) -> int:
+        """Their bytes in the message."""
+
     def system_property(self, name: str) -> Value:
         """The value of a property of SYSTEM_PROPERTIES, by its folded name."""
 
@@ -145,6 +149,11 @@ class EncodedMessage:
         if self._user_properties is None:
             self._user_properties = folded(self.application_properties)
         return self._user_properties
+
+    @property
+    def properties_size(self) -> int:
+        section = self.sections.get(section_of.APPLICATION_PROPERTIES)
+        return 0 if section is None else section.end - section.value
 
     def system_property(self, name: str) -> Value:
         """The value, None where the message has none. name: one of SYSTEM_PROPERTIES."""

@@ -11,12 +11,12 @@ ScheduledEnqueueTimeUtc may be named, but stays as it is: a copy is active at on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from hubweir.namespace.resource_path import fold
-from hubweir.topic.filtered_message import FilteredMessage, folded
+from hubweir.topic.filtered_message import FilteredMessage
 from hubweir.topic.property_types import converted, encoded_size, system_text, time_to_live
 from hubweir.topic.sql_evaluate import Evaluation, NewUuid
 from hubweir.topic.sql_lexer import TokenKind
@@ -35,6 +35,9 @@ SET_LIMIT: Final = 32
 # Of one application property, and of all of a message. (Service Bus quotas)
 PROPERTY_LIMIT_BYTES: Final = 32 * 1024
 PROPERTIES_LIMIT_BYTES: Final = 64 * 1024
+
+# The head of a map, where there was a shorter one or none.
+_MAP_BYTES: Final = 9
 
 _KEYWORDS: Final = KEYWORDS | {"SET", "REMOVE"}
 # By folded name, as people write them.
@@ -126,11 +129,10 @@ class _Copy:
     def __init__(self, message: FilteredMessage) -> None:
         self._message = message
         self._system: dict[str, str | TimeSpan | None] = {}
-        self._spellings: dict[str, list[str]] = {}
         self.application_properties = dict(message.application_properties)
-        self.user_properties = folded(self.application_properties)
-        for spelling in self.application_properties:
-            self._spellings.setdefault(fold(spelling), []).append(spelling)
+        self.user_properties = dict(message.user_properties)
+        # At most so many bytes: two thousand rules do not each encode all that a message has.
+        self.properties_size = message.properties_size + _MAP_BYTES
 
     def system_property(self, name: str) -> Value:
         """What a statement set, else what the message has."""
@@ -141,9 +143,11 @@ class _Copy:
         """amqp: the value as it is put where the property has no type to keep."""
         in_its_type = converted(value, self.user_properties.get(target.name))
         amqp = amqp if in_its_type is None else in_its_type
-        if encoded_size(amqp) > PROPERTY_LIMIT_BYTES:
+        size = encoded_size(amqp)
+        if size > PROPERTY_LIMIT_BYTES:
             raise EvaluationFailed(f"a property that the action sets has more than {PROPERTY_LIMIT_BYTES} bytes")
-        spelling = self._spellings.setdefault(target.name, [target.spelling])[0]
+        spelling = next(self._spellings(target), target.spelling)
+        self.properties_size += encoded_size(spelling) + size
         self.application_properties[spelling] = self.user_properties[target.name] = amqp
 
     def set_system_property(self, name: str, value: Value) -> None:
@@ -156,11 +160,19 @@ class _Copy:
             if target.name != _IGNORED:
                 self.set_system_property(target.name, None)
             return
-        self.user_properties.pop(target.name, None)
-        for spelling in self._spellings.pop(target.name, ()):
+        for spelling in tuple(self._spellings(target)):
             del self.application_properties[spelling]
+        self.user_properties.pop(target.name, None)
+
+    def _spellings(self, target: UserProperty) -> Iterator[str]:
+        """How the names of this property are written that the message has, in their order."""
+        if target.name in self.user_properties:
+            yield from (each for each in self.application_properties if fold(each) == target.name)
 
     def changes(self) -> MessageChanges:
-        if encoded_size(self.application_properties) > PROPERTIES_LIMIT_BYTES:
+        if (
+            self.properties_size > PROPERTIES_LIMIT_BYTES
+            and encoded_size(self.application_properties) > PROPERTIES_LIMIT_BYTES
+        ):
             raise EvaluationFailed(f"the application properties have more than {PROPERTIES_LIMIT_BYTES} bytes")
         return MessageChanges(self.application_properties, self._system)

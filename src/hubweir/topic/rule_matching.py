@@ -90,12 +90,17 @@ def filter_failure(rule: Rule, error: EvaluationFailed) -> RuleFailure:
     return RuleFailure(rule.name, FILTER_FAILED, f"The filter of the rule '{rule.name}' failed: {error}.")
 
 
+def action_failure(rule_name: str, error: Exception) -> RuleFailure:
+    """What is told of a rule whose action cannot be done on a message."""
+    return RuleFailure(rule_name, ACTION_FAILED, f"The action of the rule '{rule_name}' failed: {error}.")
+
+
 def copy_of(rule: Rule, message: FilteredMessage, new_id: NewUuid) -> ChangedCopy | RuleFailure:
     """The copy that a matching rule makes with its action, or why it makes none."""
     assert rule.action is not None  # callers look
     try:
         changes = run_action(rule.action, message, new_id)
     except EvaluationFailed as error:
-        return RuleFailure(rule.name, ACTION_FAILED, f"The action of the rule '{rule.name}' failed: {error}.")
+        return action_failure(rule.name, error)
     named = {**changes.application_properties, RULE_NAME_PROPERTY: rule.name}
     return ChangedCopy(rule.name, MessageChanges(named, changes.system_properties))

@@ -141,6 +141,22 @@ class TopicRules(Generic[S]):
         for rule_name in list(self._by_subscription.get(subscription, ())):
             self.remove(subscription, rule_name)
 
+    @property
+    def who_gets_all(self) -> tuple[S, ...] | None:
+        """Whoever gets a plain copy of every message; None when a message has to be looked at to tell."""
+        looks = self._user_tables or self._system_tables or self._evaluated or self._always_changing
+        return None if looks else self._all()
+
+    @property
+    def evaluated_count(self) -> int:
+        """How many rules cost every message an evaluation, or a copy of its own."""
+        return len(self._evaluated) + len(self._always_changing)
+
+    def _all(self) -> tuple[S, ...]:
+        if self._get_all is None:
+            self._get_all = tuple(dict.fromkeys(placed.subscription for placed in self._always.values()))
+        return self._get_all
+
     def copies(self, messages: Iterable[FilteredMessage]) -> list[TopicCopies[S]]:
         """What the subscriptions get of each message. The messages are not kept."""
         return [self._copies_of(message) for message in messages]
@@ -156,11 +172,9 @@ class TopicRules(Generic[S]):
             found.clear()
             for rules in self._by_subscription.values():
                 self._evaluate({placed.number: placed for placed in rules.values()}, message, found, failed)
-        if self._get_all is None:
-            self._get_all = tuple(dict.fromkeys(placed.subscription for placed in self._always.values()))
         if not found and not failed:
-            return TopicCopies(self._get_all)
-        plain = dict.fromkeys(self._get_all)
+            return TopicCopies(self._all())
+        plain = dict.fromkeys(self._all())
         changed: dict[int, tuple[S, ChangedCopy]] = {}
         for number, placed in found.items():
             if placed.rule.action is None:

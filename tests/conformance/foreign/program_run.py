@@ -19,6 +19,7 @@ from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.testing.server_process import ServerProcess
 from tests.conformance.foreign.queue_checks import create_queues
 from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
+from tests.conformance.foreign.topic_checks import create_topics
 
 RUN_S = 240  # of one run of all checks; each of a program's own waits is far shorter
 CREATE_S = 30
@@ -53,6 +54,7 @@ def run_program(program: Program, tell: Callable[[str], None]) -> ProgramRun:
     with tempfile.TemporaryDirectory() as data, ServerProcess(data) as server:
         if program.uses == "queues":
             create_queues(server, Path(data))
+            create_topics(server, Path(data))
         else:
             for hub, count in {"events": 4, **{f"keys-{count}": count for count in KEY_HUBS}}.items():
                 create_hub(server, hub, count)

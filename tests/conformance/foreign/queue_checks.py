@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -50,13 +51,14 @@ CHECKS = {
     "missing_queue_is_not_found": _check("errors", 23),
     "switched_off_queue_is_disabled": _check("errors", 38, 72),
     "wrong_kind_of_receiver_is_refused": _check("errors", 73),
+    "client_goes_on_behind_a_restart": _check("errors", 159),
 }
 
 # A queue for each check that looks at all of its messages, and what it is made with.
 QUEUES: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(
         ("plain", "tls", "websocket", "single", "again", "batch", "deleting", "empty", "completing", "abandoning")
-        + ("deferring", "dead", "other-client", "peeking", "scheduling"),
+        + ("deferring", "dead", "other-client", "peeking", "scheduling", "restarting"),
         {},
     ),
     "small": {"max_message_size_in_kilobytes": 256},
@@ -72,10 +74,17 @@ QUEUES: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def create_queues(server: ServerProcess, data: Path) -> None:
-    """Make all of them by the official administration client. data: the server's folder."""
+@contextmanager
+def administration(server: ServerProcess, data: Path) -> Iterator[ServiceBusAdministrationClient]:
+    """The official administration client of a server. data: the server's folder."""
     transport = RequestsTransport(connection_verify=str(data / "tls" / "ca.pem"))
     string = server.connection_string().replace("UseDevelopmentEmulator=true", "").rstrip(";")
     with ServiceBusAdministrationClient.from_connection_string(string, transport=transport) as client:
+        yield client
+
+
+def create_queues(server: ServerProcess, data: Path) -> None:
+    """Make all of them by the official administration client. data: the server's folder."""
+    with administration(server, data) as client:
         for name, settings in QUEUES.items():
             client.create_queue(name, **settings)

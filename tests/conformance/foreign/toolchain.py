@@ -36,7 +36,7 @@ class Program:
     folder of the program's name.
     fetch: takes things from the language's registry. build: compiles what was fetched and our sources.
     soak: runs the same client for many minutes (tests/conformance/soak/task.py).
-    uses: the entities that it wants to find, "hubs" or "queues".
+    uses: the entities that it wants to find, "hubs" or "queues", topics among them.
     """
 
     name: str

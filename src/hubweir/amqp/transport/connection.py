@@ -7,9 +7,10 @@ bytes into `out`. A fault of the peer leaves no `receive_…` method: it becomes
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.budget import SESSION_COST_BYTES, PeerBudget
 from hubweir.amqp.transport.connection_states import (
     CLOSE_WRITTEN,
@@ -41,14 +42,7 @@ from hubweir.amqp.transport.report import Report
 from hubweir.amqp.transport.session import Session
 from hubweir.amqp.transport.session_states import END_WRITTEN, SessionState
 from hubweir.amqp.transport.settings import EndpointSettings, Role
-from hubweir.errors import (
-    DECODE_ERROR,
-    FRAMING_ERROR,
-    ILLEGAL_STATE,
-    NOT_ALLOWED,
-    RESOURCE_LIMIT,
-    DecodeError,
-)
+from hubweir.errors import DECODE_ERROR, FRAMING_ERROR, ILLEGAL_STATE, NOT_ALLOWED, RESOURCE_LIMIT, DecodeError
 
 
 class Connection:
@@ -182,9 +176,15 @@ class Connection:
         """Handle any other transfer."""
         self._in_session(channel, "transfer", lambda session: session.receive_part(handle, part))
 
-    def receive_dispositions(self, channel: int, rows: array[int], count: int) -> None:
-        """Handle so many disposition rows of one channel (kernels/contract.py, O_…)."""
-        self._in_session(channel, "disposition", lambda session: session.settlement.receive_rows(session, rows, count))
+    def is_known(self, channel: int) -> bool:
+        """Whether what comes on this channel is no fault: it carries a session, or all is over."""
+        return channel in self._by_remote_channel or self.state in CLOSE_WRITTEN
+
+    def receive_dispositions(self, channel: int, rows: array[int], count: int, states: Sequence[DeliveryState]) -> None:
+        """Handle so many disposition rows of one channel (kernels/contract.py, O_…). states: that they number."""
+        self._in_session(
+            channel, "disposition", lambda session: session.settlement.receive_rows(session, rows, count, states)
+        )
 
     def link_opened(self, link: Link) -> None:
         """A link stands."""

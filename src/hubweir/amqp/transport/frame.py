@@ -13,6 +13,7 @@ scan kernel; here they are written, and the few frames of the SASL layer are rea
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from struct import Struct
 
@@ -42,6 +43,10 @@ _NO_HEADER = bytes(HEADER_SIZE)
 # A whole frame with a disposition: role receiver, first and last as uint, settled, accepted, not batchable.
 _ACCEPTED = Struct(">IBBH3s 3B B BI BI B 4sB")
 _ACCEPTED_FIELDS = _ACCEPTED.size - HEADER_SIZE - 5  # behind the descriptor, the constructor of the list and its size
+# The same in any state, without what stands behind `settled`: the state, and not batchable.
+_SETTLED = Struct(">IBBH3s 3B B BI BI B")
+# A list8 has room for this much beside the other fields, and the smallest frames for the list.
+SHORT_STATE_LIMIT_BYTES = 200
 
 EMPTY_FRAME = _header.pack(HEADER_SIZE, 2, AMQP_FRAME, 0)
 
@@ -70,6 +75,25 @@ def accepted_frame(channel: int, first: int, last: int) -> bytes:
         _ACCEPTED.size, 2, AMQP_FRAME, channel, b"\x00\x53\x15", 0xC0, _ACCEPTED_FIELDS, 6,
         0x41, 0x70, first, 0x70, last, 0x41, b"\x00\x53\x24\x45", 0x42,
     )  # fmt: skip
+
+
+def settled_frames(channel: int, ranges: Iterable[tuple[int, int]], state: bytes, *, role: bool) -> bytes:
+    """The frames that say of deliveries first to last, for each range: settled, in this state.
+
+    state: encoded, at most SHORT_STATE_LIMIT_BYTES. The same as append_frame with a Disposition for each.
+    """
+    size = _SETTLED.size + len(state) + 1
+    fields = size - HEADER_SIZE - 5
+    who, tail = 0x41 if role else 0x42, state + b"\x42"
+    return b"".join(
+        [
+            _SETTLED.pack(
+                size, 2, AMQP_FRAME, channel, b"\x00\x53\x15", 0xC0, fields, 6, who, 0x70, first, 0x70, last, 0x41
+            )
+            + tail
+            for first, last in ranges
+        ]
+    )
 
 
 def sasl_frame(body: bytes) -> bytes:

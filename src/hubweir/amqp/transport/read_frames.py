@@ -1,18 +1,22 @@
 """A read from the transport into few calls on the connection: the path every event takes.
 
 The scan kernel cuts the buffer into a table of frames; the collect kernels take each stretch of transfers that are
-whole deliveries of one link, and each of dispositions without anything special. So Python runs once per stretch, and
+whole deliveries of one link, and each of dispositions, whatever their sessions. So Python runs once per stretch, and
 one step per frame only for the rest.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
+from itertools import groupby
 
+from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.connection import Connection
 from hubweir.amqp.transport.faults import ConnectionFault
+from hubweir.amqp.transport.performatives import Disposition, decode_performative
 from hubweir.amqp.transport.receiver_link import TransferPart
-from hubweir.errors import FRAMING_ERROR
+from hubweir.errors import FRAMING_ERROR, DecodeError
 from hubweir.kernels import collect_deliveries, collect_dispositions, merge_dispositions, scan_frames
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
@@ -32,8 +36,11 @@ from hubweir.kernels.contract import (
     F_TAG_LENGTH,
     F_TYPE,
     FRAME_WIDTH,
+    O_CHANNEL,
     SCAN_OK,
     SCAN_TOO_LARGE,
+    STATE_FRAME,
+    STATE_WIDTH,
 )
 
 TRANSFER, DISPOSITION = 0x14, 0x15
@@ -45,6 +52,10 @@ SMALLEST_FRAME = 8
 _FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
 _DELIVERY_ROW = array("q", bytes(8 * DELIVERY_WIDTH))
 _DISPOSITION_ROW = array("q", bytes(8 * DISPOSITION_WIDTH))
+_STATE_ROW = array("q", bytes(8 * STATE_WIDTH))
+# States of one stretch that differ. Each is compared with those before: few, since mostly only dead-lettering for
+# another reason every time has more than two or three.
+STATES_LIMIT = 32
 
 
 def read_frames(connection: Connection, data: memoryview) -> int:
@@ -113,13 +124,53 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
 
 def _take_dispositions(connection: Connection, data: memoryview, table: array[int], index: int, rows: int) -> int:
     """Handle the dispositions from this row of the frame table on that are in usual form; how many frames these are."""
-    said = _DISPOSITION_ROW * (rows - index)
-    taken, count = collect_dispositions(data, table, index, rows, said)
+    said, stated = _DISPOSITION_ROW * (rows - index), _STATE_ROW * STATES_LIMIT
+    taken, count, kinds = collect_dispositions(data, table, index, rows, said, stated)
+    states = _states(data, table, stated, kinds) if kinds else ()
+    if len(states) < kinds:  # the frame that says the next one is at fault: it goes alone, behind those before it
+        taken, count, _ = collect_dispositions(data, table, index, rows, said, _STATE_ROW * len(states))
     if count > 1:
-        count = merge_dispositions(said, count)
-    if taken:
-        connection.receive_dispositions(table[index * FRAME_WIDTH + F_CHANNEL], said, count)
+        own = _on_sessions(connection, table, index, index + taken)
+        if own < taken:  # and so does the frame on a channel without a session
+            taken, count, _ = collect_dispositions(data, table, index, index + own, said, _STATE_ROW * len(states))
+        _give(connection, said, merge_dispositions(said, count), states)
+    elif taken:
+        connection.receive_dispositions(said[O_CHANNEL], said, count, states)
     return taken
+
+
+def _give(connection: Connection, said: array[int], count: int, states: Sequence[DeliveryState]) -> None:
+    """Hand disposition rows over, those of one channel behind each other at once."""
+    first = 0
+    for channel, run in groupby(said[O_CHANNEL : count * DISPOSITION_WIDTH : DISPOSITION_WIDTH]):
+        last = first + sum(1 for _ in run)
+        part = said[first * DISPOSITION_WIDTH : last * DISPOSITION_WIDTH]
+        connection.receive_dispositions(channel, part, last - first, states)
+        first = last
+
+
+def _on_sessions(connection: Connection, table: array[int], first: int, last: int) -> int:
+    """How many frames of a stretch come before the first one on a channel that carries no session."""
+    channels = table[first * FRAME_WIDTH + F_CHANNEL : last * FRAME_WIDTH : FRAME_WIDTH]
+    unknown = [channel for channel in set(channels) if not connection.is_known(channel)]
+    return min(map(channels.index, unknown), default=last - first)
+
+
+def _states(data: memoryview, table: array[int], stated: array[int], kinds: int) -> list[DeliveryState]:
+    """The states that were numbered, before the first that is none.
+
+    Each is read from the whole frame that said it first: so it is legal if, and only if, that frame is.
+    """
+    states: list[DeliveryState] = []
+    for index in stated[STATE_FRAME : kinds * STATE_WIDTH : STATE_WIDTH]:
+        at = index * FRAME_WIDTH
+        try:
+            performative, _ = decode_performative(data, table[at + F_BODY], table[at + F_END])
+        except DecodeError:
+            break
+        assert isinstance(performative, Disposition) and performative.state is not None  # as the kernel has found it
+        states.append(performative.state)
+    return states
 
 
 def _part(data: memoryview, table: array[int], at: int) -> TransferPart:

@@ -7,6 +7,7 @@ any link of it before them. The host looks at `sendable` before it reads more to
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.frame import cut_frames, split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
-from hubweir.amqp.transport.performatives import Attach, Disposition, Flow, Transfer
+from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 from hubweir.kernels import deliver, deliver_batches, deliver_messages
 from hubweir.kernels.contract import MESSAGE_WIDTH
@@ -58,22 +59,22 @@ class SenderLink(Link):
         self.unsettled_count = 0
         self.host_answers = False
 
-    def answer_by_host(self, unknown: DeliveryState) -> None:
+    def answer_by_host(self, unknown: Callable[[], DeliveryState]) -> None:
         """From now on the host answers what the receiver says about its deliveries, by `answer`: not the engine.
 
-        Call it before the link is accepted. unknown: what a receiver hears at once about deliveries of this session
-        that are not unsettled any more.
+        Call it before the link is accepted. unknown: asked, when a receiver settles deliveries of this session that
+        are not unsettled any more, for what it hears about them at once.
         """
         self.host_answers = True
         self.session.settlement.unknown = unknown
 
-    def answer(self, first_id: int, last_id: int, outcome: DeliveryState) -> None:
-        """Tell a receiver that settles second how deliveries first_id to last_id ended, which Settled has reported.
+    def answer(self, ranges: Sequence[tuple[int, int]], outcome: DeliveryState) -> None:
+        """Tell a receiver that settles second how deliveries ended, which Settled has reported: one frame a range.
 
-        Does nothing on a link that is over. (part 2, section 2.6.12)
+        ranges: first and last id of each, both included. Does nothing on a link that is over. (part 2, section 2.6.12)
         """
         if self.is_attached:
-            self.session.write(Disposition(role=False, first=first_id, last=last_id, settled=True, state=outcome))
+            self.session.settlement.answer(self.session, ranges, outcome)
 
     @property
     def credit(self) -> int:

@@ -6,16 +6,24 @@ A disposition names a range of ids and knows nothing of links; here each range i
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Received, Released
+from hubweir.amqp.messaging.outcome import DELIVERY_STATE, Accepted, DeliveryState, Received, Released
 from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
 from hubweir.amqp.transport.events import Answered, Settled
 from hubweir.amqp.transport.faults import SessionFault
+from hubweir.amqp.transport.frame import SHORT_STATE_LIMIT_BYTES, settled_frames
 from hubweir.amqp.transport.performatives import Disposition
 from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.errors import INVALID_FIELD
-from hubweir.kernels.contract import DISPOSITION_WIDTH, OUTCOME_ACCEPTED, OUTCOME_NONE, OUTCOME_RELEASED
+from hubweir.kernels.contract import (
+    DISPOSITION_WIDTH,
+    OUTCOME_ACCEPTED,
+    OUTCOME_NONE,
+    OUTCOME_RELEASED,
+    OUTCOME_STATED,
+)
 
 if TYPE_CHECKING:  # a session owns its settlement: the import would go round
     from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -23,7 +31,7 @@ if TYPE_CHECKING:  # a session owns its settlement: the import would go round
     from hubweir.amqp.transport.session import Session
 
 
-# The outcomes that a disposition row names.
+# The outcomes that a disposition row names by itself.
 _OUTCOMES = {OUTCOME_NONE: None, OUTCOME_ACCEPTED: Accepted(), OUTCOME_RELEASED: Released()}
 
 
@@ -33,9 +41,9 @@ class Settlement:
     def __init__(self) -> None:
         self.received: UnsettledRanges[ReceiverLink] = UnsettledRanges()
         self.sent: UnsettledRanges[SenderLink] = UnsettledRanges()
-        # What a receiver that waits for our word hears about deliveries that are not unsettled here (any more). None:
-        # nothing. Set where a host answers by itself: there a client waits for the answer to everything that it says.
-        self.unknown: DeliveryState | None = None
+        # Asked for what a receiver that waits for our word hears about deliveries that are not unsettled here (any
+        # more). None: nothing. Set where a host answers by itself: there a client waits for every answer.
+        self.unknown: Callable[[], DeliveryState] | None = None
 
     def receive(self, session: Session, disposition: Disposition) -> None:
         """The peer's word about a range: of our deliveries when it is their receiver, else of its own."""
@@ -48,12 +56,16 @@ class Settlement:
         else:
             self._said_by_sender(session, first, last, disposition.state, settled=disposition.settled)
 
-    def receive_rows(self, session: Session, rows: array[int], count: int) -> None:
-        """The same for so many disposition rows, of which none ends before it begins (kernels/contract.py, O_…)."""
+    def receive_rows(self, session: Session, rows: array[int], count: int, states: Sequence[DeliveryState]) -> None:
+        """The same for so many disposition rows, of which none ends before it begins (kernels/contract.py, O_…).
+
+        states: those that the rows number.
+        """
         for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH):
-            role, first, last, settled, outcome = rows[at : at + DISPOSITION_WIDTH]
+            role, first, last, settled, outcome, _ = rows[at : at + DISPOSITION_WIDTH]
             said = self._said_by_receiver if role else self._said_by_sender
-            said(session, first, last, _OUTCOMES[outcome], settled=bool(settled))
+            state = states[outcome - OUTCOME_STATED] if outcome >= OUTCOME_STATED else _OUTCOMES[outcome]
+            said(session, first, last, state, settled=bool(settled))
 
     def _said_by_sender(
         self, session: Session, first: int, last: int, outcome: DeliveryState | None, *, settled: bool
@@ -85,17 +97,35 @@ class Settlement:
         session.report.add_event(Settled(sent.owner, sent.first, sent.last, outcome, settled))
 
     def _answer_unknown(
-        self, session: Session, taken: list[IdRange[SenderLink]], first: int, last: int, outcome: DeliveryState
+        self,
+        session: Session,
+        taken: list[IdRange[SenderLink]],
+        first: int,
+        last: int,
+        unknown: Callable[[], DeliveryState],
     ) -> None:
         """Answer what of a range was not unsettled: one disposition for each stretch between what was."""
-        at = first
+        stretches, at = [], first
         for sent in taken:
             if at != sent.first:
-                before = add_serial(sent.first, -1)
-                session.write(Disposition(role=False, first=at, last=before, settled=True, state=outcome))
+                stretches.append((at, add_serial(sent.first, -1)))
             at = add_serial(sent.last, 1)
         if distance(last, at) >= 0:
-            session.write(Disposition(role=False, first=at, last=last, settled=True, state=outcome))
+            stretches.append((at, last))
+        if stretches:
+            outcome = unknown()
+            for begin, end in stretches:
+                session.write(Disposition(role=False, first=begin, last=end, settled=True, state=outcome))
+
+    def answer(self, session: Session, ranges: Sequence[tuple[int, int]], outcome: DeliveryState) -> None:
+        """Write dispositions of deliveries that we sent and the receiver has spoken of: they are settled so."""
+        state = bytearray()
+        DELIVERY_STATE.write(state, outcome)
+        if len(state) <= SHORT_STATE_LIMIT_BYTES:
+            session.connection.out += settled_frames(session.channel, ranges, bytes(state), role=False)
+            return
+        for first, last in ranges:
+            session.write(Disposition(role=False, first=first, last=last, settled=True, state=outcome))
 
     def settle_received(
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool

@@ -106,6 +106,8 @@ def test_a_rule_name_resolves_raw_encoded_once_and_encoded_twice(skn: str) -> No
         with_signature("1XaVL0ZpXMKxM8BKakOjKXUXGX8vHDHe%2fKYbNsN8aOk%3d"),
         build(key="second"),
         build(skn="rootmanagesharedaccesskey"),
+        build(sr="https%3a%2f%2fns1%3a443%2fhub1%3fapi-version%3d2021-05"),
+        build(sr="https%3a%2f%2fns1%2fhub1%2f%3f%2524skip%3d0%26api-version%3d2021-05"),
     ],
 )
 def test_every_way_that_clients_write_a_token_is_taken(token: str) -> None:
@@ -177,6 +179,9 @@ MALFORMED = {
     "30 port is no number": build(sr="sb%3A%2F%2Fns1%3A80x%2Fhub1"),
     "30 trailing dot": build(sr="sb%3A%2F%2Fns1.%2Fhub1"),
     "31 query": build(sr="sb%3A%2F%2Fns1%2Fhub1%3Fa%3D1"),
+    "31 query behind the host": build(sr="https%3A%2F%2Fns1%3Fa%3D1%2Fhub1"),
+    "31 query of a bare host": build(sr="ns1%2Fhub1%3Fa%3D1"),
+    "31 fragment behind a query": build(sr="https%3A%2F%2Fns1%2Fhub1%3Fa%3D1%23b"),
     "31 fragment": build(sr="sb%3A%2F%2Fns1%2Fhub1%23a"),
     "32 dot": build(sr="sb%3A%2F%2Fns1%2F.%2Fhub1"),
     "32 dot dot": build(sr="sb%3A%2F%2Fns1%2Fother%2F..%2Fhub1"),

@@ -12,7 +12,7 @@ it travels (wire.py). A number is never used again for another class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeVar
@@ -53,7 +53,8 @@ class LogCommand(Command, frozen=True):
 class CreateLog(LogCommand, frozen=True):
     """A command that has its broker make a log, or open one that was made before (`makes` is False then).
 
-    name: what people call what lives on it. durability: the log's mode.
+    name: what people call what lives on it. durability: the log's mode. inside: the ids of what else is named by an id
+    of its own and lives on this log.
     """
 
     makes: ClassVar[bool] = True
@@ -65,6 +66,10 @@ class CreateLog(LogCommand, frozen=True):
     @property
     def log_durability(self) -> Durability:
         raise NotImplementedError
+
+    @property
+    def inside(self) -> Sequence[str]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

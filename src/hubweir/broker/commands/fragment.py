@@ -245,6 +245,8 @@ class FragmentInfo(Answer, frozen=True):
     """What a fragment holds now. Locked messages are active ones. size_bytes: of records, whatever their state.
 
     accessed_at_ms: when its log was last written to, by a send or by what receivers did; None: nothing was ever sent.
+    unused_ms: for how long nobody used it, while its broker had it open; 0 while a receiver is open, or a message is
+    scheduled. Of a topic: nor any of its subscriptions.
     """
 
     log_id: str
@@ -255,11 +257,12 @@ class FragmentInfo(Answer, frozen=True):
     transfer_dead_lettered: int
     size_bytes: int
     accessed_at_ms: int | None = None
+    unused_ms: int = 0
 
 
 @command(45, FragmentInfo)
 class AskFragmentInfo(LogCommand, frozen=True):
-    """Answered FragmentInfo, as it is at that moment."""
+    """Answered FragmentInfo, as it is at that moment. To ask is no use."""
 
 
 @answer(97)

@@ -28,6 +28,7 @@ from hubweir.broker.commands.reader import (
 )
 from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_partition import HostedPartition
+from hubweir.broker.hosted_topic import HostedTopic
 from hubweir.broker.tests.numbered_world import body_of, transfer
 from hubweir.counters import Counters
 from hubweir.errors import (
@@ -282,8 +283,8 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
 
 def test_every_command_is_handled_by_the_broker_or_by_the_resident_of_its_log_and_by_one_of_them() -> None:
     own = set(Broker._handlers)
-    residents = {*HostedPartition.handlers, *HostedFragment.handlers}
-    assert not set(HostedPartition.handlers) & set(HostedFragment.handlers)
+    residents = {*HostedPartition.handlers, *HostedFragment.handlers, *HostedTopic.handlers}
+    assert not set(HostedPartition.handlers) & {*HostedFragment.handlers, *HostedTopic.handlers}
     commands = {made for made in DECLARED.values() if issubclass(made, Command)}
     assert not own & residents
     assert own | residents == commands

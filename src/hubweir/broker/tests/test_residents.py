@@ -28,6 +28,7 @@ class Parrot:
 
     def __init__(self, log_id: str) -> None:
         self.log: Any = HandLog(log_id, Durability.DURABLE)
+        self.resident_id = log_id
         self.told: list[Any] = []
         self.on_idle: list[Callable[[], None]] = []
 

@@ -39,7 +39,9 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
+from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.hosted_fragment import HostedFragment
+from hubweir.broker.hosted_topic import HostedTopic
 from hubweir.broker.server import BrokerServer, run_is_sound
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.broker.wire import encode_frame
@@ -152,6 +154,7 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         missing = await ask(AskPartitionInfo("b"))
         assert isinstance(missing, Refusal) and missing.condition.symbol == "com.microsoft:entity-moved"
         of_fragments = {CreateFragment, OpenFragment, DeleteFragment, *HostedFragment.handlers}
+        of_fragments |= {CreateTopic, OpenTopic, *HostedTopic.handlers}
         assert set(seen) == {made for made in DECLARED.values() if issubclass(made, Command)} - of_fragments
         await pair.close()
 

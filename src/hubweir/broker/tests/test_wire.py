@@ -11,6 +11,7 @@ from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, P
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
+from hubweir.broker.commands.topic import TopicSubscription
 from hubweir.broker.wire import (
     FRAME_HEAD,
     FRAME_LIMIT_BYTES,
@@ -28,6 +29,9 @@ from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
+SUBSCRIPTIONS = st.builds(
+    TopicSubscription, st.text(), st.text(), st.just(FragmentSettings(max_delivery_count=3)), st.booleans(), st.binary()
+)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: LONGS,
     str: st.text(max_size=40),
@@ -39,6 +43,8 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     SettleOutcome: st.sampled_from(SettleOutcome),
     SettleDetails | None: st.none()
     | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
+    TopicSubscription: SUBSCRIPTIONS,
+    tuple[TopicSubscription, ...]: st.lists(SUBSCRIPTIONS, max_size=3).map(tuple),
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
     int | None: st.none() | LONGS,
     str | None: st.none() | st.text(max_size=40),

@@ -3,10 +3,8 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-import click
 import pytest
 
-from hubweir.cli.message_options import Moment, Property
 from hubweir.cli.tests.typed_commands import Typed, condition_of
 from hubweir.client.blocking_queue import BlockingQueueClient
 from hubweir.client.queue_message import QueueMessage
@@ -160,21 +158,3 @@ def test_a_queue_that_is_not_there_is_refused(type_command: Typed) -> None:
 
 def test_an_id_is_for_one_message(type_command: Typed, queue: str) -> None:
     assert type_command("message", "send", queue, "a", "b", "--message-id", "m").exit_code == 2
-
-
-def test_a_moment_is_a_time_or_a_distance_from_now() -> None:
-    assert Moment().convert("2026-01-31T12:00Z", None, None) == 1_769_860_800_000
-    assert Moment().convert("2026-01-31T12:00", None, None) == 1_769_860_800_000
-    now = int(time.time() * 1000)
-    assert abs(Moment().convert("+10m", None, None) - now - 600_000) < 10_000
-    assert abs(Moment().convert("-2h", None, None) - now + 7_200_000) < 10_000
-    for wrong in ("soon", "10m", "+soon", ""):
-        with pytest.raises(click.BadParameter):
-            Moment().convert(wrong, None, None)
-
-
-def test_a_property_has_a_name_and_a_text() -> None:
-    assert Property().convert("a=b=c", None, None) == ("a", "b=c")
-    for wrong in ("a", "=b", ""):
-        with pytest.raises(click.BadParameter, match="NAME=TEXT"):
-            Property().convert(wrong, None, None)

@@ -7,7 +7,7 @@ management_node.py, events at publisher_node.py; consumer_node.py delivers them,
 Links to queues are found by queue_nodes.py: queue_sender_node.py brings messages (what it shares with publishers is
 incoming_node.py), queue_receiver_node.py gives them out, with the session that session_filter.py reads and the tokens
 that sent_tokens.py keeps; settlements.py says what a receiver's states mean. message_management.py answers questions
-about messages, in the forms of message_forms.py.
+about messages, in the forms of message_forms.py, by the time that answer_deadline.py reads.
 
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
 holds what the connection may do; put_token_rate.py limits its tokens, connection_deadlines.py its time. A reader's

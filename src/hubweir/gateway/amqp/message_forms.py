@@ -37,6 +37,10 @@ class Asked:
     def __init__(self, values: dict[str, object]) -> None:
         self._values = values
 
+    def value(self, name: str) -> object:
+        """The entry as it came; None: there is none."""
+        return self._values.get(name)
+
     def number(self, name: str, *, least: int = 0) -> int:
         """A whole number of 64 bits, of any integer type."""
         value = self.optional_number(name)

@@ -11,9 +11,15 @@
 | renew-session-lock                  | Listen | 200, its end |
 | set-session-state, get-session-state | Listen | 200 |
 | get-message-sessions                | Listen | 200, a page of ids; 204 when there are none |
+| add-rule, remove-rule               | Manage | 200; 409 for a name that is there, 404 for one that is not |
+| enumerate-rules                     | Manage | 200, a page of rules; 204 when there are none |
+
+What is sent is asked of queues and topics, what is received of queues and subscriptions, rules of subscriptions alone.
 
 Bodies are maps; message_forms.py reads and makes them. A lock's token is enough to settle and to renew: the link that a
-request names is asked for its session alone, where the request names none. (contract "Service Bus", section 6)
+request names is asked for its session alone, where the request names none. A request that names a time-out is answered
+with 408 when it ends first (answer_deadline.py). (contract "Service Bus", section 6)
+Long because each operation has its method here, and its line in one table.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from hubweir.amqp.messaging.message import Message, ValueBody
@@ -49,7 +56,8 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.broker.commands.process import Done
-from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, TIMED_OUT, ServiceError
+from hubweir.gateway.amqp.answer_deadline import AnswerDeadline, server_timeout_ms
 from hubweir.gateway.amqp.message_forms import (
     Asked,
     asked_of,
@@ -62,11 +70,15 @@ from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import scheduled_run
 from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, RequestNode, text_property
+from hubweir.gateway.amqp.sent_tokens import tokens_of
 from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import FragmentPlace
+from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.namespace.entity import EntityKind
 from hubweir.namespace.rights import Rights
-from hubweir.queue.settle_outcome import lost_error
-from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.settle_outcome import SettleOutcome, lost_error
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.topic.rule_wire import described_rule, read_new_rule
 
 A = TypeVar("A", bound=Answer)
 
@@ -76,6 +88,7 @@ PEEK_LIMIT_BYTES = 256 * 1024
 PEEK_LIMIT_MESSAGES = 5_000
 DELETE_LIMIT_MESSAGES = 4_000
 SESSIONS_LIMIT = 1_000
+RULES_LIMIT = 1_000
 # "Whatever was never updated, too": clients send the last millisecond that their calendar has, or the one behind it.
 NEVER_MS = 253_402_300_799_999
 PREFIX = "com.microsoft:"
@@ -90,6 +103,7 @@ class MessageManagementNode(RequestNode):
         link: ReceiverLink,
         *,
         scope: Scope,
+        kind: EntityKind,
         place: FragmentPlace,
         sub_queue: SubQueue,
         needs_session: bool,
@@ -99,6 +113,7 @@ class MessageManagementNode(RequestNode):
         super().__init__(host, link)
         self.entity = place.entity
         self._scope = scope
+        self._kind = kind
         self._place = place
         self._sub_queue = sub_queue
         self._needs_session = needs_session
@@ -106,7 +121,7 @@ class MessageManagementNode(RequestNode):
         self._id_prefix = place.id_prefix
 
     def stands_on(self, entity: str) -> bool:
-        return entity == self.entity
+        return self._place.goes_with(entity)
 
     def request(self, message: Message, size: int) -> None:
         operation = (text_property(message, "operation") or "").lower()
@@ -118,17 +133,55 @@ class MessageManagementNode(RequestNode):
             right, step = found
             self.host.claims.require(right, self._scope)
             self.host.authorized()
+            self._check_kind(right)
+            self.host.gateway.uses.note(self._place)
             body = message.body.value if isinstance(message.body, ValueBody) else None
             step(self, message, size, asked_of(body))
         except ServiceError as refusal:
             self.refuse(message, size, refusal, entity=self.entity)
 
+    def _check_kind(self, right: Rights) -> None:
+        """Raise ServiceError for a request that this kind of entity does not know."""
+        if right is Rights.LISTEN and self._kind is EntityKind.TOPIC:
+            text = f"Nothing can be received from topic '{self.entity}': ask '{self.entity}/Subscriptions/NAME'."
+            raise ServiceError(NOT_ALLOWED, text)
+        if right is Rights.SEND and self._kind is EntityKind.SUBSCRIPTION:
+            text = f"Nothing can be sent to subscription '{self.entity}': ask '{self._place.topic}'."
+            raise ServiceError(NOT_ALLOWED, text)
+        if right is Rights.MANAGE and self._kind is not EntityKind.SUBSCRIPTION:
+            raise ServiceError(ARGUMENT_ERROR, f"'{self.entity}' has no rules: rules are of subscriptions.")
+
     # Asking the broker
 
-    def _ask(self, message: Message, size: int, command: Command, kind: type[A], then: Callable[[A], None]) -> None:
-        """Have the broker run a command; then, with its answer, or the request's refusal."""
+    def _ask(
+        self,
+        message: Message,
+        size: int,
+        command: Command,
+        kind: type[A],
+        then: Callable[[A], None],
+        *,
+        late: Callable[[A], None] | None = None,
+    ) -> None:
+        """Have the broker run a command; then, with its answer, or the request's refusal.
+
+        late: what to do with an answer that comes when the client was told already that its time is over.
+        """
+        limit_ms = server_timeout_ms(message)
+
+        def over() -> None:
+            operation = (text_property(message, "operation") or "").removeprefix(PREFIX)
+            text = (
+                f"{operation} at '{self.entity}' was not answered within {limit_ms} ms, as its server-timeout says; "
+                "whether it takes effect is not known. Look, then ask again."
+            )
+            self.refuse(message, size, ServiceError(TIMED_OUT, text), entity=self.entity)
 
         def answered(answer: Answer) -> None:
+            if not deadline.answered():
+                if late is not None and isinstance(answer, kind):
+                    late(answer)
+                return
             try:
                 if not isinstance(answer, kind):
                     raise error_of(answer)
@@ -136,7 +189,9 @@ class MessageManagementNode(RequestNode):
             except ServiceError as refusal:
                 self.refuse(message, size, refusal, entity=self.entity)
 
+        deadline = AnswerDeadline(limit_ms, over)
         self._place.broker.submit(command, answered)
+        deadline.begin(self.host.env)
 
     def _answer_done(self, message: Message, size: int, answer: Done) -> None:
         self.answer(message, size, OK, "OK")
@@ -169,7 +224,15 @@ class MessageManagementNode(RequestNode):
         numbers = asked.numbers("sequence-numbers")
         session_id = self._session_of(message, asked)
         command = ReceiveDeferred(self._place.log_id, self._sub_queue, numbers.tobytes(), mode, session_id)
-        self._ask(message, size, command, MessagesReceived, partial(self._answer_messages, message, size, True))
+        then = partial(self._answer_messages, message, size, True)
+        late = self._release if mode is ReceiveMode.PEEK_LOCK else None
+        self._ask(message, size, command, MessagesReceived, then, late=late)
+
+    def _release(self, answer: MessagesReceived) -> None:
+        """Give back messages that were locked for a client that heard nothing of it."""
+        rows = array("q", answer.rows)
+        tokens = tokens_of(rows, 0, len(rows) // MESSAGE_WIDTH)
+        self._place.broker.submit(SettleMessages(self._place.log_id, tokens, SettleOutcome.RELEASE), lambda _: None)
 
     def _answer_messages(self, message: Message, size: int, with_tokens: bool, answer: MessagesReceived) -> None:
         if not answer.rows:
@@ -263,8 +326,28 @@ class MessageManagementNode(RequestNode):
 
         self._ask(message, size, command, SessionsListed, listed)
 
-    def _rule(self, message: Message, size: int, asked: Asked) -> None:
-        raise ServiceError(ARGUMENT_ERROR, f"'{self.entity}' has no rules: rules are of subscriptions.")
+    def _add_rule(self, message: Message, size: int, asked: Asked) -> None:
+        rule = read_new_rule(asked.value("rule-name"), asked.value("rule-description"))
+        self.host.gateway.subscription_rules.create(self.entity, rule, partial(self._answer_rule, message, size))
+
+    def _remove_rule(self, message: Message, size: int, asked: Asked) -> None:
+        name = asked.text("rule-name") or ""
+        self.host.gateway.subscription_rules.delete(self.entity, name, partial(self._answer_rule, message, size))
+
+    def _answer_rule(self, message: Message, size: int, result: object) -> None:
+        if isinstance(result, ServiceError):
+            self.refuse(message, size, result, entity=self.entity)
+        else:
+            self.answer(message, size, OK, "OK")
+
+    def _list_rules(self, message: Message, size: int, asked: Asked) -> None:
+        skip, top = asked.number("skip"), min(asked.number("top", least=1), RULES_LIMIT)
+        listed = self.host.gateway.namespace.subscription_rules(self.entity).listed()
+        rules = [{"rule-description": described_rule(rule)} for rule in islice(listed, skip, skip + top)]
+        if rules:
+            self.answer(message, size, OK, "OK", {"rules": rules})
+        else:
+            self.answer(message, size, NOTHING, "No content")
 
 
 _STEPS: dict[str, tuple[Rights, Callable[[MessageManagementNode, Message, int, Asked], None]]] = {
@@ -279,7 +362,7 @@ _STEPS: dict[str, tuple[Rights, Callable[[MessageManagementNode, Message, int, A
     "set-session-state": (Rights.LISTEN, MessageManagementNode._set_state),
     "get-session-state": (Rights.LISTEN, MessageManagementNode._get_state),
     "get-message-sessions": (Rights.LISTEN, MessageManagementNode._list_sessions),
-    "add-rule": (Rights.MANAGE, MessageManagementNode._rule),
-    "remove-rule": (Rights.MANAGE, MessageManagementNode._rule),
-    "enumerate-rules": (Rights.MANAGE, MessageManagementNode._rule),
+    "add-rule": (Rights.MANAGE, MessageManagementNode._add_rule),
+    "remove-rule": (Rights.MANAGE, MessageManagementNode._remove_rule),
+    "enumerate-rules": (Rights.MANAGE, MessageManagementNode._list_rules),
 }

@@ -8,7 +8,7 @@
 | hub/Partitions/N, numbered | NumberedPublisherNode | not allowed | Send |
 | hub/Publishers/P           | PublisherNode   | not allowed   | Send   |
 | hub/ConsumerGroups/…/N     | not allowed     | ConsumerNode  | Listen |
-| of a queue                 | queue_nodes.py  | queue_nodes.py | Send, Listen |
+| of a queue, topic or subscription | queue_nodes.py | queue_nodes.py | Send, Listen |
 
 Claims are asked before existence: who has none for the address learns nothing about what exists (rule R23).
 """
@@ -40,8 +40,9 @@ from hubweir.gateway.amqp.queue_nodes import queue_node
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.namespace.address import Address, not_found, parse_address
 from hubweir.namespace.availability import check_may_receive, check_may_send
-from hubweir.namespace.entity import AnyEntity, of_kind
+from hubweir.namespace.entity import Entity, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
 from hubweir.queue.queue_part import QueuePart, parse_queue_part
 
@@ -100,11 +101,12 @@ def asked_entity(host: NodeHost, link: Link) -> str:
     return "" if first.startswith("$") else first
 
 
-def _of_queue(found: Address | ServiceError) -> tuple[AnyEntity | None, QueuePart | None]:
+def _of_queue(found: Address | ServiceError) -> tuple[Entity[MessagingDescription] | None, QueuePart | None]:
     """The entity that holds messages, and its part, that an address names; None and None when it names none such."""
-    if not isinstance(found, Address) or found.entity is None:
+    entity = of_kind(found.entity, MessagingDescription) if isinstance(found, Address) else None
+    if entity is None or not isinstance(found, Address):
         return None, None
-    return found.entity, parse_queue_part(found.entity.description, found.part)
+    return entity, parse_queue_part(entity.description, found.part)
 
 
 def _parse(host: NodeHost, text: str) -> Address | ServiceError:

@@ -1,4 +1,4 @@
-"""Links that receive messages from a queue or one of its sub-queues, with a session or without.
+"""Links that receive messages from a queue, a subscription, or a sub-queue of one, with a session or without.
 
 A receiver is opened at the fragment's broker. As long as the link has credit, it asks for messages, one receive at a
 time; a receive waits at the broker until there is a message. They go out by one kernel call, with the token of the lock
@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.annotations import TRACKING_ID
-from hubweir.amqp.messaging.outcome import DeliveryState, Rejected
+from hubweir.amqp.messaging.outcome import Rejected
 from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.sender_link import SND_SETTLED, SenderLink
 from hubweir.auth.resource_scope import Scope
@@ -42,12 +42,12 @@ from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
 from hubweir.gateway.amqp.settlements import Settling, spoken_of
-from hubweir.gateway.append_queue import DeliveryRange
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.queue_admission import check_gives
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import MESSAGE_WIDTH
-from hubweir.namespace.availability import check_may_receive
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
 from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome, lost_error
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -116,9 +116,9 @@ class QueueReceiverNode(Node):
         self._place.broker.submit(command, self._opened)
 
     def credit(self) -> None:
-        # What was released in this turn comes before what follows it: `finish` hands it over, and goes on then.
-        if not self._settling:
-            self._pump()
+        # What is released in this turn comes before what follows it, and some clients (Proton) write their flow in
+        # front of the disposition: `finish` hands over what was settled, and goes on then.
+        self.host.finish_later(self)
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""
@@ -128,7 +128,7 @@ class QueueReceiverNode(Node):
         except ServiceError as refusal:
             if not event.settled:
                 error = self.host.describe(What.SEND, refusal, entity=self.entity)
-                self.link.answer(event.first_id, event.last_id, Rejected(error=error))
+                self.link.answer([(event.first_id, event.last_id)], Rejected(error=error))
             return
         settling = self._settling.setdefault((spoken.outcome, spoken.details), Settling(spoken))
         settling.tokens += tokens
@@ -154,14 +154,14 @@ class QueueReceiverNode(Node):
         return self.link.credit == 0 and not len(self._sent)
 
     def stands_on(self, entity: str) -> bool:
-        return entity == self.entity
+        return self._place.goes_with(entity)
 
     def catalog_changed(self) -> None:
-        entity = self.host.gateway.namespace.find_any(self.entity)
+        entity = self.host.gateway.namespace.find(self.entity, MessagingDescription)
         if entity is None:
             return
         try:
-            check_may_receive(entity.description)
+            check_gives(entity.description, self._sub_queue)
         except ServiceError as refusal:
             if self._state is ReceiverState.OPENING:
                 self.host.refuse(self, self.host.describe(What.ATTACH, refusal, entity=self.entity))
@@ -201,7 +201,7 @@ class QueueReceiverNode(Node):
                 source, more = granted(self._wish, answer.session_id, answer.locked_until_ms or 0)
                 properties |= more
             if self._mode is ReceiveMode.PEEK_LOCK:
-                self.link.answer_by_host(Rejected(error=self._lost(lost_error(LOCK_LOST))))
+                self.link.answer_by_host(lambda: Rejected(error=self._lost(lost_error(LOCK_LOST))))
             self.link.accept(source=source, properties=properties)
             self.host.authorized()
             self._pump()
@@ -337,29 +337,14 @@ class QueueReceiverNode(Node):
             self.host.detach(self, ServiceError(TIMED_OUT, text))
         else:
             refused = Rejected(error=self.host.describe(What.SEND, error_of(answer), entity=self.entity))
-            for first_id, last_id, waits in settling.spans:
-                if waits:
-                    self.link.answer(first_id, last_id, refused)
+            self.link.answer([(first_id, last_id) for first_id, last_id, waits in settling.spans if waits], refused)
         self.host.wake()
 
     def _tell(self, settling: Settling, codes: bytes) -> None:
-        """Answer each delivery by its code, with as few dispositions as the ids allow."""
-        if not any(codes):
-            done = [DeliveryRange(first_id, last_id) for first_id, last_id, waits in settling.spans if waits]
-            for span in merge_ranges(done):
-                self.link.answer(span.first_id, span.last_id, settling.spoken.answer)
-            return
-        at = 0
-        for first_id, last_id, waits in settling.spans:
-            count = (last_id - first_id) % 2**32 + 1
-            if waits:
-                for place, code in enumerate(codes[at : at + count]):
-                    delivery_id = (first_id + place) % 2**32
-                    self.link.answer(delivery_id, delivery_id, self._state_of(settling, code))
-            at += count
-
-    def _state_of(self, settling: Settling, code: int) -> DeliveryState:
-        return Rejected(error=self._lost(lost_error(code))) if code else settling.spoken.answer
+        """Answer deliveries by their codes, with as few dispositions as the ids allow."""
+        for code, ranges in settling.ranges_by_code(codes).items():
+            state = Rejected(error=self._lost(lost_error(code))) if code else settling.spoken.answer
+            self.link.answer([(span.first_id, span.last_id) for span in merge_ranges(ranges)], state)
 
     def _lost(self, error: ServiceError) -> AmqpError:
         return self.host.describe(What.SEND, error, entity=self.entity)

@@ -1,4 +1,4 @@
-"""Links that bring messages to a queue: each read's deliveries go into the open run of its fragment.
+"""Links that bring messages to a queue or a topic: each read's deliveries go into the open run of its fragment.
 
 What a queue does not take is found by a kernel before it is stored (check_messages), and that delivery is rejected
 alone; how the others are counted and answered is incoming_node.py. A batch is stored whole or not at all.
@@ -19,10 +19,10 @@ from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.directory import FragmentPlace
-from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, refusal_of
+from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_takes, refusal_of
 from hubweir.kernels import check_messages
 from hubweir.kernels.contract import CHECK_MALFORMED
-from hubweir.namespace.availability import check_may_send
+from hubweir.namespace.messaging_description import MessagingDescription
 
 
 class QueueSenderNode(IncomingNode):
@@ -40,7 +40,17 @@ class QueueSenderNode(IncomingNode):
     ) -> None:
         super().__init__(host, link, scope=scope, entity=place.entity, max_message_size_bytes=max_message_size_bytes)
         self._queue = host.gateway.enqueue_queue.of(place)
+        self._place = place
+        self._uses = host.gateway.uses
         self._needs_session = needs_session
+
+    def start(self) -> None:
+        self._uses.sender_came(self._place)
+        super().start()
+
+    def closed(self) -> None:
+        super().closed()
+        self._uses.sender_left(self._place)
 
     def deliveries(self, event: DeliveriesReceived) -> None:
         if not self._take(event):
@@ -58,10 +68,10 @@ class QueueSenderNode(IncomingNode):
             self._top_up()
 
     def catalog_changed(self) -> None:
-        entity = self.host.gateway.namespace.find_any(self.entity)
+        entity = self.host.gateway.namespace.find(self.entity, MessagingDescription)
         if entity is not None:
             try:
-                check_may_send(entity.description)
+                check_takes(entity.description)
             except ServiceError as refusal:
                 self.host.detach(self, refusal)
 

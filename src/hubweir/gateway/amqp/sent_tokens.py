@@ -10,22 +10,19 @@ from array import array
 from dataclasses import dataclass
 from sys import byteorder
 
-from hubweir.amqp.transport.serial_number import add_serial, distance
+from hubweir.amqp.transport.serial_number import distance
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import TOKEN_BYTES
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """left: how many of its deliveries are not settled."""
+    """count: how many deliveries it began with; left: how many of them are not settled."""
 
     first_id: int
     tokens: bytes
+    count: int
     left: int
-
-    @property
-    def count(self) -> int:
-        return len(self.tokens) // TOKEN_BYTES
 
 
 class SentTokens:
@@ -40,22 +37,28 @@ class SentTokens:
 
     def add(self, first_id: int, tokens: bytes) -> None:
         """Deliveries first_id and following were sent with these tokens."""
-        if tokens:
-            self._stretches.append(_Stretch(first_id, tokens, len(tokens) // TOKEN_BYTES))
+        count = len(tokens) // TOKEN_BYTES
+        if count:
+            self._stretches.append(_Stretch(first_id, tokens, count, count))
 
     def take(self, first_id: int, last_id: int) -> bytes:
         """The tokens of deliveries first_id to last_id, both included, in their order; each is asked for once.
 
         All of them were sent on this link and were not settled before, as the engine reports settlements.
         """
-        found = []
+        found, is_used_up = [], False
+        wanted = missing = distance(last_id, first_id) + 1
         for stretch in self._stretches:
-            begin = max(0, distance(first_id, stretch.first_id))
-            end = min(stretch.count, distance(add_serial(last_id, 1), stretch.first_id))
+            place = distance(first_id, stretch.first_id)
+            begin, end = max(0, place), min(stretch.count, place + wanted)
             if begin < end:
                 found.append(stretch.tokens[begin * TOKEN_BYTES : end * TOKEN_BYTES])
                 stretch.left -= end - begin
-        if any(not stretch.left for stretch in self._stretches):
+                missing -= end - begin
+                is_used_up = is_used_up or not stretch.left
+                if not missing:
+                    break
+        if is_used_up:
             self._stretches = [stretch for stretch in self._stretches if stretch.left]
         return b"".join(found)
 

@@ -13,17 +13,21 @@ A lock that is lost is answered rejected, with its condition. (contract "Service
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Rejected, Released
+from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Symbol
 from hubweir.errors import NOT_IMPLEMENTED, ServiceError
-from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.gateway.append_queue import DeliveryRange
+from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 
 REASON, DESCRIPTION = "DeadLetterReason", "DeadLetterErrorDescription"
 DETAIL_LIMIT_CHARACTERS = 4_096
+_RUN = re.compile(rb"(.)\1*", re.DOTALL)  # of one byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,25 @@ class Settling:
     spoken: Spoken
     tokens: bytearray = field(default_factory=bytearray)
     spans: list[tuple[int, int, bool]] = field(default_factory=list)
+
+    def ranges_by_code(self, codes: bytes) -> dict[int, list[DeliveryRange]]:
+        """The deliveries of which the receiver waits to hear, by the code that their settlement was answered with.
+
+        codes: one for each token. Locks that are lost were mostly taken together: a step for each run of one code.
+        """
+        if not any(codes):
+            return {SETTLED: [DeliveryRange(first_id, last_id) for first_id, last_id, waits in self.spans if waits]}
+        found: dict[int, list[DeliveryRange]] = {}
+        at = 0
+        for first_id, last_id, waits in self.spans:
+            end = at + distance(last_id, first_id) + 1
+            if waits:
+                for run in _RUN.finditer(codes, at, end):
+                    begin, behind = run.span()
+                    ids = DeliveryRange(add_serial(first_id, begin - at), add_serial(first_id, behind - 1 - at))
+                    found.setdefault(codes[begin], []).append(ids)
+            at = end
+        return found
 
 
 def spoken_of(state: DeliveryState | None) -> Spoken:

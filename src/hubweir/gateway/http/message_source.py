@@ -1,4 +1,6 @@
-"""The part of a queue that a path of messages names: `/orders`, `/orders/$DeadLetterQueue`, and what is no such part.
+"""The part of a queue or a subscription that a path of messages names, and what is no such part.
+
+`/orders`, `/orders/$DeadLetterQueue`, `/news/Subscriptions/all`.
 
 On these addresses what does not exist is answered with 410, by whatever way it is noticed. (contract "Service Bus", 11)
 """
@@ -13,9 +15,9 @@ from typing import TYPE_CHECKING
 from hubweir.errors import NOT_ALLOWED, NOT_FOUND, ServiceError
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.http.problem import HttpRefusal
-from hubweir.gateway.queue_admission import queue_of
 from hubweir.namespace.address import address_at, not_found
-from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.entity import EntityKind, of_kind
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.queue.queue_part import parse_queue_part
 from hubweir.queue.sub_queue import SubQueue
 
@@ -29,13 +31,13 @@ GONE = 410
 class MessageSource:
     """Where messages are received from and settled."""
 
-    queue: QueueDescription
+    entity: MessagingDescription
     place: FragmentPlace
     sub_queue: SubQueue
 
 
 def source_of(gateway: Gateway, path: str) -> MessageSource:
-    """What the path names. Raises ServiceError: NOT_FOUND, of events NOT_ALLOWED, of topics NOT_IMPLEMENTED."""
+    """What the path names. Raises ServiceError: NOT_FOUND; NOT_ALLOWED for events and topics."""
     address = address_at(tuple(path.split("/")), gateway.namespace.find_any)
     if address is None or address.entity is None:
         raise not_found(path, host=gateway.settings.host_name)
@@ -45,8 +47,12 @@ def source_of(gateway: Gateway, path: str) -> MessageSource:
         raise ServiceError(NOT_ALLOWED, f"{description.title} gives no messages out over HTTP: read events over AMQP.")
     if part is None or part.is_management:
         raise not_found(path, host=gateway.settings.host_name)
-    queue = queue_of(address.entity)
-    return MessageSource(queue.description, gateway.directory.fragment(queue), part.sub_queue)
+    entity = of_kind(address.entity, MessagingDescription)
+    assert entity is not None  # it has such parts
+    if entity.kind is EntityKind.TOPIC:
+        text = f"{description.title} gives no messages out: receive from '{entity.name}/Subscriptions/NAME'."
+        raise ServiceError(NOT_ALLOWED, text)
+    return MessageSource(entity.description, gateway.directory.fragment(entity), part.sub_queue)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from hubweir.gateway.http.message_source import gone_where_absent
 from hubweir.gateway.http.messaging_entities import entity_response, put_queue, put_topic
 from hubweir.gateway.http.route import Match
 from hubweir.gateway.http.strict_xml import read_xml
-from hubweir.gateway.queue_admission import queue_of
 from hubweir.namespace.address import not_found
 from hubweir.namespace.entity import AnyEntity, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -53,7 +52,7 @@ async def delete_entity(gateway: Gateway, request: Request, match: Match) -> Res
 
 
 async def send_to_entity(gateway: Gateway, request: Request, match: Match) -> Response:
-    """Events to a hub, messages to a queue. What does not exist is 404, as of hubs, or 410, as of queues."""
+    """Events to a hub, messages to a queue or a topic. What does not exist is 404, as of hubs, or 410, as of queues."""
     entity = gateway.namespace.find_any(match.entity)
     if entity is None and _has_queues_alone(gateway):
         with gone_where_absent():
@@ -61,7 +60,7 @@ async def send_to_entity(gateway: Gateway, request: Request, match: Match) -> Re
     messaging = of_kind(entity, MessagingDescription)
     if messaging is None:
         return await send_events.send_to_hub(gateway, request, match)
-    return await send_messages.send_to_queue(gateway, request, queue_of(messaging))
+    return await send_messages.send_to_queue(gateway, request, messaging)
 
 
 def _has_queues_alone(gateway: Gateway) -> bool:

@@ -1,4 +1,4 @@
-"""POST and DELETE …/messages/head: the next message of a queue, locked or taken away for good.
+"""POST and DELETE …/messages/head: the next message of a queue or a subscription, locked or taken away for good.
 
 The request waits as long as its `timeout` says; 204: nothing came. A peer that goes away meanwhile leaves nothing
 locked. Messages of sessions are not received here: over HTTP nobody could hold one.
@@ -21,7 +21,8 @@ from hubweir.gateway.http.message_source import MessageSource, gone_where_absent
 from hubweir.gateway.http.pending_send import ANSWER_WAIT_S
 from hubweir.gateway.http.received_message import message_response
 from hubweir.gateway.http.route import Match
-from hubweir.gateway.queue_admission import check_queue_gives
+from hubweir.gateway.queue_admission import check_gives
+from hubweir.namespace.messaging_description import delivery_of
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 if TYPE_CHECKING:
@@ -75,11 +76,11 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
 
 
 def _checked(gateway: Gateway, path: str) -> MessageSource:
-    """The part of a queue that the path names, when it gives messages out."""
+    """The part of a queue or a subscription that the path names, when it gives messages out."""
     source = source_of(gateway, path)
-    check_queue_gives(source.queue, source.sub_queue)
-    if source.queue.delivery.requires_session and source.sub_queue is SubQueue.MAIN:
-        text = f"{source.queue.title} requires sessions, and those are not received over HTTP: receive over AMQP."
+    check_gives(source.entity, source.sub_queue)
+    if delivery_of(source.entity).requires_session and source.sub_queue is SubQueue.MAIN:
+        text = f"{source.entity.title} requires sessions, and those are not received over HTTP: receive over AMQP."
         raise ServiceError(NOT_ALLOWED, text)
     return source
 

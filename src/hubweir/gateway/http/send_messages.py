@@ -1,4 +1,4 @@
-"""POST …/messages to a queue: one message, whose properties are headers, or a JSON batch.
+"""POST …/messages to a queue or a topic: one message, whose properties are headers, or a JSON batch.
 
 The request becomes the bytes of one AMQP transfer and goes the way of all others: into the open run of the queue's
 fragment, after the same kernel has looked whether the queue takes it. A batch is stored whole or not at all.
@@ -21,9 +21,10 @@ from hubweir.gateway.http.exchange import Request, Response, Room, too_large
 from hubweir.gateway.http.message_source import gone_where_absent
 from hubweir.gateway.http.pending_send import PendingSend
 from hubweir.gateway.http.property_headers import property_of
-from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_queue_takes, refusal_of
+from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_takes, refusal_of
 from hubweir.kernels import check_messages
-from hubweir.namespace.queue_description import QueueDescription, QueueEntity
+from hubweir.namespace.entity import Entity
+from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
@@ -34,12 +35,13 @@ MESSAGE_BYTES = 1024 * 1024
 FORBIDDEN = 403
 
 
-async def send_to_queue(gateway: Gateway, request: Request, queue: QueueEntity) -> Response:
+async def send_to_queue(gateway: Gateway, request: Request, entity: Entity[MessagingDescription]) -> Response:
     """201: stored."""
-    check_queue_takes(queue.description)
+    description = entity.description
+    check_takes(description)
     content_type = request.header(b"content-type")
     batched = is_batch(content_type)
-    most = min(MESSAGE_BYTES, 1_024 * queue.description.storage.message_kilobytes(gateway.settings.profile.messaging))
+    most = min(MESSAGE_BYTES, 1_024 * storage_of(description).message_kilobytes(gateway.settings.profile.messaging))
     limit, what = (JSON_BYTES, "The batch") if batched else (most, "The message")
     room = Room(gateway.process_budget)
     await room.take(request.body_size(limit, what, status=FORBIDDEN))
@@ -49,13 +51,13 @@ async def send_to_queue(gateway: Gateway, request: Request, queue: QueueEntity) 
         if len(made.data) > most:
             raise too_large(f"{what}, as it is stored,", most, status=FORBIDDEN)
         pending = PendingSend(room)
-        _add(gateway, queue, made, pending)
+        _add(gateway, entity, made, pending)
     except BaseException:
         room.give_back()
         raise
     gateway.counters["gateway.http_publications_received"] += 1
     with gone_where_absent():
-        return await pending.outcome(queue.name)
+        return await pending.outcome(entity.name)
 
 
 def _single(request: Request, body: bytes, content_type: str | None) -> Publication:
@@ -76,14 +78,14 @@ def _batch(body: bytes) -> Publication:
     return Publication(pack_batch(messages), BATCH_FORMAT)
 
 
-def _add(gateway: Gateway, queue: QueueEntity, made: Publication, pending: PendingSend) -> None:
+def _add(gateway: Gateway, entity: Entity[MessagingDescription], made: Publication, pending: PendingSend) -> None:
     """Put the message, or the batch, into the fragment's open run, which is submitted at the end of this turn."""
-    description: QueueDescription = queue.description
+    description = entity.description
     rows = made.rows()
-    row, status = check_messages(made.data, rows, 0, 1, ID_LIMIT_CHARACTERS, description.delivery.requires_session)
+    row, status = check_messages(made.data, rows, 0, 1, ID_LIMIT_CHARACTERS, delivery_of(description).requires_session)
     if row < 1:
         raise refusal_of(status, description.name)
-    open_queue = gateway.enqueue_queue.of(gateway.directory.fragment(queue))
+    open_queue = gateway.enqueue_queue.of(gateway.directory.fragment(entity))
     added = open_queue.run.add(memoryview(made.data), rows, 0, 1)
     if added.status is AddStatus.PROPERTIES:
         raise properties_too_large(description.name)

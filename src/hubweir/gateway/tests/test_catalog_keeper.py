@@ -186,7 +186,7 @@ def test_an_entity_without_logs_is_made_and_removed_by_the_catalog_alone(monkeyp
             return lambda *namespace: []
 
     world = World()
-    monkeypatch.setattr(catalog_keeper, "logs_of", lambda entity: NoLogs())
+    monkeypatch.setattr(catalog_keeper, "logs_of", lambda entity, namespace: NoLogs())
     world.gate.commands.clear()
     assert isinstance(world.create_hub("bare", 1), EventHubDescription)
     gone = world.wait(partial(world.gateway.keeper.delete, "bare", EventHubDescription))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hubweir.broker.commands.fragment import ChangeFragment, CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import ChangePartition, CreatePartition, DeletePartition, OpenPartition
+from hubweir.broker.commands.topic import CreateTopic
 from hubweir.gateway.entity_logs import LogCommands, fragment_settings, logs_of
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
@@ -15,7 +18,6 @@ from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.iso_duration import written_duration
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
-from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.topic_description import TopicDescription
 from hubweir.queue.fragment_settings import FragmentSettings
 
@@ -23,7 +25,8 @@ PLACED = (Placement("a" * 32, 0), Placement("b" * 32, 1))
 CAPTURE = CaptureDescription(enabled=True)
 SETTINGS = (Durability.RELAXED, 7_200_000)
 HUB = EventHubDescription("orders", 2, 7_200_000, Durability.RELAXED, capture=CAPTURE)
-LOGS = logs_of(Entity("e" * 32, HUB, PLACED, EntityStatus.ACTIVE))
+NAMESPACE: Any = None  # of which event hubs and queues need nothing
+LOGS = logs_of(Entity("e" * 32, HUB, PLACED, EntityStatus.ACTIVE), NAMESPACE)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,7 @@ TOLD = FragmentSettings(
 
 def test_the_fragment_of_a_queue_is_made_opened_told_and_removed() -> None:
     (placed, _) = PLACED
-    logs = logs_of(Entity("e" * 32, QUEUE, (placed,), EntityStatus.ACTIVE))
+    logs = logs_of(Entity("e" * 32, QUEUE, (placed,), EntityStatus.ACTIVE), NAMESPACE)
     assert logs.make("ns") == [(placed, CreateFragment("a" * 32, "tasks", TOLD, "ns", 0))]
     assert logs.open("ns") == [(placed, OpenFragment("a" * 32, "tasks", TOLD, "ns", 0))]
     assert type(logs.open("ns")[0][1]) is OpenFragment, "what is opened is never made anew"
@@ -77,11 +80,15 @@ def test_what_was_never_set_bounds_nothing() -> None:
     assert (settings.default_ttl_ms, settings.duplicate_window_ms, settings.requires_session) == (None, None, True)
 
 
-def test_a_topic_lies_in_a_log_and_its_subscriptions_in_none() -> None:
-    topic = logs_of(Entity("e" * 32, TopicDescription("news", STORAGE), PLACED[:1], EntityStatus.ACTIVE))
-    assert [type(command) for _, command in topic.make("ns")] == [CreateFragment]
-    subscription = logs_of(Entity("s" * 32, SubscriptionDescription("news/Subscriptions/s"), (), EntityStatus.ACTIVE))
-    assert subscription.make("ns") == subscription.change() == subscription.remove() == []
+def test_a_topic_lies_in_a_log_and_its_subscriptions_in_that() -> None:
+    """What is told of subscriptions stands in test_messaging_keeper.py, where there is a namespace."""
+    (placed, _) = PLACED
+    description = TopicDescription("news", STORAGE)
+    topic = logs_of(Entity("e" * 32, description, (placed,), EntityStatus.ACTIVE), NAMESPACE)
+    settings = fragment_settings(description)
+    assert topic.make("ns") == [(placed, CreateTopic("a" * 32, "news", settings, "ns"))]
+    assert topic.change() == [(placed, ChangeFragment("a" * 32, settings))]
+    assert topic.remove() == [(placed, DeleteFragment("a" * 32))]
 
 
 def test_a_kind_that_no_broker_keeps_is_named() -> None:
@@ -89,4 +96,4 @@ def test_a_kind_that_no_broker_keeps_is_named() -> None:
         kind = EntityKind.EVENT_HUB
 
     with pytest.raises(NotImplementedError, match="event hub"):
-        logs_of(Entity("e" * 32, Other(name="other"), PLACED, EntityStatus.ACTIVE))
+        logs_of(Entity("e" * 32, Other(name="other"), PLACED, EntityStatus.ACTIVE), NAMESPACE)

@@ -9,9 +9,17 @@ import pytest
 
 from hubweir.broker.commands.fragment import ChangeFragment, CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.topic import (
+    OpenTopic,
+    PutSubscription,
+    PutSubscriptionRules,
+    RemoveSubscription,
+    RemoveSubscriptionRule,
+)
+from hubweir.broker.rule_forms import encode_rules, read_rules
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.world import World
-from hubweir.gateway.entity_logs import fragment_settings
+from hubweir.gateway.entity_logs import fragment_settings, topic_subscription
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.iso_duration import written_duration
@@ -19,6 +27,7 @@ from hubweir.namespace.messaging_changes import replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.subscription_rule import SqlFilterDescription, SubscriptionRuleDescription
 from hubweir.namespace.topic_description import TopicDescription
 
 SUBSCRIPTION = SubscriptionDescription("topic/Subscriptions/sub")
@@ -81,13 +90,77 @@ def test_a_crash_at_any_time_leaves_a_whole_queue_or_none(world: World, after_ms
     assert isinstance(told[0], OpenFragment) if answered else True, "what is made is opened, and never made anew"
 
 
-def test_a_subscription_needs_no_broker_and_goes_with_its_topic(world: World) -> None:
+def test_a_subscription_is_put_into_its_topic_s_log_and_goes_with_it(world: World) -> None:
     world.create(TopicDescription("topic"))
-    world.gate.commands.clear()
+    (topic,) = world.namespace.entities(TopicDescription)
     assert isinstance(world.create(SUBSCRIPTION), SubscriptionDescription)
-    assert world.gate.commands == []
+    (entity,) = world.namespace.subscriptions("topic")
+    log_id, said = topic.placements[0].log_id, topic_subscription(entity, world.namespace)
+    assert world.gate.sent(PutSubscription) == [PutSubscription(log_id, said)]
+    wanted = SubscriptionDescription(SUBSCRIPTION.name, DeliverySettings(max_delivery_count=3))
+    world.wait(
+        partial(
+            world.gateway.keeper.change,
+            SUBSCRIPTION.name,
+            SubscriptionDescription,
+            partial(replace_settings, wanted=wanted),
+        )
+    )
+    assert world.gate.sent(PutSubscription)[1].subscription.settings.max_delivery_count == 3
+    world.wait(partial(world.gateway.keeper.delete, SUBSCRIPTION.name, SubscriptionDescription))
+    assert world.gate.sent(RemoveSubscription) == [RemoveSubscription(log_id, entity.entity_id)]
+    world.create(SUBSCRIPTION)
     world.wait(partial(world.gateway.keeper.delete, "TOPIC", TopicDescription))
     assert world.namespace.entities(MessagingDescription) == () and world.namespace.unfinished() == ()
+    assert len(world.gate.sent(RemoveSubscription)) == 1, "the topic's log goes as a whole"
+
+
+def test_a_topic_is_opened_with_its_subscriptions_and_all_their_rules(world: World) -> None:
+    world.create(TopicDescription("topic"))
+    world.create(SUBSCRIPTION)
+    rule = SubscriptionRuleDescription("red", SqlFilterDescription("color = 'red'"))
+    world.wait(partial(world.gateway.subscription_rules.create, SUBSCRIPTION.name, rule))
+    (entity,) = world.namespace.subscriptions("topic")
+    said = topic_subscription(entity, world.namespace)
+    world.env.crash(power_cut=True)
+    again = World(env=world.env.restart())
+    assert again.problems == []
+    (told,) = again.gate.sent(OpenTopic)
+    assert type(told) is OpenTopic and told.subscriptions == (said,)
+    assert [rule.name for rule in read_rules(said.rules)] == ["$Default", "red"]
+
+
+def test_rules_are_told_to_the_topic_and_told_again_when_it_does_not_take_them(world: World) -> None:
+    world.create(TopicDescription("topic"))
+    world.create(SUBSCRIPTION)
+    (entity,) = world.namespace.subscriptions("topic")
+    rule = SubscriptionRuleDescription("red", SqlFilterDescription("color = 'red'"))
+    kept = world.wait(partial(world.gateway.subscription_rules.create, SUBSCRIPTION.name, rule))
+    (told,) = world.gate.sent(PutSubscriptionRules)
+    assert told.subscription_id == entity.entity_id and told.rules == encode_rules([kept])
+    world.wait(partial(world.gateway.subscription_rules.delete, SUBSCRIPTION.name, "RED"))
+    assert [each.name for each in world.gate.sent(RemoveSubscriptionRule)] == ["RED"]
+    world.gate.refuse[RemoveSubscriptionRule] = Refusal(STORE_OFFLINE, "the disk is full")
+    refused = world.wait(partial(world.gateway.subscription_rules.delete, SUBSCRIPTION.name, "$Default"))
+    assert isinstance(refused, ServiceError) and "the service goes on with it" in refused.text
+    before = len(world.gate.sent(PutSubscription))
+    world.run_for(2_000)
+    again = world.gate.sent(PutSubscription)
+    assert len(again) == before + 1 and read_rules(again[-1].subscription.rules) == ()
+
+
+def test_a_creation_of_a_subscription_that_a_crash_cut_off_is_carried_on_when_its_topic_is_open(world: World) -> None:
+    world.create(TopicDescription("topic"))
+    world.gate.hold[PutSubscription] = []
+    begin(world, SUBSCRIPTION)
+    world.run_for(200)
+    assert world.namespace.unfinished()
+    world.env.crash(power_cut=True)
+    again = World(env=world.env.restart())
+    again.run_for(500)
+    assert again.problems == [] and again.namespace.unfinished() == ()
+    (entity,) = again.namespace.subscriptions("topic")
+    assert [each.subscription.subscription_id for each in again.gate.sent(PutSubscription)] == [entity.entity_id]
 
 
 def test_a_subscription_is_gone_as_soon_as_its_topic_goes(world: World) -> None:

@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from hubweir.gateway.refusals import LINES, WINDOW_MS, RefusalLog, Refusals, What
+from hubweir.namespace.entity import EntityKind
 from hubweir.testing.simulated_env import SimulatedEnv
 
 TEXT = "There is no such hub."
@@ -34,6 +35,19 @@ def test_a_line_has_the_text_that_the_peer_sees_with_its_id_and_says_who_and_wha
     assert described.startswith(f"{TEXT}, TrackingId:") and "SystemTracker:ns:eventhub:orders," in described
     (line,) = caplog.messages
     assert line == f"attach refused: amqp:not-found, peer 10.1.2.3:4567, entity 'orders': {described}"
+
+
+def test_a_reference_names_an_entity_as_its_service_does(env: SimulatedEnv) -> None:
+    kinds = {"orders": EntityKind.QUEUE, "news": EntityKind.TOPIC, "news/Subscriptions/all": EntityKind.SUBSCRIPTION}
+    refusals = Refusals(env, RefusalLog(env), namespace="ns", process_id=4, kind_of=kinds.get)
+    for name, tracker in (
+        ("orders", "ns:Queue:orders"),
+        ("news", "ns:Topic:news"),
+        ("news/Subscriptions/all", "ns:Subscription:news/subscriptions/all"),
+        ("absent", "ns:eventhub:absent"),
+    ):
+        described = refusals.describe(What.LINK, "amqp:not-allowed", TEXT, entity=name, peer="p")
+        assert f"SystemTracker:{tracker}," in described
 
 
 def test_without_an_entity_the_process_is_the_tracker(refusals: Refusals) -> None:

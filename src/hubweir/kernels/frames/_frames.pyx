@@ -12,17 +12,17 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
 
 from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers.tables cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
 from hubweir.kernels.buffers.bytes cimport NOWHERE, store32
 from hubweir.kernels.contract cimport (
-    DELIVERY_WIDTH, DISPOSITION_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STORED_FORMAT,
+    DELIVERY_WIDTH, DISPOSITION_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STATE_WIDTH, STORED_FORMAT,
 )
 from hubweir.kernels.buffers.crc cimport crc_start
 from hubweir.kernels.frames.frames cimport collect, scan_bytes
-from hubweir.kernels.frames.dispositions cimport can_merge, collect_said, merge_said
+from hubweir.kernels.frames.dispositions cimport Said, collect_said, merge_said
 from hubweir.kernels.frames.deliver cimport Event, Inserted, Name, is_replaced, open_event, open_name, write_head
 from hubweir.kernels.frames.deliver_messages cimport (
     GROWTH, ID_DIGITS, TAG_SIZE, Outgoing, record_of, write_message, write_tag,
@@ -161,9 +161,10 @@ def collect_deliveries(frames, int64_t first, int64_t last, rows):
         PyBuffer_Release(&table)
 
 
-def collect_dispositions(data, frames, int64_t first, int64_t last, rows):
-    cdef Py_buffer view, table, said
-    cdef int64_t taken, count = 0
+def collect_dispositions(data, frames, int64_t first, int64_t last, rows, states):
+    cdef Py_buffer view, table, said, stated
+    cdef int64_t taken
+    cdef Said out
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         borrow_table(frames, &table, False)
@@ -171,13 +172,20 @@ def collect_dispositions(data, frames, int64_t first, int64_t last, rows):
             check_rows(&table, FRAME_WIDTH, first, last)
             borrow_table(rows, &said, True)
             try:
-                taken = collect_said(
-                    <const uint8_t*>view.buf, view.len, <const int64_t*>table.buf + first * FRAME_WIDTH, last - first,
-                    <int64_t*>said.buf, rows_of(&said, DISPOSITION_WIDTH), &count,
-                )
-                if taken == NOWHERE:
-                    raise refusal(f"a frame of rows {first} to {last} does not lie in a buffer of {view.len}")
-                return taken, count
+                borrow_table(states, &stated, True)
+                try:
+                    out = Said(
+                        <int64_t*>said.buf, <int64_t*>stated.buf, 0, rows_of(&said, DISPOSITION_WIDTH), 0,
+                        rows_of(&stated, STATE_WIDTH),
+                    )
+                    taken = collect_said(
+                        <const uint8_t*>view.buf, view.len, <const int64_t*>table.buf, first, last, &out
+                    )
+                    if taken == NOWHERE:
+                        raise refusal(f"a frame of rows {first} to {last} does not lie in a buffer of {view.len}")
+                    return taken, out.count, out.kinds
+                finally:
+                    PyBuffer_Release(&stated)
             finally:
                 PyBuffer_Release(&said)
         finally:
@@ -188,12 +196,18 @@ def collect_dispositions(data, frames, int64_t first, int64_t last, rows):
 
 def merge_dispositions(rows, int64_t count):
     cdef Py_buffer said
+    cdef int64_t* near
     borrow_table(rows, &said, True)
     try:
         check_rows(&said, DISPOSITION_WIDTH, 0, count)
-        if count == 0 or not can_merge(<const int64_t*>said.buf, count):
+        if count == 0:
             return count
-        return merge_said(<int64_t*>said.buf, count)
+        near = <int64_t*>malloc(count * DISPOSITION_WIDTH * sizeof(int64_t))
+        if near == NULL:
+            raise MemoryError
+        count = merge_said(<int64_t*>said.buf, count, near)
+        free(near)
+        return count
     finally:
         PyBuffer_Release(&said)
 

@@ -6,6 +6,7 @@ Receivers that work at several messages at a time settle them in any order; in t
 from __future__ import annotations
 
 from array import array
+from itertools import pairwise
 
 from hubweir.kernels.buffers.tables import Readable, check_range, check_rows
 from hubweir.kernels.contract import (
@@ -16,6 +17,7 @@ from hubweir.kernels.contract import (
     F_END,
     F_TYPE,
     FRAME_WIDTH,
+    O_CHANNEL,
     O_FIRST,
     O_LAST,
     O_OUTCOME,
@@ -24,7 +26,11 @@ from hubweir.kernels.contract import (
     OUTCOME_ACCEPTED,
     OUTCOME_NONE,
     OUTCOME_RELEASED,
+    OUTCOME_STATED,
     QUARTER,
+    STATE_END,
+    STATE_START,
+    STATE_WIDTH,
 )
 from hubweir.kernels.frames.frames import boolean_of, uint_of
 from hubweir.kernels.messages.sections import LIST, Malformed, compound, skip_value
@@ -32,26 +38,39 @@ from hubweir.kernels.messages.sections import LIST, Malformed, compound, skip_va
 DISPOSITION = 0x15
 DISPOSITION_FIELDS = 6
 MODULUS, HALF = 2**32, 2**31
-# The list of an outcome's fields, where there are none.
-NO_FIELDS = (b"\x45", b"\xc0\x01\x00")
+# The states that have an outcome of their own: without fields, in either form.
+PLAIN = {
+    b"\x00\x53" + bytes([outcome]) + fields: outcome
+    for outcome in (OUTCOME_ACCEPTED, OUTCOME_RELEASED)
+    for fields in (b"\x45", b"\xc0\x01\x00")
+}
 
 
 def collect_dispositions(
-    data: Readable, frames: array[int], first: int, last: int, rows: array[int]
-) -> tuple[int, int]:
-    """Read the leading dispositions of one channel in usual form; see contract.py."""
+    data: Readable, frames: array[int], first: int, last: int, rows: array[int], states: array[int]
+) -> tuple[int, int, int]:
+    """Read the leading dispositions in usual form; see contract.py."""
     view = memoryview(data)
     check_rows(frames, FRAME_WIDTH, first, last)
-    room, taken, count, channel = len(rows) // DISPOSITION_WIDTH, 0, 0, -1
+    room, taken, count = len(rows) // DISPOSITION_WIDTH, 0, 0
+    kinds, most_kinds = 0, len(states) // STATE_WIDTH
     for index in range(first, last):
         frame = frames[index * FRAME_WIDTH : (index + 1) * FRAME_WIDTH]
-        if frame[F_CODE] != DISPOSITION or frame[F_TYPE] != 0 or (taken and frame[F_CHANNEL] != channel):
+        if frame[F_CODE] != DISPOSITION or frame[F_TYPE] != 0:
             break
         check_range(frame[F_BODY], frame[F_END], len(view))
         try:
-            said = _said(view, frame[F_BODY], frame[F_END])
+            said, state = _said(view, frame[F_BODY], frame[F_END])
         except Malformed:
             break
+        said[O_CHANNEL] = frame[F_CHANNEL]
+        is_new = False
+        if said[O_OUTCOME] == OUTCOME_STATED:
+            number = _number(view, states, kinds, state)
+            is_new = number == kinds
+            if number == most_kinds:
+                break
+            said[O_OUTCOME] += number
         before = rows[(count - 1) * DISPOSITION_WIDTH : count * DISPOSITION_WIDTH] if count else array("q")
         if count and _follows(before, said):
             rows[(count - 1) * DISPOSITION_WIDTH + O_LAST] = said[O_LAST]
@@ -60,25 +79,32 @@ def collect_dispositions(
         else:
             rows[count * DISPOSITION_WIDTH : (count + 1) * DISPOSITION_WIDTH] = said
             count += 1
-        channel = frame[F_CHANNEL]
+        if is_new:
+            states[kinds * STATE_WIDTH : (kinds + 1) * STATE_WIDTH] = array("q", (index, *state))
+            kinds += 1
         taken += 1
-    return taken, count
+    return taken, count, kinds
 
 
 def merge_dispositions(rows: array[int], count: int) -> int:
-    """Put rows that say the same in order, and merge them; see contract.py."""
+    """Put rows in order by what they say, and merge them; see contract.py."""
     check_rows(rows, DISPOSITION_WIDTH, 0, count)
     said = [rows[at : at + DISPOSITION_WIDTH] for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH)]
     origin = said[0][O_FIRST] if said else 0
     for row in said:
-        if any(row[column] != said[0][column] for column in (O_ROLE, O_SETTLED, O_OUTCOME)):
-            return count
         row[O_FIRST], row[O_LAST] = _near(row[O_FIRST], origin), _near(row[O_LAST], origin)
-        if not -QUARTER < row[O_FIRST] <= row[O_LAST] < QUARTER:
+        if row[O_ROLE] != said[0][O_ROLE] or not -QUARTER < row[O_FIRST] <= row[O_LAST] < QUARTER:
             return count
+    said.sort(key=lambda row: (row[O_CHANNEL], row[O_FIRST], row[O_LAST]))
+    if len({(row[O_SETTLED], row[O_OUTCOME]) for row in said}) > 1:
+        if any(
+            row[O_CHANNEL] == before[O_CHANNEL] and row[O_FIRST] <= before[O_LAST] for before, row in pairwise(said)
+        ):
+            return count
+        said.sort(key=_kind)
     left: list[array[int]] = []
-    for row in sorted(said, key=lambda row: (row[O_FIRST], row[O_LAST])):
-        if left and row[O_FIRST] == left[-1][O_LAST] + 1:
+    for row in said:
+        if left and _kind(row) == _kind(left[-1]) and row[O_FIRST] == left[-1][O_LAST] + 1:
             left[-1][O_LAST] = row[O_LAST]
         else:
             left.append(row)
@@ -90,19 +116,33 @@ def merge_dispositions(rows: array[int], count: int) -> int:
     return len(left)
 
 
+def _kind(row: array[int]) -> tuple[int, int, int]:
+    """Whose deliveries a row speaks of, and what it says."""
+    return row[O_CHANNEL], row[O_SETTLED], row[O_OUTCOME]
+
+
 def _near(number: int, origin: int) -> int:
     """How far an id lies behind another; negative: before it."""
     return (number - origin + HALF) % MODULUS - HALF
 
 
-def _said(data: memoryview, body: int, end: int) -> array[int]:
-    """The disposition row of a frame's body; Malformed when it is in another form."""
+def _number(data: memoryview, states: array[int], kinds: int, state: tuple[int, int]) -> int:
+    """The row of states that holds the same bytes; kinds when none does."""
+    for number in range(kinds):
+        at = number * STATE_WIDTH
+        if data[states[at + STATE_START] : states[at + STATE_END]] == data[state[0] : state[1]]:
+            return number
+    return kinds
+
+
+def _said(data: memoryview, body: int, end: int) -> tuple[array[int], tuple[int, int]]:
+    """The disposition row of a frame's body, and where its state lies; Malformed when it is in another form."""
     if end - body < 4 or data[body] != 0x00 or data[body + 1] != 0x53 or data[body + 3] not in LIST:
         raise Malformed
     count, at, stop = compound(data, body + 3, end)
     if not 2 <= count <= DISPOSITION_FIELDS or stop != end:
         raise Malformed
-    row = array("q", [-1, -1, -1, 0, OUTCOME_NONE])
+    row, state = array("q", [-1, -1, -1, 0, OUTCOME_NONE, -1]), (0, 0)
     for field in range(count):
         behind = skip_value(data, at, stop)
         null = data[at] == 0x40
@@ -115,7 +155,7 @@ def _said(data: memoryview, body: int, end: int) -> array[int]:
         elif field in (1, 2):
             row[O_FIRST if field == 1 else O_LAST] = -1 if null else uint_of(data, at, behind)
         elif not null:
-            row[O_OUTCOME] = _outcome(bytes(data[at:behind]))
+            row[O_OUTCOME], state = PLAIN.get(bytes(data[at:behind]), OUTCOME_STATED), (at, behind)
         at = behind
     if at != stop or row[O_ROLE] < 0 or row[O_FIRST] < 0:
         raise Malformed
@@ -123,20 +163,11 @@ def _said(data: memoryview, body: int, end: int) -> array[int]:
         row[O_LAST] = row[O_FIRST]
     if (row[O_LAST] - row[O_FIRST]) % MODULUS >= HALF:
         raise Malformed
-    return row
-
-
-def _outcome(value: bytes) -> int:
-    """The outcome that a value is; Malformed when it has fields, or is another."""
-    if value[:2] != b"\x00\x53" or value[3:] not in NO_FIELDS:
-        raise Malformed
-    if value[2] not in (OUTCOME_ACCEPTED, OUTCOME_RELEASED):
-        raise Malformed
-    return value[2]
+    return row, state
 
 
 def _follows(before: array[int], said: array[int]) -> bool:
     """Whether it says the same of the deliveries behind those before."""
-    is_same = all(before[column] == said[column] for column in (O_ROLE, O_SETTLED, O_OUTCOME))
+    is_same = all(before[column] == said[column] for column in (O_ROLE, O_SETTLED, O_OUTCOME, O_CHANNEL))
     is_next = said[O_FIRST] == (before[O_LAST] + 1) % MODULUS
     return is_same and is_next and (said[O_LAST] - before[O_FIRST]) % MODULUS < HALF

@@ -5,6 +5,7 @@ from hubweir.kernels.queue.packed_rows import pack_rows as pack_rows
 from hubweir.kernels.queue.packed_rows import unpack_rows as unpack_rows
 from hubweir.kernels.queue.queue_rows import add_messages as add_messages
 from hubweir.kernels.queue.queue_rows import clear_marks as clear_marks
+from hubweir.kernels.queue.queue_rows import copy_messages as copy_messages
 from hubweir.kernels.queue.queue_rows import count_deliveries as count_deliveries
 from hubweir.kernels.queue.queue_rows import drop_messages as drop_messages
 from hubweir.kernels.queue.queue_rows import due_messages as due_messages

@@ -111,6 +111,41 @@ def add_messages(
     return scheduled, size, due_ms
 
 
+def copy_messages(
+    array.array rows not None, int64_t row, int64_t last_row, int64_t default_ttl_ms, array.array out not None,
+    int64_t out_row
+):
+    cdef int64_t* table = numbers_of(rows)
+    cdef int64_t* copies = numbers_of(out)
+    cdef int64_t* found
+    cdef int64_t* copy
+    cdef int64_t last_out = size_of(out, QUEUE_WIDTH), size = 0, due_ms = -1, expires_ms
+    check_in(rows, QUEUE_WIDTH, row, last_row)
+    check_in(out, QUEUE_WIDTH, out_row, last_out)
+    while row < last_row and out_row < last_out:
+        found = table + row * QUEUE_WIDTH
+        row += 1
+        if (found[M_STATE] & STATE_BITS) == GONE:
+            continue
+        expires_ms = found[M_EXPIRES]
+        if default_ttl_ms >= 0 and found[M_ENQUEUED] <= MOST - default_ttl_ms:
+            if expires_ms < 0 or found[M_ENQUEUED] + default_ttl_ms < expires_ms:
+                expires_ms = found[M_ENQUEUED] + default_ttl_ms
+        if expires_ms >= 0 and (due_ms < 0 or expires_ms < due_ms):
+            due_ms = expires_ms
+        size += found[M_STATE] >> SIZE_SHIFT
+        copy = copies + out_row * QUEUE_WIDTH
+        copy[M_INDEX] = found[M_INDEX]
+        copy[M_ENQUEUED] = found[M_ENQUEUED]
+        copy[M_EXPIRES] = expires_ms
+        copy[M_STATE] = (found[M_STATE] >> SIZE_SHIFT << SIZE_SHIFT) | ACTIVE
+        copy[M_LOCK] = 0
+        copy[M_SESSION] = -1
+        copy[M_FIRST] = found[M_FIRST]
+        out_row += 1
+    return row, out_row, size, due_ms
+
+
 def select_messages(
     array.array rows not None, int64_t row, int64_t page_first, int64_t wanted, int64_t sub_queue, int64_t now_ms,
     array.array picked not None, int64_t at, int64_t last, int64_t size, int64_t max_bytes

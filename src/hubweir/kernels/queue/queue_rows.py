@@ -1,4 +1,7 @@
-"""The rows of a queue's messages in plain Python: added, selected, given out, marked, dropped, due."""
+"""The rows of a queue's messages in plain Python: added, copied, selected, given out, marked, dropped, due.
+
+Long because every kernel of these rows has its twin here.
+"""
 
 from __future__ import annotations
 
@@ -91,6 +94,32 @@ def add_messages(
         scheduled += is_later
         size += incoming[I_LENGTH]
     return scheduled, size, due_ms
+
+
+def copy_messages(
+    rows: array[int], row: int, last_row: int, default_ttl_ms: int, out: array[int], out_row: int
+) -> tuple[int, int, int, int]:
+    """Write rows of active messages like these; see queue_contract.py."""
+    check_rows(rows, QUEUE_WIDTH, row, last_row)
+    last_out = len(out) // QUEUE_WIDTH
+    check_rows(out, QUEUE_WIDTH, out_row, last_out)
+    size, due_ms = 0, -1
+    while row < last_row and out_row < last_out:
+        index, enqueued_ms, expires_ms, state, _, _, first = rows[row * QUEUE_WIDTH : (row + 1) * QUEUE_WIDTH]
+        row += 1
+        if state & STATE_BITS == GONE:
+            continue
+        if default_ttl_ms >= 0 and enqueued_ms <= MOST - default_ttl_ms:
+            bound_ms = enqueued_ms + default_ttl_ms
+            expires_ms = bound_ms if expires_ms < 0 else min(expires_ms, bound_ms)
+        if expires_ms >= 0 and (due_ms < 0 or expires_ms < due_ms):
+            due_ms = expires_ms
+        size += state >> SIZE_SHIFT
+        state = state >> SIZE_SHIFT << SIZE_SHIFT | ACTIVE
+        values = (index, enqueued_ms, expires_ms, state, 0, -1, first)
+        out[out_row * QUEUE_WIDTH : (out_row + 1) * QUEUE_WIDTH] = array("q", values)
+        out_row += 1
+    return row, out_row, size, due_ms
 
 
 def is_ready(state: int, expires_ms: int, sub_queue: int, now_ms: int) -> bool:

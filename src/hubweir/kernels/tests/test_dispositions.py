@@ -16,7 +16,9 @@ from hubweir.kernels.contract import (
     OUTCOME_ACCEPTED,
     OUTCOME_NONE,
     OUTCOME_RELEASED,
+    OUTCOME_STATED,
     QUARTER,
+    STATE_WIDTH,
 )
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests.legal_bytes import compound, frame, table, uint
@@ -24,6 +26,7 @@ from hubweir.kernels.tests.test_twins import MANY, SEEDS, agreed
 
 NULL, TRUE, FALSE = b"\x40", b"\x41", b"\x42"
 ACCEPTED, RELEASED = b"\x00\x53\x24\x45", b"\x00\x53\x26\x45"
+MODIFIED, DEFERRED = b"\x00\x53\x27\xc0\x02\x01\x41", b"\x00\x53\x27\xc0\x03\x02\x41\x41"
 HALF = 2**31
 
 
@@ -39,12 +42,27 @@ def collected(
     kernels: SimpleNamespace, *frames: bytes, first: int = 0, room: int = 9
 ) -> tuple[int, list[tuple[int, ...]]]:
     """How many frames were taken, and their rows."""
+    return numbered(kernels, *frames, first=first, room=room)[:2]
+
+
+def short(row: array[int]) -> tuple[int, ...]:
+    """A row without its channel, where that is 0."""
+    return tuple(row) if row[-1] else tuple(row[:-1])
+
+
+def numbered(
+    kernels: SimpleNamespace, *frames: bytes, first: int = 0, room: int = 9, kinds: int = 4
+) -> tuple[int, list[tuple[int, ...]], list[tuple[int, bytes]]]:
+    """The same, and for each state that was numbered the frame that said it first, and its bytes."""
     stream = b"".join(frames)
     scanned, rows = table(len(frames), FRAME_WIDTH), table(room, DISPOSITION_WIDTH)
+    states = table(kinds, STATE_WIDTH)
     assert kernels.scan_frames(stream, 0, len(stream), 65536, scanned)[0] == len(frames)
-    taken, count = kernels.collect_dispositions(stream, scanned, first, len(frames), rows)
+    taken, count, found = kernels.collect_dispositions(stream, scanned, first, len(frames), rows, states)
     width = DISPOSITION_WIDTH
-    return taken, [tuple(rows[at * width : (at + 1) * width]) for at in range(count)]
+    said = [short(rows[at * width : (at + 1) * width]) for at in range(count)]
+    seen = [states[at * STATE_WIDTH : (at + 1) * STATE_WIDTH] for at in range(found)]
+    return taken, said, [(index, stream[start:end]) for index, start, end in seen]
 
 
 def test_dispositions_of_one_delivery_after_the_other_are_one_row(kernels: SimpleNamespace) -> None:
@@ -82,7 +100,6 @@ def test_every_legal_width_and_a_short_list_are_usual(kernels: SimpleNamespace) 
 @pytest.mark.parametrize(
     "other",
     [
-        said(1, channel=1),
         said(1, (0, NULL)),
         said(1, (0, uint(1))),
         said(1, (1, NULL)),
@@ -92,14 +109,8 @@ def test_every_legal_width_and_a_short_list_are_usual(kernels: SimpleNamespace) 
         said(1, (2, uint(1 + HALF))),
         said(1, (3, b"\x50\x01")),
         said(1, (5, b"\x50\x01")),
-        said(1, (4, b"\x45")),
-        said(1, (4, b"\x00\x53\x25\x45")),
-        said(1, (4, b"\x00\x53\x27\x45")),
-        said(1, (4, b"\x00\x53\x23\xc0\x03\x02\x43\x44")),
-        said(1, (4, b"\x00\x53\x34\xc0\x04\x01\xa0\x01\x07")),
-        said(1, (4, b"\x00\x53\x24\xc0\x02\x01\x40")),
-        said(1, (4, b"\x00\x80\0\0\0\0\0\0\0\x24\x45")),
-        said(1, (4, b"\x00\x00\x53\x24\x45\x45")),
+        said(1, (4, b"\x00\x53\x27\x0f")),
+        said(1, (4, b"\x00\x53\x27\xc0\x7f\x01\x41")),
         said(1, fields=1),
         frame(0, b"\x00\x53\x15\x45"),
         frame(0, b"\x00\x53\x15"),
@@ -113,8 +124,60 @@ def test_every_legal_width_and_a_short_list_are_usual(kernels: SimpleNamespace) 
 )
 def test_what_is_in_another_form_is_left_to_the_engine(kernels: SimpleNamespace, other: bytes) -> None:
     assert collected(kernels, said(0), other, said(1)) == (1, [(1, 0, 0, 0, OUTCOME_ACCEPTED)])
-    if other != said(1, channel=1):
-        assert collected(kernels, other, said(0)) == (0, [])
+    assert collected(kernels, other, said(0)) == (0, [])
+
+
+def test_each_channel_has_rows_of_its_own(kernels: SimpleNamespace) -> None:
+    frames = [said(0), said(1, channel=7), said(1), said(2), said(2, channel=7), said(3, channel=7)]
+    assert collected(kernels, *frames) == (
+        6,
+        [
+            (1, 0, 0, 0, OUTCOME_ACCEPTED), (1, 1, 1, 0, OUTCOME_ACCEPTED, 7), (1, 1, 2, 0, OUTCOME_ACCEPTED),
+            (1, 2, 3, 0, OUTCOME_ACCEPTED, 7),
+        ],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        MODIFIED,
+        b"\x45",
+        b"\x00\x53\x25\x45",
+        b"\x00\x53\x23\xc0\x03\x02\x43\x44",
+        b"\x00\x53\x34\xc0\x04\x01\xa0\x01\x07",
+        b"\x00\x53\x24\xc0\x02\x01\x40",
+        b"\x00\x53\x24\xd0\0\0\0\x04\0\0\0\0",
+        b"\x00\x80\0\0\0\0\0\0\0\x24\x45",
+        b"\x00\x00\x53\x24\x45\x45",
+    ],
+)
+def test_any_other_state_has_a_number(kernels: SimpleNamespace, state: bytes) -> None:
+    frames = [said(3), said(4, (4, state)), said(5, (4, state))]
+    assert numbered(kernels, *frames) == (
+        3, [(1, 3, 3, 0, OUTCOME_ACCEPTED), (1, 4, 5, 0, OUTCOME_STATED)], [(1, state)],
+    )  # fmt: skip
+    assert numbered(kernels, *frames, first=1) == (2, [(1, 4, 5, 0, OUTCOME_STATED)], [(1, state)])
+
+
+def test_states_of_the_same_bytes_have_the_same_number(kernels: SimpleNamespace) -> None:
+    states = [MODIFIED, DEFERRED, ACCEPTED, MODIFIED, MODIFIED, MODIFIED[:-1] + b"\x42", DEFERRED]
+    taken, rows, seen = numbered(kernels, *(said(at, (4, state)) for at, state in enumerate(states)))
+    assert taken == len(states)
+    assert [row[4] - OUTCOME_STATED for row in rows] == [0, 1, OUTCOME_ACCEPTED - OUTCOME_STATED, 0, 2, 1]
+    assert seen == [(0, MODIFIED), (1, DEFERRED), (5, MODIFIED[:-1] + b"\x42")]
+
+
+def test_it_ends_where_the_next_state_has_no_room(kernels: SimpleNamespace) -> None:
+    frames = [said(0), said(1, (4, MODIFIED)), said(2, (4, MODIFIED)), said(3, (4, DEFERRED)), said(4)]
+    rows = [(1, 0, 0, 0, OUTCOME_ACCEPTED), (1, 1, 2, 0, OUTCOME_STATED)]
+    assert numbered(kernels, *frames, kinds=1) == (3, rows, [(1, MODIFIED)])
+    assert numbered(kernels, *frames, kinds=0) == (1, rows[:1], [])
+
+
+def test_a_state_whose_row_has_no_room_is_not_counted(kernels: SimpleNamespace) -> None:
+    frames = [said(0), said(1, (4, MODIFIED))]
+    assert numbered(kernels, *frames, room=1) == (1, [(1, 0, 0, 0, OUTCOME_ACCEPTED)], [])
 
 
 def test_no_row_has_more_than_half_of_the_ids(kernels: SimpleNamespace) -> None:
@@ -135,18 +198,18 @@ def test_frames_that_do_not_lie_in_the_bytes_are_refused(kernels: SimpleNamespac
     stream = said(0)
     scanned = table(1, FRAME_WIDTH)
     kernels.scan_frames(stream, 0, len(stream), 512, scanned)
-    rows = table(1, DISPOSITION_WIDTH)
+    rows, states = table(1, DISPOSITION_WIDTH), table(1, STATE_WIDTH)
     with pytest.raises(KernelRefusal):
-        kernels.collect_dispositions(stream[:-1], scanned, 0, 1, rows)
+        kernels.collect_dispositions(stream[:-1], scanned, 0, 1, rows, states)
     with pytest.raises(KernelRefusal):
-        kernels.collect_dispositions(stream, scanned, 0, 2, rows)
+        kernels.collect_dispositions(stream, scanned, 0, 2, rows, states)
 
 
 def merged(kernels: SimpleNamespace, *rows: tuple[int, ...]) -> list[tuple[int, ...]]:
-    said = array("q", [each for row in rows for each in row])
+    said = array("q", [each for row in rows for each in (*row, 0)[:DISPOSITION_WIDTH]])
     count = kernels.merge_dispositions(said, len(rows))
     assert not any(said[count * DISPOSITION_WIDTH :])
-    return [tuple(said[at : at + DISPOSITION_WIDTH]) for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH)]
+    return [short(said[at : at + DISPOSITION_WIDTH]) for at in range(0, count * DISPOSITION_WIDTH, DISPOSITION_WIDTH)]
 
 
 def alike(*ranges: tuple[int, int]) -> list[tuple[int, ...]]:
@@ -165,10 +228,42 @@ def test_a_delivery_that_is_named_twice_is_named_twice(kernels: SimpleNamespace)
     assert merged(kernels, *alike((5, 5), (3, 7))) == alike((3, 7), (5, 5))
 
 
-@pytest.mark.parametrize("column", [0, 3, 4])
-def test_rows_that_do_not_say_the_same_stay_as_they_are(kernels: SimpleNamespace, column: int) -> None:
+def test_rows_that_say_something_else_lie_behind_each_other(kernels: SimpleNamespace) -> None:
+    rows = [
+        (1, 7, 7, 0, OUTCOME_STATED), (1, 2, 2, 0, OUTCOME_ACCEPTED), (1, 1, 1, 1, OUTCOME_ACCEPTED),
+        (1, 6, 6, 0, OUTCOME_STATED), (1, 5, 5, 0, OUTCOME_ACCEPTED), (1, 8, 8, 0, OUTCOME_STATED + 1),
+        (1, 0, 0, 1, OUTCOME_ACCEPTED), (1, 3, 4, 0, OUTCOME_ACCEPTED), (1, 9, 9, 0, OUTCOME_NONE),
+    ]  # fmt: skip
+    assert merged(kernels, *rows) == [
+        (1, 9, 9, 0, OUTCOME_NONE), (1, 2, 5, 0, OUTCOME_ACCEPTED), (1, 6, 7, 0, OUTCOME_STATED),
+        (1, 8, 8, 0, OUTCOME_STATED + 1), (1, 0, 1, 1, OUTCOME_ACCEPTED),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [OUTCOME_ACCEPTED, OUTCOME_RELEASED])
+def test_rows_of_each_channel_lie_behind_each_other(kernels: SimpleNamespace, other: int) -> None:
+    """Deliveries of two channels with the same ids are others."""
+    rows = [
+        (1, 1, 1, 0, OUTCOME_ACCEPTED, 7), (1, 3, 3, 0, other), (1, 0, 0, 0, OUTCOME_ACCEPTED, 7), (1, 2, 2, 0, other),
+        (1, 4, 4, 0, OUTCOME_ACCEPTED), (1, 4, 4, 0, other, 8), (1, 5, 5, 0, OUTCOME_ACCEPTED),
+    ]  # fmt: skip
+    assert merged(kernels, *rows) == [
+        *([(1, 2, 5, 0, other)] if other == OUTCOME_ACCEPTED else [*alike((4, 5)), (1, 2, 3, 0, other)]),
+        (1, 0, 1, 0, OUTCOME_ACCEPTED, 7), (1, 4, 4, 0, other, 8),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("again", [(2, 2), (0, 9), (5, 6)])
+def test_rows_stay_as_they_are_where_a_delivery_is_named_twice_and_not_all_say_the_same(
+    kernels: SimpleNamespace, again: tuple[int, int]
+) -> None:
+    rows = [*alike((5, 5), (1, 3)), (1, *again, 0, OUTCOME_RELEASED), *alike((4, 4))]
+    assert merged(kernels, *rows) == rows
+
+
+def test_rows_of_both_roles_stay_as_they_are(kernels: SimpleNamespace) -> None:
     rows = alike((2, 2), (1, 1), (0, 0))
-    rows[1] = tuple(value if at != column else OUTCOME_NONE for at, value in enumerate(rows[1]))
+    rows[1] = (0, *rows[1][1:])
     assert merged(kernels, *rows) == rows
 
 
@@ -191,11 +286,15 @@ def test_rows_are_merged_alike(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     origin, spread = rng.choice([0, 5, HALF, 2**32 - 3]), rng.choice([4, 30, QUARTER + 2, 2**32 - 1])
     rows = array("q")
+    channels = rng.choice([[0], [0, 1, 5]])
+    often, outcomes = rng.choice([0, 0.1]), [OUTCOME_ACCEPTED, *rng.choice([[], [OUTCOME_STATED, OUTCOME_NONE]])]
     for _ in range(rng.choice([0, 1, 3, 20])):
         first = origin + rng.randrange(-spread, spread)
         last = first + rng.choice([0, 0, 0, 1, 3, -1, QUARTER])
-        is_other = rng.random() < 0.02
-        rows.extend((1, first % 2**32, last % 2**32, int(is_other), OUTCOME_ACCEPTED))
+        is_other = rng.random() < often
+        outcome = rng.choice(outcomes)
+        role, channel = int(rng.random() >= often / 9), rng.choice(channels)
+        rows.extend((role, first % 2**32, last % 2**32, int(is_other), outcome, channel))
     agreed(compiled, "merge_dispositions", rows, len(rows) // DISPOSITION_WIDTH)
 
 
@@ -204,13 +303,14 @@ def test_rows_are_merged_alike(compiled: SimpleNamespace, seed: int) -> None:
 def test_dispositions_are_read_alike(compiled: SimpleNamespace, seed: int) -> None:
     rng = Random(seed)
     stream, at = b"", rng.choice([0, 7, 2**32 - 2, HALF - 2])
+    others = [MODIFIED, DEFERRED, legal.random_value(rng), legal.random_value(rng)]
     for _ in range(rng.choice([1, 5, 12])):
         last = rng.choice([NULL, NULL, uint((at + 3) % 2**32), uint(rng.choice([0, HALF, 2**32 - 1]))])
         changes = [
             (0, rng.choice([TRUE] * 6 + [FALSE, b"\x56\x01", NULL])),
             (2, last),
             (3, rng.choice([FALSE] * 6 + [TRUE, NULL, b"\x56\x01"])),
-            (4, rng.choice([ACCEPTED] * 6 + [RELEASED, NULL, b"\x00\x53\x24\xc0\x01\x00", legal.random_value(rng)])),
+            (4, rng.choice([ACCEPTED] * 6 + [RELEASED, NULL, b"\x00\x53\x24\xc0\x01\x00", *others])),
             (5, rng.choice([FALSE, NULL, TRUE])),
         ]
         kept = [change for change in changes if rng.random() < 0.5]
@@ -225,4 +325,5 @@ def test_dispositions_are_read_alike(compiled: SimpleNamespace, seed: int) -> No
     )
     for first in range(rows + 1):
         room = table(rng.choice([1, 2, 9]), DISPOSITION_WIDTH)
-        agreed(compiled, "collect_dispositions", stream, buffers[0], first, rows, room)
+        states = table(rng.choice([0, 1, 4]), STATE_WIDTH)
+        agreed(compiled, "collect_dispositions", stream, buffers[0], first, rows, room, states)

@@ -118,6 +118,10 @@ def test_selections_and_marks_agree(compiled: SimpleNamespace, seed: int) -> Non
         compiled, "drop_messages", rows, min(first, stop), stop, legal.table(1, TALLY_WIDTH), legal.table(many, 1),
         rng.choice([0, 0, 1]),
     )  # fmt: skip
+    agreed(
+        compiled, "copy_messages", rows, min(first, stop), stop, rng.choice([-1, 0, 5, 2**62]),
+        legal.table(rng.choice([0, 1, 3, many]), QUEUE_WIDTH), rng.choice([0, 0, 1, 4]),
+    )  # fmt: skip
     agreed(compiled, "least_index", rows)
     agreed(compiled, "clear_marks", rows)
 

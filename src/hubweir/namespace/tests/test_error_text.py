@@ -5,8 +5,8 @@ import re
 from hubweir.namespace.error_text import (
     Reference,
     entity_not_found,
+    entity_tracker,
     entity_uri,
-    hub_tracker,
     invalid_partition,
     message_too_large,
     printable,
@@ -15,14 +15,14 @@ from hubweir.namespace.error_text import (
     with_reference,
 )
 
-REFERENCE = Reference("0123456789abcdef0123456789abcdef", hub_tracker("ns", "Hub", partition_id="3"), 1_700_000_000_999)
+REFERENCE = Reference("0123456789abcdef0123456789abcdef", entity_tracker("ns", "eventhub", "Hub"), 1_700_000_000_999)
 
 
 def test_a_reference_stands_behind_the_text_where_the_python_client_splits_it_off() -> None:
     text = with_reference(unauthorized("Send", "sb://ns/hub"), REFERENCE)
     assert text == (
         "Unauthorized access. 'Send' claim(s) are required to perform this operation. Resource: 'sb://ns/hub'., "
-        "TrackingId:01234567-89ab-cdef-0123-456789abcdef_G0, SystemTracker:ns:eventhub:hub~3, "
+        "TrackingId:01234567-89ab-cdef-0123-456789abcdef_G0, SystemTracker:ns:eventhub:hub, "
         "Timestamp:2023-11-14T22:13:20"
     )
 
@@ -57,7 +57,8 @@ def test_times_outside_the_calendar_do_not_fail() -> None:
 
 
 def test_a_tracker_names_partition_and_group() -> None:
-    assert hub_tracker("ns", "Hub", partition_id="0", consumer_group="$Default") == "ns:eventhub:hub~0|$default"
+    assert entity_tracker("ns", "eventhub", "Hub") == "ns:eventhub:hub"
+    assert entity_tracker("ns", "Queue", "Orders") == "ns:Queue:orders"
 
 
 def test_a_peer_s_text_is_made_printable_and_short() -> None:

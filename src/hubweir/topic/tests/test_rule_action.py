@@ -7,7 +7,7 @@ import pytest
 
 from hubweir.amqp.types.values import Char, Decimal64, Described, Float, Int, Symbol, Timestamp, UInt
 from hubweir.errors import ARGUMENT_ERROR
-from hubweir.topic import sql_evaluate
+from hubweir.topic import rule_action, sql_evaluate
 from hubweir.topic.filtered_message import EncodedMessage
 from hubweir.topic.rule_action import (
     PROPERTIES_LIMIT_BYTES,
@@ -267,3 +267,14 @@ def test_one_property_and_all_of_them_have_their_limits() -> None:
     with pytest.raises(EvaluationFailed, match="more than 65536 bytes"):
         set_on("SET b = a SET c = a SET d = a", {"a": "x" * 20_000})
     assert set_on("SET b = a SET c = a", {"a": "x" * 20_000})
+
+
+def test_what_an_action_leaves_alone_is_not_encoded_to_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of rules may act on one message of a thousand properties."""
+    measured: list[object] = []
+    size = rule_action.encoded_size
+    monkeypatch.setattr(rule_action, "encoded_size", lambda amqp: measured.append(amqp) or size(amqp))
+    properties = {f"p{number}": number for number in range(1_000)}
+    made = set_on("SET P7 = 8; SET new = 9; REMOVE p8", properties)
+    assert made == {each: value for each, value in properties.items() if each != "p8"} | {"p7": 8, "new": 9}
+    assert len(measured) == 4 and not any(isinstance(each, dict) for each in measured)

@@ -1,4 +1,4 @@
-// Everything that an application does with queues by azservicebus, against the namespace that the environment names.
+// Everything that an application does with queues and topics by azservicebus, against the namespace that the environment names.
 // Each check prints one JSON line; checks run one after the other.
 package main
 
@@ -34,6 +34,8 @@ func main() {
 	checkTimes()
 	checkSessions()
 	checkErrors()
+	checkTopics()
+	checkAdministration()
 }
 
 func newClient(connectionString string) (*azservicebus.Client, error) {

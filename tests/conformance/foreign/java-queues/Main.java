@@ -7,6 +7,8 @@ public final class Main {
         Messages.run();
         Settling.run();
         Sessions.run();
+        Topics.run();
+        Administration.run();
         System.exit(0);
     }
 }

@@ -1,10 +1,11 @@
-// Everything that an application does with queues by @azure/service-bus, against the namespace of the environment.
+// Everything that an application does with queues and topics by @azure/service-bus, against the namespace of the environment.
 // One file above the usual length: a list of checks in the order of the table, each a few lines, is read as one.
 
 import assert from "node:assert/strict";
 import Long from "long";
 import WebSocket from "ws";
-import { check, refused } from "./checks.mjs";
+import { checkAdministration } from "./administration.mjs";
+import { check, refused, restartServer } from "./checks.mjs";
 import {
   HUBWEIR_PLAIN,
   HUBWEIR_TLS,
@@ -19,6 +20,7 @@ import {
   send,
   using,
 } from "./queues.mjs";
+import { checkTopics } from "./topics.mjs";
 
 // ---- connecting ----
 
@@ -321,5 +323,29 @@ await check("wrong_kind_of_receiver_is_refused", async () => {
   await refused(client.acceptSession("plain", "s"), {});
 });
 
+// ---- topics and administration ----
+
+await checkTopics();
+await checkAdministration();
+
 await client.close();
+
+// ---- last, for it ends every connection ----
+
+await check("client_goes_on_behind_a_restart", () =>
+  other(
+    HUBWEIR_PLAIN,
+    (by) =>
+      using(by.createSender("restarting"), (sender) =>
+        using(by.createReceiver("restarting"), async (receiver) => {
+          await sender.sendMessages({ body: "before" });
+          assert.equal((await receiveOne(receiver)).body, "before"); // its lock ends with the service
+          await restartServer();
+          await sender.sendMessages({ body: "after" });
+          const got = await receive(receiver, 2);
+          assert.deepEqual(got.map((message) => [message.body, message.deliveryCount]), [["before", 1], ["after", 0]]);
+          for (const message of got) await receiver.completeMessage(message);
+        })),
+    { retryOptions: { maxRetries: 5, retryDelayInMs: 500, timeoutInMs: 15_000 } },
+  ));
 process.exit(0);

@@ -3,17 +3,19 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected
 from hubweir.amqp.transport.faults import ConnectionFault
 from hubweir.amqp.transport.frame import (
     EMPTY_FRAME,
     MIN_MAX_FRAME_SIZE,
+    SHORT_STATE_LIMIT_BYTES,
     accepted_frame,
     append_frame,
     cut_down,
     cut_frames,
     find_sasl_frame,
     sasl_frame,
+    settled_frames,
     split_transfer,
 )
 from hubweir.amqp.transport.performatives import (
@@ -25,7 +27,8 @@ from hubweir.amqp.transport.performatives import (
     Transfer,
     decode_performative,
 )
-from hubweir.amqp.types.values import Described, ULong
+from hubweir.amqp.types.composite import encode_composite
+from hubweir.amqp.types.values import Described, Symbol, ULong
 
 
 def test_the_empty_frame_is_eight_bytes() -> None:
@@ -43,6 +46,25 @@ def test_the_frame_of_accepted_says_what_a_disposition_says(first: int, count: i
         Disposition(role=True, first=first, last=last, settled=True, state=Accepted()),
         len(frame),
     )
+
+
+@pytest.mark.parametrize("role", [False, True])
+@pytest.mark.parametrize("size", [4, SHORT_STATE_LIMIT_BYTES])
+def test_frames_of_settled_ranges_say_what_dispositions_say(size: int, role: bool) -> None:
+    state = Modified(delivery_failed=True)
+    if size > 4:
+        state = Modified(message_annotations={Symbol("a"): "x" * (size - 16)})
+    encoded = encode_composite(state)
+    assert size == 4 or len(encoded) == size
+    ranges = [(0, 0), (255, 70_000), (2**32 - 1, 3)]
+    stream, at = settled_frames(9, ranges, encoded, role=role), 0
+    for first, last in ranges:
+        behind = at + int.from_bytes(stream[at : at + 4], "big")
+        assert behind - at <= MIN_MAX_FRAME_SIZE and stream[at + 4 : at + 8] == b"\x02\x00\x00\x09"
+        said, payload = decode_performative(memoryview(stream), at + 8, behind)
+        assert (said, payload) == (Disposition(role=role, first=first, last=last, settled=True, state=state), behind)
+        at = behind
+    assert at == len(stream)
 
 
 def test_a_sasl_frame_is_found_once_it_is_whole() -> None:

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
+from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.security.protocol_header import AMQP_HEADER
@@ -15,8 +16,10 @@ from hubweir.amqp.transport.performatives import Attach, Disposition, Flow
 from hubweir.amqp.transport.read_frames import LEAST_ROWS, ROWS_LIMIT
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.types.values import Symbol
+from hubweir.kernels.tests.legal_bytes import compound
 from hubweir.testing.endpoint_pair import Side
-from hubweir.testing.frames import frame, raw, transfer, written
+from hubweir.testing.frames import BEGIN, frame, raw, transfer, written
 from hubweir.testing.served import served, take
 
 
@@ -71,22 +74,34 @@ def settled_by(side: Side, begun: int, from_event: int) -> tuple[list[tuple[obje
     return reported, answered
 
 
+def dead_letter(reason: str) -> Rejected:
+    """What clients say who put a message with the dead letters."""
+    info = {Symbol("DeadLetterReason"): reason}
+    return Rejected(error=AmqpError(condition=Symbol("com.microsoft:dead-letter"), description="", info=info))
+
+
+DOWN = Attach(
+    name="down", handle=0, role=True, rcv_settle_mode=1, source=Source(address="q"), target=Target(address="r")
+)
+
+
+def flow_of(handle: int) -> Flow:
+    """Credit for 50 deliveries."""
+    return Flow(
+        next_incoming_id=0, incoming_window=2048, next_outgoing_id=0, outgoing_window=2048, handle=handle,
+        link_credit=50, delivery_count=0,
+    )  # fmt: skip
+
+
 def two_receivers(*, host_answers: bool) -> Side:
     """Two links to receivers that settle second, with deliveries 0 to 39 unsettled, ten of each link in turn."""
-    down = Attach(
-        name="down", handle=0, role=True, rcv_settle_mode=1, source=Source(address="q"), target=Target(address="r")
-    )
-    side = served(links=2, attach=down)
+    side = served(links=2, attach=DOWN)
     links = [side.link(f"down{handle}") for handle in range(2)]
     for handle, link in enumerate(links):
         assert isinstance(link, SenderLink)
         if host_answers:
-            link.answer_by_host(Rejected(error=None))
-        flow = Flow(
-            next_incoming_id=0, incoming_window=2048, next_outgoing_id=0, outgoing_window=2048, handle=handle,
-            link_credit=50, delivery_count=0,
-        )  # fmt: skip
-        take(side, frame(flow))
+            link.answer_by_host(lambda: Rejected(error=None))
+        take(side, frame(flow_of(handle)))
     for number in range(40):
         link = links[number // 10 % 2]
         assert isinstance(link, SenderLink)
@@ -103,9 +118,10 @@ def test_dispositions_at_once_mean_what_they_mean_one_by_one(
     rng, frames, at = Random(seed), [], 0
     alike = rng.random() < 0.5
     often = 0 if alike else 0.1
+    others = [Rejected(error=None), Modified(delivery_failed=True), dead_letter("late"), dead_letter("wrong")]
     for _ in range(rng.choice([1, 10, 60])):
         last = None if rng.random() < 0.8 else at + rng.choice([0, 1, 25])
-        state = rng.choice([Accepted(), Accepted(), Accepted(), Released(), Modified(), None, Rejected(error=None)])
+        state = rng.choice([Accepted(), Accepted(), Accepted(), Released(), Modified(), None, *others])
         if alike:
             state = Accepted()
         frames.append(frame(Disposition(role=True, first=at, last=last, settled=rng.random() < often, state=state)))
@@ -113,7 +129,7 @@ def test_dispositions_at_once_mean_what_they_mean_one_by_one(
             frames.append(raw(b""))
         at = (at + 1 if rng.random() < (0.3 if alike else 0.9) else rng.randrange(45)) % 45
     found = []
-    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0)):
+    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0)):
         monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
         side = two_receivers(host_answers=host_answers)
         begun, from_event = len(side.written), len(side.events)
@@ -142,6 +158,144 @@ def test_a_receiver_that_settles_in_any_order_costs_as_little() -> None:
     take(side, b"".join(frame(Disposition(role=True, first=number, state=Accepted())) for number in order))
     events = [(event.first_id, event.last_id) for event in side.events[from_event:] if isinstance(event, Settled)]
     assert events == [(0, 9), (10, 19), (20, 29)]
+
+
+def test_a_receiver_that_abandons_or_dead_letters_each_delivery_costs_as_little() -> None:
+    side = two_receivers(host_answers=True)
+    from_event, abandoned = len(side.events), Modified(delivery_failed=True)
+    said = [abandoned] * 15 + [dead_letter("late")] * 15
+    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in enumerate(said)))
+    events = [
+        (event.first_id, event.last_id, event.outcome)
+        for event in side.events[from_event:]
+        if isinstance(event, Settled)
+    ]
+    assert events == [
+        (0, 9, abandoned), (10, 14, abandoned), (15, 19, dead_letter("late")), (20, 29, dead_letter("late")),
+    ]  # fmt: skip
+
+
+def test_a_receiver_that_settles_in_any_order_by_two_outcomes_costs_a_few_events() -> None:
+    side = two_receivers(host_answers=True)
+    from_event, order = len(side.events), list(range(20))
+    Random(4).shuffle(order)
+    said = [(number, Accepted() if number < 15 else Released()) for number in order]
+    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in said))
+    events = [
+        (event.first_id, event.last_id, event.outcome)
+        for event in side.events[from_event:]
+        if isinstance(event, Settled)
+    ]
+    assert events == [(0, 9, Accepted()), (10, 14, Accepted()), (15, 19, Released())]
+
+
+def test_the_first_word_about_a_delivery_counts_whatever_else_is_said_in_the_read() -> None:
+    side = two_receivers(host_answers=True)
+    from_event, said = len(side.events), [(3, Released()), (2, Accepted()), (3, Accepted()), (4, Accepted())]
+    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in said))
+    events = {event.first_id: event.outcome for event in side.events[from_event:] if isinstance(event, Settled)}
+    assert events == {2: Accepted(), 3: Released(), 4: Accepted()}
+
+
+def test_a_receiver_may_say_something_else_of_each_delivery() -> None:
+    side = two_receivers(host_answers=True)
+    from_event, said = len(side.events), [dead_letter(str(number)) for number in range(read_frames.STATES_LIMIT + 5)]
+    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in enumerate(said)))
+    events = [event for event in side.events[from_event:] if isinstance(event, Settled)]
+    assert [(event.first_id, event.outcome) for event in events] == list(enumerate(said))
+
+
+@pytest.mark.parametrize("place", [0, 1, 5])
+@pytest.mark.parametrize("wrong", [b"\x45", b"\x00\x53\x27\xc0\x03\x01\x50\x07", b"\x00\x53\x25\xc0\x03\x01\xa1\x00"])
+def test_a_state_that_is_none_ends_the_connection_behind_what_was_said_before_it(wrong: bytes, place: int) -> None:
+    """What is behind it in the read is not heard, and what says the same as before it neither."""
+    side = two_receivers(host_answers=True)
+    from_event, abandoned = len(side.events), Modified(delivery_failed=True)
+    frames = [frame(Disposition(role=True, first=number, state=abandoned)) for number in range(8)]
+    frames[place] = raw(b"\x00\x53\x15" + compound(0xC0, [b"\x41", b"\x52" + bytes([place]), b"\x40", b"\x42", wrong]))
+    take(side, b"".join(frames))
+    *events, last = side.events[from_event:]
+    assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == (
+        [(0, place - 1)] if place else []
+    )
+    assert isinstance(last, Closed) and last.error is not None and last.error.condition == "amqp:decode-error"
+
+
+def two_sessions() -> Side:
+    """Three links to receivers that settle second, of two sessions: two on channel 0 and one on channel 5."""
+    side = two_receivers(host_answers=True)
+    take(side, frame(BEGIN, channel=5) + frame(replace(DOWN, name="other"), channel=5))
+    link = side.link("other")
+    assert isinstance(link, SenderLink)
+    link.answer_by_host(lambda: Rejected(error=None))
+    link.accept()
+    take(side, frame(flow_of(0), channel=5))
+    for _ in range(40):
+        link.send(b"m", settled=False)
+    side.drain()
+    return side
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_dispositions_of_two_sessions_at_once_mean_what_they_mean_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng, frames = Random(seed), []
+    channels = rng.choice([[0, 5], [0, 5], [0] * 10 + [5] * 10 + [6]])
+    for _ in range(rng.choice([2, 20, 60])):
+        state = rng.choice([Accepted(), Accepted(), Released(), Modified(delivery_failed=True)])
+        said = Disposition(role=True, first=rng.randrange(45), state=state)
+        frames.append(frame(said, channel=rng.choice(channels)))
+    found = []
+    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0)):
+        monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
+        side = two_sessions()
+        begun, from_event = len(side.written), len(side.events)
+        take(side, b"".join(frames))
+        reported, answered = settled_by(side, begun, from_event)
+        ends = [event for event in side.events if isinstance(event, Closed | SessionEnded)]
+        found.append((sorted(map(repr, reported)), sorted(map(repr, answered)), ends))
+    assert found[0] == found[1]
+
+
+def test_receivers_of_several_sessions_that_settle_in_turns_cost_as_little() -> None:
+    side = two_sessions()
+    from_event, said = len(side.events), []
+    for number in range(10):
+        for channel in (0, 5):
+            said.append(frame(Disposition(role=True, first=number, state=Accepted()), channel=channel))
+    take(side, b"".join(said))
+    events = [
+        (event.link.name, event.first_id, event.last_id)
+        for event in side.events[from_event:]
+        if isinstance(event, Settled)
+    ]
+    assert events == [("down0", 0, 9), ("other", 0, 9)]
+
+
+@pytest.mark.parametrize("place", [0, 1, 4])
+def test_a_channel_without_a_session_ends_the_connection_behind_what_was_said_before_it(place: int) -> None:
+    side = two_sessions()
+    from_event = len(side.events)
+    frames = [
+        frame(Disposition(role=True, first=number, state=Accepted()), channel=3 if number == place else 5)
+        for number in range(8)
+    ]
+    take(side, b"".join(frames))
+    *events, last = side.events[from_event:]
+    assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == (
+        [(0, place - 1)] if place else []
+    )
+    assert isinstance(last, Closed) and last.error is not None and "channel 3 " in last.error.description
+
+
+def test_dispositions_behind_our_close_are_dropped_whatever_their_channel() -> None:
+    side = two_sessions()
+    side.endpoint.close(None)
+    side.drain()
+    begun, from_event = len(side.written), len(side.events)
+    take(side, b"".join(frame(Disposition(role=True, first=0, state=Accepted()), channel=at) for at in (0, 3, 5)))
+    assert (side.events[from_event:], side.written[begun:]) == ([], b"")
 
 
 def test_a_disposition_that_ends_before_it_begins_ends_the_session_behind_those_before_it() -> None:

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import Answered, Settled
 from hubweir.amqp.transport.faults import SessionFault
+from hubweir.amqp.transport.frame import SHORT_STATE_LIMIT_BYTES
 from hubweir.amqp.transport.performatives import Attach, Detach, Disposition, Flow
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.types.values import Symbol
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.frames import frame, transfer, written
 from hubweir.testing.served import served, take
@@ -70,7 +73,7 @@ def sent_five(*, host_answers: bool) -> tuple[Side, SenderLink]:
     link = side.link("down")
     assert isinstance(link, SenderLink)
     if host_answers:
-        link.answer_by_host(UNKNOWN)
+        link.answer_by_host(lambda: UNKNOWN)
     take(
         side,
         frame(
@@ -103,17 +106,34 @@ def test_the_host_answers_what_a_receiver_said_and_the_engine_does_not() -> None
     take(side, frame(Disposition(role=True, first=1, last=2, state=Accepted())))
     assert dispositions(side, begun) == []
     assert side.events[-1] == Settled(link, 1, 2, Accepted(), False)
-    link.answer(1, 2, Accepted())
+    link.answer([(1, 2)], Accepted())
     side.drain()
     assert dispositions(side, begun) == [Disposition(role=False, first=1, last=2, settled=True, state=Accepted())]
     assert link.unsettled_count == 3
+
+
+@pytest.mark.parametrize("text", ["short", "x" * SHORT_STATE_LIMIT_BYTES, "é" * 60_000])
+def test_an_answer_of_any_length_says_what_a_disposition_says(text: str) -> None:
+    side, link = sent_five(host_answers=True)
+    take(side, frame(Disposition(role=True, first=0, last=4, state=Accepted())))
+    begun = len(side.written)
+    link.answer([(0, 1), (3, 4)], Rejected(error=AmqpError(condition=Symbol("a:b"), description=text)))
+    side.drain()
+    told = dispositions(side, begun)
+    assert [(each.first, each.last, each.role, each.settled) for each in told] == [
+        (0, 1, False, True),
+        (3, 4, False, True),
+    ]
+    for each in told:
+        assert isinstance(each.state, Rejected) and each.state.error is not None
+        assert text.startswith(each.state.error.description) and each.state.error.description
 
 
 def test_an_answer_on_a_link_that_is_over_is_not_sent() -> None:
     side, link = sent_five(host_answers=True)
     take(side, frame(Disposition(role=True, first=0, state=Accepted())) + frame(Detach(handle=0, closed=True)))
     begun = len(side.written)
-    link.answer(0, 0, Accepted())
+    link.answer([(0, 0)], Accepted())
     side.drain()
     assert side.written[begun:] == b""
 

@@ -5,6 +5,8 @@ Long because the same few helpers say all that a receiver may do.
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -137,13 +139,19 @@ def test_a_released_message_comes_again_as_if_it_had_not_come(peer: Peer) -> Non
     assert again.header is not None and again.header.delivery_count == 0
 
 
-def test_what_is_released_comes_before_what_follows_it_also_when_credit_comes_in_the_same_read(peer: Peer) -> None:
+@pytest.mark.parametrize("credit_is_first", [False, True], ids=["behind", "in front"])
+def test_what_is_released_comes_before_what_follows_it_also_when_credit_comes_in_the_same_read(
+    world: World, peer: Peer, credit_is_first: bool
+) -> None:
     send(peer, b"a", b"b")
     link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    link.settle(0, 0, Released())
-    link.grant(1)
+    steps = [partial(link.settle, 0, 0, Released()), partial(link.grant, 1)]
+    for step in reversed(steps) if credit_is_first else steps:
+        step()
     peer.run()
     assert peer.bodies(link) == [b"a", b"a"]
+    asked = [type(each) for each in world.gate.commands if isinstance(each, SettleMessages | ReceiveMessages)]
+    assert asked[-2:] == [SettleMessages, ReceiveMessages]
 
 
 def test_a_deferred_message_comes_no_more(world: World, peer: Peer) -> None:
@@ -175,6 +183,23 @@ def test_a_lock_that_ended_is_told_with_the_condition_that_clients_know(world: W
     assert (first, last, str(state.error.condition)) == (0, 0, "com.microsoft:message-lock-lost")
     assert settle(peer, link, 1, 1, Accepted()) == [(1, 1, Accepted())]
     assert counts(world).active == 0
+
+
+def test_locks_that_ended_are_told_with_one_frame_and_one_line_in_the_log(
+    peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "hubweir.gateway.refusals")
+    send(peer, *(b"%d" % number for number in range(6)))
+    link = peer.receiver("orders", credit=6, **PEEK_LOCK)
+    peer.run(LOCK_MS + 100)
+    begun = len(peer.came)
+    for number in (4, 0, 2, 1, 3):
+        link.settle(number, number, Accepted(), settled=False)
+        peer.session().write_flow()  # what is said before and behind it is not joined on its way in
+    peer.run()
+    [(first, last, state)] = answers(peer, begun)
+    assert (first, last, str(state.error.condition)) == (0, 4, "com.microsoft:message-lock-lost")
+    assert len(caplog.messages) == 1
 
 
 def test_of_a_range_each_delivery_is_answered_by_what_became_of_it(peer: Peer) -> None:

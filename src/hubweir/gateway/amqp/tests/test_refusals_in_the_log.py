@@ -8,11 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from hubweir.amqp.messaging.outcome import Rejected
+from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.transport.events import Closed, Settled
+from hubweir.amqp.transport.performatives import Disposition
 from hubweir.auth.shared_access_signature import make_token
+from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, answers, queue_world, send, settle
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, put_token, status_of
 from hubweir.limits import GatewayLimits
+from hubweir.testing.frames import frame
 
 TRACKING_ID = re.compile(r"TrackingId:([0-9a-f-]+_G0)")
 
@@ -106,6 +109,27 @@ def test_the_id_that_a_peer_sees_stands_in_the_log(
     assert seen is not None
     (line,) = [line for line in caplog.messages if seen[1] in line]
     assert line.startswith(says)
+
+
+def test_a_lost_lock_is_in_the_log_when_it_is_told_and_not_when_a_receiver_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = queue_world()
+    caplog.set_level(logging.INFO, "hubweir.gateway.refusals")
+    peer = world.trusted_peer()
+    send(peer, b"x")
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    assert settle(peer, link, 0, 0, Accepted()) == [(0, 0, Accepted())]
+    assert not caplog.messages
+    begun = len(peer.came)
+    peer._kept.append(frame(Disposition(role=True, first=0, state=Accepted())))
+    peer.run()
+    [(_, _, told)] = answers(peer, begun)
+    seen = TRACKING_ID.search(told.error.description)
+    assert seen is not None
+    [line] = caplog.messages
+    assert line.startswith("send refused: com.microsoft:message-lock-lost, peer a test, entity 'orders': The lock")
+    assert seen[1] in line
 
 
 def test_every_rejected_delivery_of_a_flood_is_answered_and_the_log_has_some(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
@@ -9,7 +11,8 @@ from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Re
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Described, Symbol, ULong
 from hubweir.errors import ServiceError
-from hubweir.gateway.amqp.settlements import DETAIL_LIMIT_CHARACTERS, encode_properties, spoken_of
+from hubweir.gateway.amqp.settlements import DETAIL_LIMIT_CHARACTERS, Settling, encode_properties, spoken_of
+from hubweir.gateway.append_queue import DeliveryRange
 from hubweir.queue.settle_outcome import LOCK_LOST, SESSION_LOCK_LOST, SettleDetails, SettleOutcome, lost_error
 
 DEAD_LETTER = Symbol("com.microsoft:dead-letter")
@@ -83,3 +86,34 @@ def test_a_lost_lock_has_the_condition_that_clients_know() -> None:
         "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue"
     )
     assert lost_error(SESSION_LOCK_LOST).condition.symbol == "com.microsoft:session-lock-lost"
+
+
+def test_deliveries_that_are_answered_alike_are_ranges() -> None:
+    settling = Settling(spoken_of(Accepted()), spans=[(2**32 - 2, 1, True), (7, 8, False), (9, 9, True)])
+    assert settling.ranges_by_code(bytes(7)) == {0: [DeliveryRange(2**32 - 2, 1), DeliveryRange(9, 9)]}
+    assert settling.ranges_by_code(bytes([0, LOCK_LOST, LOCK_LOST, 0, 0, 0, LOCK_LOST])) == {
+        0: [DeliveryRange(2**32 - 2, 2**32 - 2), DeliveryRange(1, 1)],
+        LOCK_LOST: [DeliveryRange(2**32 - 1, 0), DeliveryRange(9, 9)],
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_delivery_that_waits_has_the_code_of_its_token(seed: int) -> None:
+    rng, wanted = Random(seed), dict[int, int]()
+    settling, codes, first_id = Settling(spoken_of(Accepted())), bytearray(), rng.choice([0, 2**32 - 20])
+    for _ in range(rng.randrange(5)):
+        count, waits = rng.choice([1, 2, 10]), rng.random() < 0.7
+        settling.spans.append((first_id, (first_id + count - 1) % 2**32, waits))
+        for _ in range(count):
+            codes.append(rng.choice([0, 0, LOCK_LOST, SESSION_LOCK_LOST, 10]))
+            if waits:
+                wanted[first_id] = codes[-1]
+            first_id = (first_id + 1) % 2**32
+        first_id = (first_id + rng.choice([0, 3])) % 2**32
+    told = [
+        ((span.first_id + place) % 2**32, code)
+        for code, ranges in settling.ranges_by_code(bytes(codes)).items()
+        for span in ranges
+        for place in range((span.last_id - span.first_id) % 2**32 + 1)
+    ]
+    assert sorted(told) == sorted(wanted.items())

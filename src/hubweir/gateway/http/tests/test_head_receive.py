@@ -62,7 +62,7 @@ def play(scenario: Callable[[HeldBroker, HeadReceive], None], mode: ReceiveMode 
     broker = HeldBroker()
 
     async def run() -> None:
-        receive = HeadReceive(FragmentPlace("orders", "log", broker), SubQueue.DEAD_LETTERS, mode)
+        receive = HeadReceive(FragmentPlace("orders", "log", broker, "log"), SubQueue.DEAD_LETTERS, mode)
         receive.start(7)
         scenario(broker, receive)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.errors import NOT_ALLOWED, NOT_FOUND, NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import NOT_ALLOWED, NOT_FOUND, ServiceError
 from hubweir.gateway.http.message_source import gone_where_absent, source_of
 from hubweir.gateway.http.problem import HttpRefusal
 from hubweir.gateway.http.tests.world_requests import queue_world
 from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.topic_description import TopicDescription
 from hubweir.queue.sub_queue import SubQueue
 
@@ -23,7 +24,17 @@ def test_a_path_names_a_queue_or_its_dead_letters_in_any_case() -> None:
         ("team/orders/$Transfer/$DeadLetterQueue", "team/orders", SubQueue.TRANSFER_DEAD_LETTERS),
     ):
         source = source_of(world.gateway, path)
-        assert (source.queue.name, source.place.entity, source.sub_queue) == (name, name, sub_queue)
+        assert (source.entity.name, source.place.entity, source.sub_queue) == (name, name, sub_queue)
+
+
+def test_a_path_names_a_subscription_in_any_case() -> None:
+    world = queue_world()
+    world.wait(lambda done: world.gateway.keeper.create(TopicDescription("news"), done))
+    world.wait(lambda done: world.gateway.keeper.create(SubscriptionDescription("news/Subscriptions/all"), done))
+    source = source_of(world.gateway, "NEWS/subscriptions/ALL/$DeadLetterQueue")
+    assert (source.entity.name, source.sub_queue) == ("news/Subscriptions/all", SubQueue.DEAD_LETTERS)
+    [topic] = world.namespace.entities(TopicDescription)
+    assert source.place.stored_in == topic.placements[0].log_id and source.place.goes_with("news")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +45,8 @@ def test_a_path_names_a_queue_or_its_dead_letters_in_any_case() -> None:
         ("orders/$management", NOT_FOUND),
         ("hub/partitions/0", NOT_FOUND),
         ("hub", NOT_ALLOWED),
-        ("news", NOT_IMPLEMENTED),
+        ("news", NOT_ALLOWED),
+        ("news/subscriptions/absent", NOT_FOUND),
     ],
 )
 def test_everything_else_is_refused(path: str, condition: object) -> None:

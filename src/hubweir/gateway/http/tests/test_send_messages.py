@@ -11,13 +11,15 @@ import pytest
 
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
+from hubweir.client.administration import Administration
+from hubweir.client.atom_documents import EntityType
 from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY
 from hubweir.gateway.http.send_messages import MESSAGE_BYTES
 from hubweir.gateway.http.tests.service import BATCH, Answer, Http, token
 from hubweir.gateway.http.tests.world_requests import ask_all, queue_world
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.rights import Rights
-from hubweir.namespace.topic_description import TopicDescription
 from hubweir.testing.running_namespace import running_namespace
 
 NewQueue = Callable[..., str]
@@ -162,12 +164,19 @@ def test_the_right_to_send_is_needed(http: Http, new_queue: NewQueue) -> None:
     assert http.call("POST", f"/{queue}/messages", "x", auth=token(queue, rule="sends", key=key)).status == 201
 
 
-def test_topics_are_not_built_yet_and_say_so() -> None:
-    world = queue_world()
-    world.wait(lambda done: world.gateway.keeper.create(TopicDescription("news"), done))
-    (answer,) = ask_all(world, "POST", "/news/messages", b"x")
-    assert answer is not None and answer.status == 501
-    assert "topics and subscriptions are not built" in answer.text
+def test_a_topic_takes_messages_for_its_subscriptions() -> None:
+    with running_namespace() as namespace:
+        http, administration = Http(namespace), Administration(ConnectionString.parse(namespace.connection_string()))
+        administration.create(EntityType.TOPIC, "news", {})
+        administration.create(EntityType.SUBSCRIPTION, "news/Subscriptions/all", {})
+        assert http.call("POST", "/news/messages", "x", BrokerProperties='{"MessageId": "m1"}').status == 201
+        locked = http.call("POST", "/news/subscriptions/all/messages/head?timeout=5")
+        assert (locked.status, locked.body) == (201, b"x") and said(locked)["MessageId"] == "m1"
+        lock = locked.headers["location"].split("/", 3)[3]
+        assert http.call("DELETE", f"/{lock}").status == 200
+        assert received(http, "news/subscriptions/all").status == 204
+        assert http.call("POST", "/news/messages/head?timeout=0").status == 400
+        assert http.call("POST", "/news/subscriptions/all/messages", "x").status in (400, 404, 405)
 
 
 def test_an_absent_queue_is_gone_where_there_are_queues_alone() -> None:
