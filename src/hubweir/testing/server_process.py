@@ -168,4 +168,6 @@ class ServerProcess:
                     self._lines = [*self._lines[-OUTPUT_LINES:], line]
                     if READY_LINE in line:
                         self._ready.set()
+        # A process closes its output before it is gone: to say "ended" here already would contradict is_running.
+        process.wait()
         self._ended.set()

@@ -31,6 +31,17 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert server.pid is None
 
 
+def test_a_server_that_has_closed_its_output_runs_until_it_is_gone(tmp_path: Path) -> None:
+    closes_first = "import os, time; os.close(1); os.close(2); time.sleep(0.3); os._exit(1)"
+    server = ServerProcess(tmp_path / "data", program=("-c", closes_first))
+    server.begin()
+    try:
+        assert not server.becomes_ready()
+        assert not server.is_running
+    finally:
+        server.kill9()
+
+
 def test_free_ports_are_free_and_different() -> None:
     ports = free_ports(5)
     assert len(set(ports)) == 5 and all(port > 1023 for port in ports)
