@@ -199,11 +199,13 @@ class Openings:
             resident.settle(lambda refused: self._settled(opening, resident, refused))
 
     def _settled(self, opening: _Opening, resident: Resident, refused: Refused | None) -> None:
-        """Host it, or close its log again."""
+        """Host it, or end it and close its log again: it may have asked for a turn or a deadline meanwhile."""
         if self._is_over(opening):
-            self._close(opening, self._why_over(opening))
+            end = resident.end if opening.on_ended else resident.stop
+            end(lambda: self._close(opening, self._why_over(opening)))
         elif refused is not None:
-            self._close(opening, refused.error)
+            error = refused.error
+            resident.stop(lambda: self._close(opening, error))
         else:
             self._residents.add(resident)
             self._alarms.end(PARTITION_NOT_OPEN, opening.about)

@@ -1,8 +1,9 @@
 """The residents of a broker: what lives on its open logs, one object a log.
 
 A resident is everything that a broker keeps of one log while it is open: it handles the commands about the log, is told
-the end of those for whom it holds something open, and visited by the sweep. A partition of an event hub is the one
-kind so far (hosted_partition.py). Logs become residents by openings.py, and are given up by deletions.py.
+the end of those for whom it holds something open, and visited by the sweep. The kinds: a partition of an event hub
+(hosted_partition.py), a fragment of a queue (hosted_fragment.py), a topic, whose subscriptions are residents of the
+same log (hosted_topic.py). Logs become residents by openings.py, and are given up by deletions.py.
 
 What a store holds says nothing of entities: whoever keeps the catalog names every log once after each start. So damage
 and loss are found and reported at the start, no first send waits for a recovery that nobody began, and a log that no
@@ -43,7 +44,7 @@ class Resident(Protocol):
     def settle(self, on_done: Callable[[Refused | None], None]) -> None:
         """Read what it has to know, and make durable what has to be, before it is hosted; on_done, maybe at once.
 
-        Refused: its log is closed again.
+        It is hosted then, and begins; or it is ended or stopped, and its log is closed: always when it said Refused.
         """
 
     def begin(self) -> None:
@@ -62,7 +63,7 @@ class Resident(Protocol):
         """
 
     def stop(self, on_idle: Callable[[], None]) -> None:
-        """The broker stops: answer what waits, begin nothing. on_idle as of `end`."""
+        """The broker stops, or could not host it: answer what waits, begin nothing. on_idle as of `end`."""
 
 
 class Residents:
