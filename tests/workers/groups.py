@@ -46,6 +46,7 @@ SECONDS = {
     "tests/crash/test_delete_kill.py": 30,
     "tests/simulation/test_capture_histories.py": 30,
     "tests/conformance/foreign/test_rhea.py": 30,
+    "tests/conformance/foreign/test_rhea_queues.py": 35,
     "tests/simulation/test_log_histories.py": 25,
     "tests/floors/test_tidy.py": 25,
     "src/hubweir/drivers/tests/test_amqp_driver_flow.py": 20,

@@ -54,11 +54,29 @@ CHECKS = {
     "client_goes_on_behind_a_restart": _check("errors", 159),
 }
 
+# Only a client of the protocol, not of the service, can do these.
+WIRE_CHECKS = {
+    "plain_authorises_without_a_token": _check("SASL", 2),
+    "plain_with_a_wrong_key_is_refused": _check("SASL"),
+    "put_token_answers_202": _check("SAS", 10),
+    "end_of_a_session_leaves_the_others": _check("connect", 15),
+    "presettled_message_is_stored": _check("send single", 37),
+    "message_of_many_frames_is_stored_once_and_comes_in_many": _check("send single", 36),
+    "default_receiver_accepts_what_it_is_given": _check("receive", 50),
+    "drain_gives_what_there_is_and_ends_the_credit": _check("receive", 61, 62),
+    "credit_is_never_exceeded": _check("receive", 65),
+    "range_of_deliveries_is_settled_by_one_disposition": _check("settle", 50),
+    "released_message_comes_at_once_uncounted": _check("settle", 57),
+    "settling_twice_is_lock_lost": _check("settle", 66),
+    "described_session_filter_is_answered_described": _check("sessions", 76),
+}
+
 # A queue for each check that looks at all of its messages, and what it is made with.
 QUEUES: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(
         ("plain", "tls", "websocket", "single", "again", "batch", "deleting", "empty", "completing", "abandoning")
-        + ("deferring", "dead", "other-client", "peeking", "scheduling", "restarting"),
+        + ("deferring", "dead", "other-client", "peeking", "scheduling", "restarting")
+        + ("two-sessions", "presettled", "frames", "defaults", "draining", "crediting", "range", "releasing", "twice"),
         {},
     ),
     "small": {"max_message_size_in_kilobytes": 256},
