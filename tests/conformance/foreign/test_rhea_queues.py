@@ -29,7 +29,11 @@ ABSENT = {
     "empty_queue_returns_in_time",
     "unknown_lock_token_is_not_retried",
 }
-TOPICS = ("subscriptions_get_what_their_rules_let_through", "subscriptions_settle_apart", "topic_cannot_be_received_from")
+TOPICS = (
+    "subscriptions_get_what_their_rules_let_through",
+    "subscriptions_settle_apart",
+    "topic_cannot_be_received_from",
+)
 OFFERED = {**CHECKS, **WIRE_CHECKS, **{name: TOPIC_CHECKS[name] for name in TOPICS}}
 
 
