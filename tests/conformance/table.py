@@ -99,6 +99,7 @@ SERVICE_BUS_CLIENTS = {
     "azure-messaging-servicebus, Java": "Java",
     "azservicebus, Go": "Go",
     "python-qpid-proton, plain": "Proton",
+    "python-qpid-proton, TLS": "Proton",
     "rhea, JavaScript": "rhea",
     "azure-servicebus, administration": "Python",
     "curl, HTTPS": "curl",

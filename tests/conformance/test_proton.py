@@ -35,8 +35,7 @@ def tls(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def connect(doors: Doors, tls: bool, *, key: str = "SAS_KEY_VALUE") -> Any:
-    options: dict[str, Any] = {}
+def connect(doors: Doors, tls: bool, *, key: str = "SAS_KEY_VALUE", **options: Any) -> Any:
     if tls:
         domain = SSLDomain(SSLDomain.MODE_CLIENT)
         domain.set_trusted_ca_db(doors.ca_file)

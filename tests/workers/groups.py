@@ -45,6 +45,7 @@ SECONDS = {
     "tests/conformance/test_azure_websocket.py": 35,
     "tests/crash/test_delete_kill.py": 30,
     "tests/simulation/test_capture_histories.py": 30,
+    "tests/conformance/test_proton_queues.py": 30,
     "tests/conformance/foreign/test_rhea.py": 30,
     "tests/conformance/foreign/test_rhea_queues.py": 35,
     "tests/simulation/test_log_histories.py": 25,
