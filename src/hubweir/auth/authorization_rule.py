@@ -26,7 +26,6 @@ __all__ = [
     "find_rule",
     "key_matches",
     "new_key",
-    "rule_finder",
     "sign",
     "signature_matches",
 ]
@@ -61,11 +60,6 @@ def find_rule(name: str, *levels: tuple[AuthorizationRule, ...]) -> Authorizatio
             matches = fold(rule.name) == folded
             found = rule if matches and found is None else found
     return found
-
-
-def rule_finder(rules_at: Callable[[tuple[str, ...]], tuple[tuple[AuthorizationRule, ...], ...]]) -> RuleFinder:
-    """A RuleFinder over Namespace.rules_at."""
-    return lambda name, scope: find_rule(name, *rules_at(scope.segments))
 
 
 def sign(key: Secret, text: bytes) -> bytes:

@@ -23,7 +23,6 @@ from hubweir.kernels.stored_batch import (
     MADE_STRUCT,
     MAGIC,
     VERSION,
-    BatchHeader,
 )
 from hubweir.messaging_store.control_batch import numbers_behind
 
@@ -102,10 +101,3 @@ def _made_half(run: bytearray, at: int, end: int) -> tuple[int, int, int, int, i
     if (kind == KIND_CONTROL) != (count == 0):
         raise KernelRefusal(f"the batch at {at} of kind {kind} must not have {count} records")
     return kind, flags, length, count, records_at
-
-
-def end_of_batch(run: bytes | bytearray | memoryview, header: BatchHeader) -> tuple[int, int]:
-    """Next index and next offset behind this batch."""
-    if header.kind == KIND_CONTROL:
-        return numbers_behind(run, header.records_at, header.first_index, header.first_offset)
-    return header.first_index + header.count, header.first_offset + header.record_bytes

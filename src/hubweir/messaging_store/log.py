@@ -164,7 +164,7 @@ class Log(Protocol):
     def bounds(self) -> Bounds:
         """What is visible now; a new value each time, which does not follow the log."""
 
-    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
+    def append(self, run: bytearray, *, now_ms: int, on_done: OnAppended) -> Appended:
         """Complete the headers of run in place and store it behind everything appended before; the log keeps run.
 
         Whole runs only; a chain stays in one call. now_ms: a stamp of the store's clock, just taken; enqueued time is

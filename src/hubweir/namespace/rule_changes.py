@@ -20,7 +20,6 @@ from hubweir.namespace.rule_description import (
     AuthorizationRuleDescription,
     Rules,
     check_rule,
-    check_rules,
 )
 from hubweir.namespace.secret import Secret
 
@@ -73,10 +72,6 @@ class RuleLevel:
                 f"{self.title} has {RULES_PER_LEVEL_LIMIT} authorization rules, which is the limit: remove one.",
             )
         return rules
-
-    def set_all(self, rules: Rules) -> Rules:
-        """These rules in place of all that the level has."""
-        return check_rules(self.title, rules)
 
     def remove(self, name: str) -> Rules:
         """One rule less; NOT_FOUND when it is not there."""

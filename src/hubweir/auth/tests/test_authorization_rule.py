@@ -9,11 +9,9 @@ from hubweir.auth.authorization_rule import (
     find_rule,
     key_matches,
     new_key,
-    rule_finder,
     sign,
     signature_matches,
 )
-from hubweir.auth.resource_scope import Scope
 
 HUB = AuthorizationRule("Both", Rights.SEND, Secret("hub"), Secret(""))
 NAMESPACE = AuthorizationRule("both", Rights.ALL, Secret("namespace"), Secret("second"))
@@ -24,12 +22,6 @@ def test_the_hub_s_rule_hides_the_namespace_s_rule_of_the_same_name() -> None:
     assert find_rule("both", (), (NAMESPACE,)) is NAMESPACE
     assert find_rule("bot", (HUB,), (NAMESPACE,)) is None
     assert find_rule("", (HUB,), (NAMESPACE,)) is None
-
-
-def test_a_rule_finder_asks_for_the_rules_at_the_scope_s_path() -> None:
-    finder = rule_finder(lambda segments: ((HUB,), (NAMESPACE,)) if segments == ("hub",) else ((NAMESPACE,),))
-    assert finder("both", Scope("h", ("hub",))) is HUB
-    assert finder("both", Scope("h", ("other",))) is NAMESPACE
 
 
 def test_a_key_that_is_empty_matches_nothing() -> None:

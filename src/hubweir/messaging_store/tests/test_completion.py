@@ -19,7 +19,7 @@ from hubweir.kernels.stored_batch import (
     KIND_EVENTS,
     read_header,
 )
-from hubweir.messaging_store.completion import LogEnd, complete_run, end_of_batch
+from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control, pack_mark, pack_skipped
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.messaging_store.tests.batches import complete, event, sealed
@@ -32,7 +32,6 @@ def test_a_completed_batch_says_where_and_when_and_by_which_writer() -> None:
     assert (header.first_index, header.first_offset, header.enqueued_time_ms) == (10, 1000, 5)
     assert (header.nonce, header.durable_upto, header.writer_epoch) == (7, 9, 3)
     assert end == LogEnd(12, 1072, last_offset=1035, last_time_ms=5, last_index=11, number=13)
-    assert end_of_batch(run, header) == (12, 1072)
 
 
 def test_the_made_half_stays_as_it_was_sealed() -> None:
@@ -60,7 +59,6 @@ def test_batches_of_a_run_follow_each_other_without_a_gap() -> None:
     assert {header.durable_upto for header in (first, mark, second)} == {9}
     assert (mark.kind, mark.first_index, mark.first_offset) == (KIND_CONTROL, 12, 1066)
     assert (second.first_index, second.first_offset) == (12, 1066)
-    assert end_of_batch(run, mark) == (12, 1066) and end_of_batch(run, first) == (12, 1066)
     assert (end.index, end.last_index, end.last_offset) == (13, 12, 1066)
 
 
@@ -68,7 +66,7 @@ def test_the_batch_behind_skipped_numbers_goes_on_from_them() -> None:
     run = pack_skipped(500, 9000) + sealed(b"x")
     end = complete(run)
     skip, batch = headers_of(run)
-    assert (skip.first_index, end_of_batch(run, skip)) == (10, (500, 9000))
+    assert (skip.first_index, skip.first_offset) == (10, 1000)
     assert (batch.first_index, batch.first_offset, end.index) == (500, 9000, 501)
 
 

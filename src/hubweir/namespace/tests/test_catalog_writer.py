@@ -238,7 +238,7 @@ def test_all_rules_of_a_hub_are_replaced_at_once_or_not_at_all(process: Any) -> 
     process.create("hub")
 
     def wanted(*rules: AuthorizationRuleDescription) -> Callable[[Callable[[object], None]], None]:
-        return lambda done: process.writer.change_rules("HUB", lambda level: level.set_all(rules), done)
+        return changing(process, "HUB", set_settings, wanted=process.hub("hub").description, rules=rules)
 
     process.ask(wanted(rule("one"), rule("two")))
     refused(process, wanted(rule("a"), rule("A")), ARGUMENT_OUT_OF_RANGE)

@@ -128,7 +128,6 @@ def test_a_rule_that_is_set_takes_the_place_of_its_name_and_a_level_has_so_many(
 
 CHANGES: list[Callable[[Any, Any], None]] = [
     lambda writer, done: writer.change_rules("Hub", lambda level: level.set(rule("r")), done),
-    lambda writer, done: writer.change_rules("Hub", lambda level: level.set_all(()), done),
     lambda writer, done: writer.change_rules("Hub", lambda level: level.remove("r"), done),
     lambda writer, done: writer.change_rules("Hub", lambda level: level.create(rule("other")), done),
     lambda writer, done: writer.change_rules("Hub", lambda level: level.change("r", Rights.LISTEN), done),
