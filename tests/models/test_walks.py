@@ -10,6 +10,7 @@ import pytest
 from tests.models.duplicate_window import DuplicateWindow
 from tests.models.entity_transfer import EntityTransfer
 from tests.models.explorer import random_walk
+from tests.models.fan_out import FanOut
 from tests.models.peek_lock import PeekLock
 from tests.models.session_lock import SessionLock
 from tests.models.transaction import TwoLogs
@@ -24,6 +25,7 @@ MODELS = [
     TwoLogs(transactions=4, at_once=2, tail_limit=3, faults=4),
     EntityTransfer(messages=3, tail_limit=3, faults=4, refusals=2),
     EntityTransfer(messages=2, is_ring=True, hop_limit=4, tail_limit=3, faults=4),
+    FanOut(messages=5, begun=3, numbers=6, room=5, tail_limit=4, faults=4),
 ]
 
 
