@@ -12,4 +12,7 @@ Messages are read by message_reads.py, those that are named by numbered_messages
 changed_properties.py. A snapshot is fragment_snapshot.py, and log_replay.py goes on from it. sub_queue.py and
 settle_outcome.py are the words of receivers, fragment_values.py what goes in and comes out, and queue_part.py says what
 an address names.
+
+Messages that are forwarded leave by forwarding.py and come by transfer_intake.py; what logs say of that is
+transfers.py, what a message was first forward_origin.py, what its record has to say besides forwarded_record.py.
 """

@@ -37,6 +37,9 @@ from hubweir.messaging_store.log import Appended, Log, Refused
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.due_messages import DueMessages
+from hubweir.queue.forwarding import Forwarding
+from hubweir.queue.forwarding import OpenTransfer as OpenTransfer
+from hubweir.queue.forwarding import TransferEnd as TransferEnd
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
@@ -56,6 +59,7 @@ from hubweir.queue.session_holds import SessionWait as SessionWait
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.settlements import Settlements
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.transfer_intake import TransferIntake
 from hubweir.queue.upkeep import Upkeep
 from hubweir.queue.window_clock import SLACK_MS, WindowClock
 
@@ -94,6 +98,8 @@ class Fragment:
         self._settlements = Settlements(self._core)
         self._holds = SessionHolds(self._core, self._receives)
         self._due = DueMessages(self._core)
+        self._forwarding = Forwarding(self._core)
+        self._intake = TransferIntake(self._core, self._store_transfer)
         self.upkeep = Upkeep(log, lambda: [self._core], self._snapshot, self._apply)
         self._window_clock = WindowClock()
         self._messages_under_way = self._skipped_under_way_ms = 0  # appended, not visible yet
@@ -132,6 +138,7 @@ class Fragment:
     def adopt(self, state: FragmentState, times: Times, on_done: Callable[[Refused | None], None]) -> None:
         """Have this state, which is what the log says; on_done when the settings are durable, too."""
         self._core.state = state
+        self._forwarding.adopt()
         last_ms = self.log.bounds.last_time_ms
         self._window_clock.begin(times.stamp_ms if last_ms is None else last_ms, times.monotonic_ms)
         self._core.dead_letter_over(state.messages.delivered_often(self.settings.max_delivery_count))
@@ -163,10 +170,11 @@ class Fragment:
         core.begin_turn()
         self._holds.expire(times)
         self._due.turn(times)
+        self._forwarding.serve(times)
         self._holds.serve(times)
         self._receives.serve(times)
         core.flush(times)
-        dues = (self._due.next_ms(times), self._holds.next_due_ms())
+        dues = (self._due.next_ms(times), self._holds.next_due_ms(), self._forwarding.next_ms(times))
         self.next_deadline_ms = min((each for each in dues if each is not None), default=None)
 
     def maintain(self, times: Times) -> None:
@@ -181,6 +189,7 @@ class Fragment:
         self._core.end()
         self._receives.end(error)
         self._holds.end(error)
+        self._forwarding.end_all(error)
 
     # Senders
 
@@ -192,24 +201,34 @@ class Fragment:
         Nothing is stored then.
         After a crash: all messages of the run are there, or none; all for certain once on_done said so in DURABLE.
         """
-        core, held = self._core, self._core.held_bytes
-        most = core.settings.max_size_bytes
-        if most is not None and held + len(run) > most:
-            text = (
-                f"'{core.entity}' may hold {most} bytes and has {held}: "
-                "receive messages, dead letters as well, or enlarge it"
-            )
-            raise ServiceError(RESOURCE_LIMIT, text)
-        if core.settings.requires_session:
+        self._check_size(run)
+        if self.settings.requires_session:
             self._check_sessions(run)
-        skipped_ms = 0
+        self._append_messages(run, messages, [], times, on_done)
+
+    def _append_messages(
+        self, run: bytearray, messages: int, operations: list[bytes], times: Times, on_done: OnDone[NumberRange]
+    ) -> None:
+        """Append messages that are taken, behind operations that stand in one chain with them."""
+        core, skipped_ms = self._core, 0
         if core.settings.duplicate_window_ms is not None:
             skipped_ms = self._skipped_ms(messages, core.settings.duplicate_window_ms, times)
-            if skipped_ms:
-                run = pack_operations([encode_operation(Operation(SKIPPED, time_ms=skipped_ms))]) + run
+        if operations:
+            run = pack_operations(operations, continues=True) + run
+        if skipped_ms:
+            run = pack_operations([encode_operation(Operation(SKIPPED, time_ms=skipped_ms))]) + run
         self._messages_under_way += messages
         self._skipped_under_way_ms += skipped_ms
         core.append(run, times, partial(self._enqueued, run, messages, skipped_ms, on_done))
+
+    def _check_size(self, run: bytearray) -> None:
+        held, most = self._core.held_bytes, self.settings.max_size_bytes
+        if most is not None and held + len(run) > most:
+            text = (
+                f"'{self._core.entity}' may hold {most} bytes and has {held}: "
+                "receive messages, dead letters as well, or enlarge it"
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
 
     def _enqueued(
         self,
@@ -417,6 +436,69 @@ class Fragment:
             tally[T_TRANSFER_DEAD],
             self._core.stored_bytes,
         )
+
+    # Forwarding
+
+    def take_transfer(self, sub_queue: SubQueue, destination: bytes, on_done: OnDone[OpenTransfer]) -> None:
+        """The open transfer of a sub-queue, or else, once a message is ready, a new one to this destination.
+
+        b"": no new one; answered without messages where none is open. Whoever waited before is answered so, too. The
+        messages are nobody else's until `end_transfer`, after a crash as well.
+        """
+        self._forwarding.take(sub_queue, destination, on_done)
+
+    def cancel_transfer(self, sub_queue: SubQueue) -> None:
+        """Answer whoever waits for a transfer without messages."""
+        self._forwarding.cancel(sub_queue)
+
+    @property
+    def open_transfers(self) -> list[SubQueue]:
+        """The sub-queues of which a transfer is open."""
+        return self._forwarding.open_in
+
+    def end_transfer(
+        self,
+        sub_queue: SubQueue,
+        number: int,
+        attempt: int,
+        how: TransferEnd,
+        on_done: OnDone[None],
+        *,
+        reason: str = "",
+        description: str = "",
+    ) -> None:
+        """A transfer is over; on_done when that is durable. One that is over already: nothing. See TransferEnd.
+
+        reason, description: of transfer dead letters. Raises ServiceError SERVER_BUSY when this is no open transfer, or
+        it was given to somebody else meanwhile.
+        """
+        self._forwarding.end(sub_queue, number, attempt, how, (reason, description), on_done)
+
+    def store_transfer(
+        self,
+        source: bytes,
+        attempt: int,
+        number: int,
+        run: bytearray,
+        firsts: array[int],
+        ends_ms: array[int],
+        times: Times,
+        on_done: OnDone[bool],
+    ) -> None:
+        """Store the messages of a transfer, as `enqueue` does, unless they were stored before; on_done when they are.
+
+        source: names the sub-queue that they come from, never another one's. Without messages this asks: on_done with
+        whether they were stored; where not, they never will be by an attempt before this one.
+        Raises as enqueue, but a message without a session id becomes a dead letter where sessions are required. A
+        transfer that was offered anew: SERVER_BUSY.
+        """
+        self._intake.store(source, attempt, number, run, firsts, ends_ms, times, on_done)
+
+    def _store_transfer(
+        self, run: bytearray, messages: int, operations: list[bytes], times: Times, on_done: OnDone[NumberRange]
+    ) -> None:
+        self._check_size(run)
+        self._append_messages(run, messages, operations, times, on_done)
 
     # Sessions
 

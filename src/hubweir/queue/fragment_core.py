@@ -17,6 +17,7 @@ from hubweir.kernels.queue_contract import M_LOCK, SETTLING, T_SIZE
 from hubweir.messaging_store.log import Appended, Log, Refused, call_all
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.queue.changed_properties import dead_letter_properties
+from hubweir.queue.forward_origin import FORWARDED, number_of
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.fragment_values import Times
@@ -210,13 +211,16 @@ class FragmentCore:
 
     def unmark(self, counts: array[int], refused: Refused | None) -> None:
         """What was to become of these messages was refused (None: it was not): they are as before, locked or not."""
-        if refused is None:
-            return
+        if refused is not None:
+            self.take_marks_away(counts)
+
+    def take_marks_away(self, counts: array[int]) -> None:
+        """Nothing is to become of these messages (0: none) after all: they are as before, locked or not."""
         messages = self.state.messages
         messages.unlock(counts, len(counts), marks=SETTLING, change=0, most_deliveries=NO_LIMIT)
         self.state.sessions.look_again(messages, counts)
         for count in counts:
-            found = messages.find(count)
+            found = messages.find(count) if count else None
             if found is not None:
                 page, at = found
                 messages.look_again(page)
@@ -253,9 +257,16 @@ class FragmentCore:
         self.wake()  # somebody may wait for dead letters
 
     def tell_origins(self, rows: array[int]) -> None:
-        """Say in message rows which numbers copies had in the fragment that they came from."""
+        """Say in message rows which numbers copies, and what was forwarded, had where they were sent."""
+        firsts = rows[Q_ID_NUMBER::MESSAGE_WIDTH]
         if self._tells_origins:
-            rows[Q_ENQUEUE_NUMBER::MESSAGE_WIDTH] = rows[Q_ID_NUMBER::MESSAGE_WIDTH]
+            rows[Q_ENQUEUE_NUMBER::MESSAGE_WIDTH] = firsts
+        forwarded = FORWARDED + self.number_base
+        if max(firsts) >= forwarded:
+            for place, first in enumerate(firsts):
+                if first >= forwarded:
+                    at = place * MESSAGE_WIDTH + Q_ENQUEUE_NUMBER
+                    rows[at] = number_of(first - self.number_base)
 
     def count_of(self, number: int) -> int:
         """The count of a sequence number; 0 where it is of another fragment."""

@@ -4,11 +4,12 @@ All integers are big-endian. Lengths stand in front of what they are of.
 
 | part | fields |
 |------|--------|
-| head | version 1; next count 8; next number of a session 8; settings as their operation, 2 + bytes (0: none) |
+| head | version 2; next count 8; next number of a session 8; settings as their operation, 2 + bytes (0: none) |
 | pages | how many 4; for each: its number 8, rows 4, bytes 4, what pack_rows made of it |
 | changed properties | how many 4; for each: count 8, 4 + bytes |
 | sessions | how many 4; for each: number 8, 2 + id, time of its state 8 signed, 4 + state (0xFFFFFFFF: none) |
 | ids | of messages, within the window of duplicate detection (duplicate_window.py) |
+| transfers | sent and received (transfers.py); version 1 has none |
 
 Packed pages are kept until they change, so a snapshot costs by what changed since the one before. Marks and locks are
 no part of it, nor are deliveries whose LOCKED is not visible yet: a replay behind it counts these.
@@ -26,7 +27,8 @@ from hubweir.queue.message_page import Page, packed
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import LOCKED, RELEASED, SETTINGS, Operation, decode_operation, encode_operation
 
-VERSION = 1
+VERSION = 2
+_READ = (1, 2)
 _HEAD = struct.Struct(">BQQH")
 _COUNT = struct.Struct(">I")
 _PAGE = struct.Struct(">QII")
@@ -57,13 +59,13 @@ def encode_snapshot(state: FragmentState, under_way: Sequence[Operation]) -> byt
         size = _NO_STATE if each.state is None else len(each.state)
         out += _SESSION.pack(each.number, len(each.session_id), each.state_ms, size) + each.session_id
         out += each.state or b""
-    return bytes(out + state.duplicates.encode())
+    return bytes(out + state.duplicates.encode() + state.transfers.encode())
 
 
 def decode_snapshot(data: bytes, *, keeps_sessions: bool = False) -> FragmentState:
     """The state that was encoded, as of a fragment that is made so. NewerFormat; CorruptStore when it is none."""
-    if data[:1] != bytes((VERSION,)):
-        raise NewerFormat(f"the snapshot of a fragment has format {data[:1].hex()}; this version reads {VERSION}")
+    if not data or data[0] not in _READ:
+        raise NewerFormat(f"the snapshot of a fragment has format {data[:1].hex()}; this version reads {_READ}")
     try:
         return _decode(memoryview(data), FragmentState(keeps_sessions=keeps_sessions))
     except (struct.error, IndexError, ValueError, OverflowError) as error:
@@ -93,7 +95,7 @@ def _without(page: Page, early: list[tuple[int, int, int]]) -> bytes:
 
 
 def _decode(data: memoryview, state: FragmentState) -> FragmentState:
-    _, next_count, next_session, size = _HEAD.unpack_from(data)
+    version, next_count, next_session, size = _HEAD.unpack_from(data)
     at = _HEAD.size
     if size:
         state.settings = decode_operation(data[at : at + size]).settings
@@ -107,6 +109,8 @@ def _decode(data: memoryview, state: FragmentState) -> FragmentState:
         state.changed[count] = _cut(data, at, size)
         at += size
     at = state.duplicates.restore(data, _decode_sessions(state, data, at))
+    if version > 1:
+        at = state.transfers.restore(data, at)
     state.sessions.next_number = next_session
     if at != len(data):
         raise ValueError("bytes are left over")

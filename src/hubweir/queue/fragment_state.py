@@ -32,7 +32,7 @@ from hubweir.kernels.queue_contract import (
 from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
-from hubweir.queue.changed_properties import merged_properties
+from hubweir.queue.changed_properties import dead_letter_properties, merged_properties
 from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.message_session import MessageSessions
 from hubweir.queue.message_table import MessageTable
@@ -43,20 +43,31 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    RECEIVED,
     REJECTED,
     RELEASED,
+    RETURNED,
     SESSION_STATE,
     SETTINGS,
     SETTLED,
     SKIPPED,
+    TRANSFERRED,
+    TRANSFERRING,
     LoggedSettings,
     Operation,
     decode_operation,
 )
 from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.transfers import Transfers
 from hubweir.queue.window_clock import SLACK_MS
 
 Data = bytes | bytearray | memoryview
+
+# Why a message that comes from elsewhere is a dead letter where sessions are required.
+NO_SESSION = (
+    "Session ID is null.",
+    "Session enabled entity doesn't allow a message whose session identifier is null.",
+)
 
 
 class ChangedRecord(Struct, frozen=True):
@@ -94,6 +105,7 @@ class FragmentState:
         self.duplicates = DuplicateWindow()
         self.changed: dict[int, bytes] = {}
         self.settings: LoggedSettings | None = None
+        self.transfers = Transfers()
         self._moving: list[int] = []  # the messages of which the next records are, the first of them last
 
     def apply_run(self, data: Data, *, is_replay: bool, from_index: int = 0) -> array[int]:
@@ -118,6 +130,15 @@ class FragmentState:
             self.sessions.set_state(operation.session_id, operation.state, operation.time_ms)
         elif code == SKIPPED:
             self.duplicates.skip(operation.time_ms)
+        elif code == TRANSFERRING:
+            self.transfers.begin(operation)
+        elif code in (TRANSFERRED, RETURNED):
+            ranges = self.transfers.end(operation.sub_queue, operation.number)
+            if code == TRANSFERRED:
+                for first, many in zip(ranges[::2], ranges[1::2], strict=True):
+                    locks += self._drop(first, many)
+        elif code == RECEIVED:
+            self.transfers.expect(operation)
         elif code == MOVED:
             self._moving = [count for first, many in _pairs(operation) for count in range(first, first + many)][::-1]
         else:
@@ -149,12 +170,15 @@ class FragmentState:
         return bool(self._moving)
 
     def take_messages(self, data: Data, header: BatchHeader) -> None:
-        """The messages of a batch get the next counts; or they are moved ones."""
+        """The messages of a batch get the next counts; or they are moved ones, or come a second time."""
         if self._moving:
             if header.count > len(self._moving):
                 raise CorruptStore(f"the batch of index {header.first_index} moves messages that nobody named")
             for place in range(header.count):
                 self.messages.move(self._moving.pop(), header.first_index + place)
+            return
+        arrivals = self.transfers.arrive(header.count)
+        if arrivals is not None and not arrivals.is_new:
             return
         settings = self.settings
         if settings is None:
@@ -173,12 +197,17 @@ class FragmentState:
             enqueued_ms=header.enqueued_time_ms,
             default_ttl_ms=settings.default_ttl_ms,
         )
+        if arrivals is not None:
+            self.messages.arrived(first, arrivals.firsts, arrivals.ends_ms)
         for place in dropped:
             self.messages.drop(first + place, 1)
         if settings.requires_session or (self._keeps_sessions and max(fields[I_SESSION::INCOMING_WIDTH]) >= 0):
             for place in sorted(set(range(header.count)).difference(dropped)):
                 session_id = session_id_of(data, fields, place)
-                if session_id is not None or settings.requires_session:
+                if session_id is None and settings.requires_session and arrivals is not None:
+                    self._modify(first + place, 1, dead_letter_properties(*NO_SESSION))
+                    self.messages.place(first + place, 1, ACTIVE, SubQueue.DEAD_LETTERS)
+                elif session_id is not None or settings.requires_session:
                     self.sessions.enter(self.messages, session_id or b"", first + place)
 
     # Copies of another fragment's messages

@@ -353,6 +353,24 @@ class MessageTable:
             page.rows[at + M_INDEX] = index
             page.packed = None
 
+    def arrived(self, first: int, firsts: array[int], ends_ms: array[int]) -> None:
+        """Messages from this count on, just added, were these in another table (M_FIRST), and expire by then.
+
+        -1: never; but one that expires earlier by its own time to live does.
+        """
+        at = 0
+        for page, row, last_row in self.parts(first, len(firsts)):
+            behind, end = at + last_row - row, last_row * QUEUE_WIDTH
+            page.rows[row * QUEUE_WIDTH + M_FIRST : end : QUEUE_WIDTH] = firsts[at:behind]
+            by_then = ends_ms[at:behind]
+            if max(by_then) >= 0:
+                start = row * QUEUE_WIDTH + M_EXPIRES
+                its = page.rows[start:end:QUEUE_WIDTH]
+                its = array("q", [min(a, b) if a >= 0 <= b else max(a, b) for a, b in zip(its, by_then, strict=True)])
+                page.rows[start:end:QUEUE_WIDTH] = its
+                self._due_at(page, min(each for each in its if each >= 0))
+            at = behind
+
     def came_as(self, count: int, first: int) -> None:
         """The count that a message got first, in another table, is this one."""
         found = self.find(count)

@@ -18,9 +18,15 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |   11 | SESSION_STATE | time 8; length 2, id of that length; 1 when there is a state; the state | set, or cleared |
 |   12 | REJECTED      | ranges | dead letters by their receiver's word; their last delivery does not count |
 |   13 | SKIPPED       | milliseconds 8 | so much less passed than the enqueued times before and behind it say |
+|   14 | TRANSFERRING  | sub-queue 1; number 8; length 2, destination; ranges | this transfer takes them there |
+|   15 | TRANSFERRED   | sub-queue 1; number 8 | the messages of this transfer are there, and gone from here |
+|   16 | RETURNED      | sub-queue 1; number 8 | they are not there, and stay here |
+|   17 | RECEIVED      | number 8; length 2, source; pairs | a transfer's messages are in the next records |
 
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
-with its batch of messages, in front of it.
+with its batch of messages, in front of it; so does RECEIVED. Its pairs are for each record what the message was first
+(forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. 18 and 19 are
+free.
 """
 
 from __future__ import annotations
@@ -35,14 +41,17 @@ from hubweir.queue.fragment_settings import FragmentSettings
 
 (
     SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
-    REJECTED, SKIPPED,
-) = range(1, 14)  # fmt: skip
+    REJECTED, SKIPPED, TRANSFERRING, TRANSFERRED, RETURNED, RECEIVED,
+) = range(1, 18)  # fmt: skip
 
 _SETTINGS = struct.Struct(">BqqIB")
 _RANGE = struct.Struct(">QI")
 _MODIFIED = struct.Struct(">BI")
 _SESSION_STATE = struct.Struct(">BqH")
 _SKIPPED = struct.Struct(">BQ")
+_TRANSFER = struct.Struct(">BBQ")
+_RECEIVED = struct.Struct(">BQH")
+_LENGTH = struct.Struct(">H")
 _DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
 _WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED, REJECTED}
 # A record must fit into a batch of its own; more ranges are more operations.
@@ -60,7 +69,10 @@ class LoggedSettings(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """One operation (table above); fields that its code has not keep their defaults. ranges: pairs, array('q')."""
+    """One operation (table above); fields that its code has not keep their defaults. ranges: pairs, array('q').
+
+    number, name: of a transfer, and its other end. firsts, ends_ms: of its messages.
+    """
 
     code: int
     ranges: array[int] = array("q")
@@ -70,6 +82,10 @@ class Operation(Struct, frozen=True):
     session_id: bytes = b""
     state: bytes | None = None
     time_ms: int = 0
+    number: int = 0
+    name: bytes = b""
+    firsts: array[int] = array("q")
+    ends_ms: array[int] = array("q")
 
 
 def logged_settings(settings: FragmentSettings) -> LoggedSettings:
@@ -95,7 +111,17 @@ def encode_operation(operation: Operation) -> bytes:
         return head + (b"\x00" if operation.state is None else b"\x01" + operation.state)
     if code == SKIPPED:
         return _SKIPPED.pack(code, operation.time_ms)
-    if code == MODIFIED:
+    if code == RECEIVED:
+        pairs = array("q", bytes(16 * len(operation.firsts)))
+        pairs[::2], pairs[1::2] = operation.firsts, operation.ends_ms
+        head = _RECEIVED.pack(code, operation.number, len(operation.name)) + operation.name
+        return head + struct.pack(f">{len(pairs)}q", *pairs)
+    if code in (TRANSFERRED, RETURNED):
+        return _TRANSFER.pack(code, operation.sub_queue, operation.number)
+    if code == TRANSFERRING:
+        head = _TRANSFER.pack(code, operation.sub_queue, operation.number)
+        head += _LENGTH.pack(len(operation.name)) + operation.name
+    elif code == MODIFIED:
         head = _MODIFIED.pack(code, len(operation.properties)) + operation.properties
     else:
         head = bytes((code, operation.sub_queue)) if code == DEAD_LETTERED else bytes((code,))
@@ -125,6 +151,13 @@ def decode_operation(record: memoryview) -> Operation:
             return Operation(code, settings=said)
         if code == SKIPPED:
             return Operation(code, time_ms=_SKIPPED.unpack(record)[1])
+        if code in (TRANSFERRED, RETURNED):
+            _, sub_queue, number = _TRANSFER.unpack(record)
+            return Operation(code, sub_queue=_checked(sub_queue, sub_queue in (0, 1)), number=number)
+        if code == TRANSFERRING:
+            return _transferring(record)
+        if code == RECEIVED:
+            return _received(record)
         if code == SESSION_STATE:
             _, time_ms, size = _SESSION_STATE.unpack_from(record)
             end = _SESSION_STATE.size + size
@@ -135,6 +168,22 @@ def decode_operation(record: memoryview) -> Operation:
     except (struct.error, IndexError, ValueError) as error:
         raise CorruptStore(f"an operation of code {code} and {len(record)} bytes is none") from error
     raise NewerFormat(f"a fragment's log holds an operation of code {code}, which this version does not know")
+
+
+def _transferring(record: memoryview) -> Operation:
+    code, sub_queue, number = _TRANSFER.unpack_from(record)
+    (size,) = _LENGTH.unpack_from(record, _TRANSFER.size)
+    start = _TRANSFER.size + _LENGTH.size
+    end = _checked(start + size, start + size <= len(record) and sub_queue in (0, 1))
+    return Operation(code, _ranges(record[end:]), sub_queue, number=number, name=bytes(record[start:end]))
+
+
+def _received(record: memoryview) -> Operation:
+    code, number, size = _RECEIVED.unpack_from(record)
+    end = _checked(_RECEIVED.size + size, not (len(record) - _RECEIVED.size - size) % 16)
+    pairs = array("q", struct.unpack(f">{(len(record) - end) // 8}q", record[end:]))
+    name = bytes(record[_RECEIVED.size : end])
+    return Operation(code, number=number, name=name, firsts=pairs[::2], ends_ms=pairs[1::2])
 
 
 def _ranges(data: memoryview) -> array[int]:

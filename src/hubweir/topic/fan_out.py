@@ -28,6 +28,7 @@ from hubweir.messaging_store.log import Appended, Refused
 from hubweir.queue.changed_properties import dead_letter_properties, record_of
 from hubweir.queue.fragment import Times
 from hubweir.queue.fragment_core import RETRY_MS, FragmentCore
+from hubweir.queue.fragment_state import NO_SESSION
 from hubweir.queue.operation import DEAD_LETTERED, MODIFIED, RANGES_LIMIT, SETTLED, Operation
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.upkeep import chain_of
@@ -44,11 +45,6 @@ from hubweir.topic.topic_state import TopicState
 FAN_OUT_MESSAGES, FAN_OUT_BYTES = 1_024, 4 * 1024 * 1024
 EVALUATIONS = 4_096
 COPIES, CHANGED_BYTES = 16_384, 8 * 1024 * 1024
-
-_NO_SESSION = (
-    "Session ID is null.",
-    "Session enabled entity doesn't allow a message whose session identifier is null.",
-)
 
 
 class CopiedTo(Struct, frozen=True):
@@ -148,7 +144,7 @@ class FanOut:
         for number in numbers:
             if self._subscriptions[number].core.settings.requires_session:
                 for count in counts:
-                    chain.add(number, count, _NO_SESSION if self._session_of(count) < 0 else None)
+                    chain.add(number, count, NO_SESSION if self._session_of(count) < 0 else None)
             else:
                 chain.counts[number] = counts
         return chain
@@ -215,7 +211,7 @@ class FanOut:
         return True
 
     def _why_without_session(self, number: int) -> tuple[str, str] | None:
-        return _NO_SESSION if self._subscriptions[number].core.settings.requires_session else None
+        return NO_SESSION if self._subscriptions[number].core.settings.requires_session else None
 
     def _session_of(self, count: int) -> int:
         """The number of a message's session, less than 0: it has none."""

@@ -74,7 +74,15 @@ def test_a_snapshot_that_is_cut_off_or_damaged_is_told() -> None:
             decode_snapshot(bytes(damaged))
 
 
+def test_a_snapshot_from_before_there_were_transfers_is_read() -> None:
+    state = rich().fragment._core.state
+    data = encode_snapshot(state, [])
+    assert not state.transfers.sent and not state.transfers.received
+    older = b"\x01" + data[1:-8]  # without the two counts of transfers
+    assert encode_snapshot(decode_snapshot(older), []) == data
+
+
 def test_a_snapshot_of_another_version_is_a_newer_format() -> None:
-    for data in (b"", b"\x02abc"):
+    for data in (b"", b"\x00abc", b"\x03abc"):
         with pytest.raises(NewerFormat):
             decode_snapshot(data)

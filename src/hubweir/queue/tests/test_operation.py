@@ -19,11 +19,15 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    RECEIVED,
     RELEASED,
+    RETURNED,
     SESSION_STATE,
     SETTINGS,
     SETTLED,
     SKIPPED,
+    TRANSFERRED,
+    TRANSFERRING,
     LoggedSettings,
     Operation,
     decode_operation,
@@ -34,7 +38,20 @@ from hubweir.queue.operation import (
 RANGES = st.lists(st.tuples(st.integers(1, 2**40), st.integers(1, 2**32 - 1)), min_size=1, max_size=5).map(
     lambda pairs: array("q", [number for pair in pairs for number in pair])
 )
+SUB_QUEUES, NUMBERS, NAMES = st.sampled_from([0, 1]), st.integers(0, 2**63), st.binary(max_size=300)
 OPERATIONS = st.one_of(
+    st.builds(Operation, st.just(TRANSFERRING), ranges=RANGES, sub_queue=SUB_QUEUES, number=NUMBERS, name=NAMES),
+    st.builds(Operation, st.sampled_from([TRANSFERRED, RETURNED]), sub_queue=SUB_QUEUES, number=NUMBERS),
+    st.builds(
+        lambda number, name, pairs: Operation(
+            RECEIVED, number=number, name=name, firsts=pairs[::2], ends_ms=pairs[1::2]
+        ),
+        NUMBERS,
+        NAMES,
+        st.lists(st.tuples(st.integers(1, 2**62), st.integers(-1, 2**60)), max_size=5).map(
+            lambda pairs: array("q", [number for pair in pairs for number in pair])
+        ),
+    ),
     st.builds(
         Operation, st.sampled_from([LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED]), ranges=RANGES
     ),
