@@ -75,6 +75,15 @@ SESSION_LOCK_LOST = Condition("com.microsoft:session-lock-lost", 410, 404, False
 SESSION_CANNOT_BE_LOCKED = Condition(
     "com.microsoft:session-cannot-be-locked", 410, 409, False, "another receiver holds this session"
 )
+TRANSACTION_UNKNOWN = Condition(
+    "amqp:transaction:unknown-id", 400, 400, False, "no open transaction of this connection has this id"
+)
+TRANSACTION_ROLLED_BACK = Condition(
+    "amqp:transaction:rollback", 400, 400, False, "the transaction was rolled back: nothing of it was done"
+)
+TRANSACTION_TIMED_OUT = Condition(
+    "amqp:transaction:timeout", 408, 504, False, "the transaction took too long and was rolled back"
+)
 STORE_OFFLINE = Condition("com.microsoft:store-offline", 503, 503, True, "the messaging store cannot write now")
 
 CONDITIONS: tuple[Condition, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Condition))

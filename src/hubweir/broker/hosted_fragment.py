@@ -47,14 +47,25 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.broker.commands.process import Done
+from hubweir.broker.commands.transaction import CommitTransaction, TransactionEffects
 from hubweir.broker.deadlines import Deadline
 from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.openings import STOPPING
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
-from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError, StoreError
 from hubweir.messaging_store.log import Log, Refused
-from hubweir.queue.fragment import Fragment, FragmentReceiver, NumberRange, ReceivedMessages, SessionWait, Times
+from hubweir.queue.fragment import (
+    Effects,
+    Fragment,
+    FragmentReceiver,
+    NumberRange,
+    Part,
+    ReceivedMessages,
+    SessionWait,
+    Times,
+)
+from hubweir.queue.transaction import TransactedSettlement, commit
 
 T = TypeVar("T")
 OnAnswer = Callable[[Answer], None]
@@ -310,6 +321,46 @@ class HostedFragment:
             details=command.details,
         )
 
+    def _commit(self, command: CommitTransaction, on_answer: OnAnswer) -> None:
+        times = self._tools.times()
+        committed = partial(self._committed, command, on_answer)
+        commit(self.fragment.core, self._parts(command, times), times, committed)
+
+    def _parts(self, effects: TransactionEffects, times: Times) -> list[Part]:
+        """The parts of all fragments that effects concern. Raises what they raise; nothing is marked then."""
+        by_resident: dict[str, list[TransactedSettlement]] = {}
+        if effects.messages or effects.cancelled:
+            by_resident[self.resident_id] = []
+        for settlement in effects.settlements:
+            by_resident.setdefault(settlement.resident_id, []).append(settlement)
+        parts: list[Part] = []
+        try:
+            for resident_id, settlements in by_resident.items():
+                fragment = self._fragment_of(resident_id)
+                its = Effects(settlements)
+                if fragment is self.fragment:
+                    its = Effects(settlements, array("q", effects.cancelled), effects.run, effects.messages)
+                parts.append(fragment.transact(its, times))
+        except ServiceError as error:
+            for part in parts:
+                part.on_done(Refused(StoreError(str(error))))
+            raise
+        return parts
+
+    def _fragment_of(self, resident_id: str) -> Fragment:
+        """A fragment whose log this is. Raises ServiceError NOT_FOUND."""
+        if resident_id != self.resident_id:
+            raise ServiceError(NOT_FOUND, f"'{self._entity}' has no subscription of the id {resident_id} (any more)")
+        return self.fragment
+
+    def _committed(self, command: TransactionEffects, on_answer: OnAnswer, refused: Refused | None) -> None:
+        if refused is None:
+            counters = self._tools.counters
+            counters["broker.transactions_committed"] += 1
+            counters["broker.messages_enqueued"] += command.messages
+            counters["broker.bytes_enqueued"] += command.size_bytes
+        answer_done(on_answer, refused)
+
     def _renew(self, command: RenewLocks, on_answer: OnAnswer) -> None:
         on_answer(LocksRenewed(self.fragment.renew(command.tokens, self._tools.times()).tobytes()))
 
@@ -383,6 +434,7 @@ class HostedFragment:
         CancelReceive: _as_use(_cancel_receive),
         CancelScheduled: _as_use(_cancel_scheduled),
         ChangeFragment: _as_use(_change),
+        CommitTransaction: _as_use(_commit),
         CloseReceiver: _as_use(_close_receiver),
         DeleteMessages: _as_use(_delete_messages),
         EnqueueMessages: _as_use(_enqueue),

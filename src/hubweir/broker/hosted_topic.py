@@ -23,6 +23,7 @@ from hubweir.broker.commands.topic import (
     RemoveSubscriptionRule,
     TopicSubscription,
 )
+from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.hosted_fragment import SECRET_BYTES, HostedFragment, answer_done
 from hubweir.broker.residents import Handler, Residents
@@ -38,7 +39,7 @@ OnDone = Callable[[Refused | None], None]
 
 
 # What the fragment that takes messages does as that of a queue.
-_AS_A_QUEUE = (AskFragmentInfo, CancelScheduled, ChangeFragment, EnqueueMessages)
+_AS_A_QUEUE = (AskFragmentInfo, CancelScheduled, ChangeFragment, CommitTransaction, EnqueueMessages)
 
 
 class HostedSubscription(HostedFragment):
@@ -153,6 +154,13 @@ class HostedTopic(HostedFragment):
             self._used_ms = max(self._used_ms, subscription.last_used_ms())
             self._residents.drop(subscription_id)
             subscription.end(lambda: None)
+
+    def _fragment_of(self, resident_id: str) -> Fragment:
+        if resident_id == self.resident_id:
+            return self.fragment
+        subscription = self._known(resident_id)
+        subscription.note_use()
+        return subscription.fragment
 
     def _known(self, subscription_id: str) -> HostedSubscription:
         subscription = self._subscriptions.get(subscription_id)

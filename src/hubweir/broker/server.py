@@ -15,6 +15,7 @@ from array import array
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer, Cost, Owner, Push
 from hubweir.broker.commands.process import CloseOwner
+from hubweir.broker.commands.transaction import TransactionEffects
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
@@ -94,7 +95,8 @@ class BrokerServer:
         self._commands += 1
         self._bytes += size
         self._balance()
-        if run is not None and not run_is_sound(run):
+        may_be_empty = isinstance(command, TransactionEffects)
+        if run is not None and not (may_be_empty and not run) and not run_is_sound(run):
             text = "the run was damaged on its way to the broker; nothing was stored"
             self._answer(request_id, size, refusal_of(ServiceError(DECODE_ERROR, text)))
             return

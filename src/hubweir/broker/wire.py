@@ -30,7 +30,16 @@ from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.encode import encode
 
 # Every page of the folder, so that all that travels is declared.
-from hubweir.broker.commands import capture, fragment, partition, process, producer, reader, topic  # noqa: F401
+from hubweir.broker.commands import (  # noqa: F401
+    capture,
+    fragment,
+    partition,
+    process,
+    producer,
+    reader,
+    topic,
+    transaction,
+)
 from hubweir.broker.commands.command import DECLARED, Answer, Command, Message, Push
 from hubweir.errors import CONDITION_OF_SYMBOL, Condition, DecodeError, EncodeError
 

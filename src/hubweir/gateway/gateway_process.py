@@ -55,6 +55,8 @@ class GatewayProcess(SharedProcess):
         self.limits = limits
         self.link_settings = link_settings or LinkSettings()
         self.budget = ProcessBudget(limits.process_budget_bytes)
+        # What open transactions hold is held for minutes: what is left of the budget serves everybody else.
+        self.transactions_budget = ProcessBudget(limits.process_budget_bytes // 4)
         self.held_runs = HeldRuns()
         self.refusal_log = RefusalLog(env)
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)

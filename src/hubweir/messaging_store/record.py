@@ -77,6 +77,19 @@ def seal_batch(out: bytearray, start: int, *, count: int, kind: int = KIND_EVENT
     )  # fmt: skip
 
 
+def chain_batches(run: bytearray) -> None:
+    """Make all batches of a run one chain, so that all are stored or none; the run is sealed, and not completed yet."""
+    starts = []
+    at = 0
+    while at < len(run):
+        starts.append(at)
+        at += _MADE.unpack_from(run, at)[4]
+    for start in starts:
+        magic, version, kind, flags, *rest = _MADE.unpack_from(run, start)
+        flags = flags & ~FLAG_CONTINUES if start == starts[-1] else flags | FLAG_CONTINUES
+        _MADE.pack_into(run, start, magic, version, kind, flags, *rest)
+
+
 def headers_of(run: bytes | bytearray | memoryview) -> Iterator[BatchHeader]:
     """The header of every batch of a run, in order."""
     at = 0

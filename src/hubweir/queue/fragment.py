@@ -59,6 +59,9 @@ from hubweir.queue.session_holds import SessionWait as SessionWait
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.settlements import Settlements
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.transaction import Effects as Effects
+from hubweir.queue.transaction import Part as Part
+from hubweir.queue.transaction_parts import TransactionParts
 from hubweir.queue.transfer_intake import TransferIntake
 from hubweir.queue.upkeep import Upkeep
 from hubweir.queue.window_clock import SLACK_MS, WindowClock
@@ -101,6 +104,9 @@ class Fragment:
         self._forwarding = Forwarding(self._core)
         self._intake = TransferIntake(self._core, self._store_transfer)
         self.upkeep = Upkeep(log, lambda: [self._core], self._snapshot, self._apply)
+        self._transactions = TransactionParts(
+            self._core, self._settlements, self._scheduled, self._take_on, self._decided
+        )
         self._window_clock = WindowClock()
         self._messages_under_way = self._skipped_under_way_ms = 0  # appended, not visible yet
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.
@@ -201,25 +207,46 @@ class Fragment:
         Nothing is stored then.
         After a crash: all messages of the run are there, or none; all for certain once on_done said so in DURABLE.
         """
+        self._check_takes(run)
+        self._append_messages(run, messages, [], times, on_done)
+
+    def _check_takes(self, run: bytearray) -> None:
+        """Raise ServiceError for messages that are not taken; see enqueue."""
         self._check_size(run)
         if self.settings.requires_session:
             self._check_sessions(run)
-        self._append_messages(run, messages, [], times, on_done)
 
     def _append_messages(
         self, run: bytearray, messages: int, operations: list[bytes], times: Times, on_done: OnDone[NumberRange]
     ) -> None:
         """Append messages that are taken, behind operations that stand in one chain with them."""
-        core, skipped_ms = self._core, 0
-        if core.settings.duplicate_window_ms is not None:
-            skipped_ms = self._skipped_ms(messages, core.settings.duplicate_window_ms, times)
+        skipped_ms = self._admit(messages, times)
         if operations:
             run = pack_operations(operations, continues=True) + run
         if skipped_ms:
             run = pack_operations([encode_operation(Operation(SKIPPED, time_ms=skipped_ms))]) + run
+        self._core.append(run, times, partial(self._enqueued, run, messages, skipped_ms, on_done))
+
+    def _admit(self, messages: int, times: Times) -> int:
+        """Messages are on their way until `_decided`; what the clock skipped before them. RESOURCE_LIMIT: no room."""
+        skipped_ms, window_ms = 0, self.settings.duplicate_window_ms
+        if window_ms is not None:
+            skipped_ms = self._skipped_ms(messages, window_ms, times)
         self._messages_under_way += messages
         self._skipped_under_way_ms += skipped_ms
-        core.append(run, times, partial(self._enqueued, run, messages, skipped_ms, on_done))
+        return skipped_ms
+
+    def _take_on(self, run: bytearray, messages: int, times: Times) -> int:
+        """As `_admit`, of messages of a transaction. Raises as enqueue."""
+        self._check_takes(run)
+        return self._admit(messages, times)
+
+    def _decided(self, messages: int, skipped_ms: int, *, is_refused: bool) -> None:
+        """Messages that were on their way are visible, or refused."""
+        self._messages_under_way -= messages
+        self._skipped_under_way_ms -= skipped_ms
+        if is_refused:
+            self._window_clock.refused(skipped_ms)
 
     def _check_size(self, run: bytearray) -> None:
         held, most = self._core.held_bytes, self.settings.max_size_bytes
@@ -239,10 +266,8 @@ class Fragment:
         outcome: Appended | Refused,
     ) -> None:
         core = self._core
-        self._messages_under_way -= messages
-        self._skipped_under_way_ms -= skipped_ms
+        self._decided(messages, skipped_ms, is_refused=isinstance(outcome, Refused))
         if isinstance(outcome, Refused):
-            self._window_clock.refused(skipped_ms)
             on_done(outcome)
             return
         first = core.state.messages.next_count
@@ -285,6 +310,11 @@ class Fragment:
 
         Durable once on_done said so; they are not activated meanwhile.
         """
+        counts = self._scheduled(numbers)
+        self._core.gather(self._core.ranged(SETTLED, counts), partial(self._cancelled, counts, on_done))
+
+    def _scheduled(self, numbers: array[int]) -> array[int]:
+        """Mark scheduled messages as being settled; their counts. Raises MESSAGE_NOT_FOUND, and marks none."""
         core, counts = self._core, array("q")
         for number in dict.fromkeys(numbers):
             found = core.state.messages.find(core.count_of(number))
@@ -293,7 +323,7 @@ class Fragment:
                 raise ServiceError(MESSAGE_NOT_FOUND, text)
             counts.append(core.count_of(number))
         core.state.messages.mark_settling(counts)
-        core.gather(core.ranged(SETTLED, counts), partial(self._cancelled, counts, on_done))
+        return counts
 
     def _cancelled(self, counts: array[int], on_done: OnDone[None], refused: Refused | None) -> None:
         self._core.unmark(counts, refused)
@@ -370,6 +400,17 @@ class Fragment:
         """Lock their messages for the lock duration from now on; when each lock ends (wall clock), 0 for a lost one."""
         self._holds.expire(times)
         return self._settlements.renew(tokens, times)
+
+    # Transactions
+
+    def transact(self, effects: Effects, times: Times) -> Part:
+        """This fragment's part of a transaction, to be appended in this turn (transaction.py).
+
+        Raises ServiceError for an effect that cannot be, as `settle`, `cancel_scheduled` and `enqueue` do, and
+        MESSAGE_LOCK_LOST or SESSION_LOCK_LOST when one of the locks is lost: nothing is marked then.
+        """
+        self._holds.expire(times)
+        return self._transactions.part(effects, times)
 
     # By number
 

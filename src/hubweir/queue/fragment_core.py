@@ -127,6 +127,12 @@ class FragmentCore:
         run = pack_operations(self.encoded(operations))
         self.append(run, times, partial(self._logged, number, dones))
 
+    def flush_all(self, times: Times) -> None:
+        """The same; counts that the log refused go with it, whenever it refused them."""
+        if self._again:
+            self._gathered_dones.append(_nobody_waits)
+        self.flush(times)
+
     def encoded(self, operations: Iterable[Operation]) -> list[bytes]:
         """The records of these operations in this fragment's log."""
         return [self._log_prefix + encode_operation(each) for each in operations]
@@ -167,6 +173,21 @@ class FragmentCore:
         counting = [each for each in operations if each.code in _COUNTS]
         if counting:
             self._again[number] = counting
+
+    def begin_run(self, operations: list[Operation]) -> int:
+        """The number of a run that somebody else is about to append, with these operations among others.
+
+        `flush_all` goes before it. `end_run` says that it is decided.
+        """
+        self._last_run = number = self._last_run + 1
+        self._under_way[number] = operations
+        return number
+
+    def end_run(self, number: int) -> None:
+        """The run of this number is visible and taken in, or refused."""
+        del self._under_way[number]
+        if self._again or number <= self._awaited_run:
+            self.wake()
 
     def await_run(self) -> int:
         """The number of the newest run, on its way or still gathered; there is a turn when it is decided."""
@@ -272,3 +293,7 @@ class FragmentCore:
         """The count of a sequence number; 0 where it is of another fragment."""
         count = number - self.number_base
         return count if 0 < count < 1 << NUMBER_SHIFT else 0
+
+
+def _nobody_waits(refused: Refused | None) -> None:
+    """Counts of deliveries that are refused again are kept by the core."""

@@ -5,18 +5,40 @@ from __future__ import annotations
 from array import array
 from functools import partial
 
-from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from msgspec import Struct
+
+from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, ServiceError, StoreError
 from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_SESSION, M_STATE, SETTLING, SUB_QUEUE_BITS
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.changed_properties import dead_letter_properties, is_property_map, merged_properties
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
 from hubweir.queue.message_receives import release
-from hubweir.queue.operation import DEFERRED, MODIFIED, REJECTED
+from hubweir.queue.operation import DEFERRED, MODIFIED, REJECTED, Operation
 from hubweir.queue.operation import SETTLED as LOGGED_SETTLED
-from hubweir.queue.settle_outcome import LOCK_LOST, SESSION_LOCK_LOST, TOKEN_BYTES, SettleDetails, SettleOutcome
+from hubweir.queue.settle_outcome import (
+    LOCK_LOST,
+    SESSION_LOCK_LOST,
+    TOKEN_BYTES,
+    SettleDetails,
+    SettleOutcome,
+    lost_error,
+)
+from hubweir.queue.transaction import TransactedSettlement
 
 _NOTHING = SettleDetails()
+
+
+class Planned(Struct, frozen=True):
+    """A settlement of a transaction. counts: of all its messages. operations: what the log says of it.
+
+    abandoned: ordinals of the locks whose messages are active again when that is visible; active: their counts.
+    """
+
+    counts: array[int]
+    operations: list[Operation]
+    abandoned: array[int]
+    active: array[int]
 
 
 class Settlements:
@@ -60,6 +82,73 @@ class Settlements:
                 others = array("q", [a - b for a, b in zip(counts, main, strict=True)])
                 self._dead_letter(main, said, answer, on_done)
                 self._abandon(ordinals, others, properties, answer, _nobody_asks)
+
+    def plan(self, settlement: TransactedSettlement, times: Times) -> Planned:
+        """Mark messages that a transaction settles: none is anybody's until the plan is done.
+
+        Raises ServiceError MESSAGE_LOCK_LOST or SESSION_LOCK_LOST for the first lock that is lost, and marks none;
+        NOT_ALLOWED for a release.
+        """
+        said, outcome, tokens = settlement.details or _NOTHING, settlement.outcome, settlement.tokens
+        if outcome is SettleOutcome.RELEASE:
+            raise ServiceError(NOT_ALLOWED, "A message is not released in a transaction: abandon it, or do so outside.")
+        self._check(tokens, said)
+        core, many = self._core, len(tokens) // TOKEN_BYTES
+        ordinals, counts = core.locks.find(tokens, times.monotonic_ms)
+        codes = bytearray(many)
+        core.state.messages.mark(counts, many, ordinals, core.locks.first_number, codes)
+        lost = [code for code in self._answer(codes) if code]
+        if lost:
+            core.unmark(counts, Refused(StoreError("a lock is lost")))
+            raise lost_error(lost[0])
+        rejected = array("q")
+        if outcome is SettleOutcome.DEAD_LETTER:
+            # As ever: in a dead-letter sub-queue it is as if they were abandoned.
+            rejected = array("q", [count for count in counts if self._is_main(count)])
+        abandoned, active = array("q"), array("q")
+        if outcome in (SettleOutcome.ABANDON, SettleOutcome.DEAD_LETTER):
+            there = set(rejected)
+            pairs = zip(ordinals, counts, strict=True)
+            for ordinal, count in pairs:
+                if count not in there:
+                    abandoned.append(ordinal)
+                    active.append(count)
+            core.state.sessions.hold_back(core.state.messages, active)
+        return Planned(counts, self._operations(outcome, counts, rejected, active, said), abandoned, active)
+
+    def _operations(
+        self,
+        outcome: SettleOutcome,
+        counts: array[int],
+        rejected: array[int],
+        active: array[int],
+        said: SettleDetails,
+    ) -> list[Operation]:
+        """What the log says of a plan."""
+        core = self._core
+        if outcome is SettleOutcome.COMPLETE:
+            return core.ranged(LOGGED_SETTLED, counts)
+        operations: list[Operation] = []
+        for its, properties in (
+            (rejected, merged_properties(said.properties, dead_letter_properties(said.reason, said.description))),
+            (active if active or rejected else counts, said.properties),
+        ):
+            if its and properties:
+                operations += core.ranged(MODIFIED, its, properties=properties)
+        if outcome is SettleOutcome.DEFER:
+            operations += core.ranged(DEFERRED, counts)
+        elif rejected:
+            operations += core.ranged(REJECTED, rejected)
+        return operations
+
+    def done(self, plan: Planned, refused: Refused | None) -> None:
+        """A plan's operations are visible and taken in, or refused."""
+        core = self._core
+        core.state.sessions.let_go(plan.active)
+        if refused is None and plan.active:
+            core.locks.end_ordinals(plan.abandoned)
+            core.unlock(plan.active, marks=LOCKED | SETTLING, change=0)
+        core.unmark(plan.counts, refused)
 
     def renew(self, tokens: bytes, times: Times) -> array[int]:
         """See Fragment.renew."""

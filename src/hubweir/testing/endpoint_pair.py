@@ -27,6 +27,7 @@ from hubweir.amqp.transport.events import (
     SessionBegun,
     SessionEnded,
     Settled,
+    TransactionalReceived,
 )
 from hubweir.amqp.transport.link import Link
 from hubweir.kernels.contract import D_DELIVERY_ID, D_FORMAT, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
@@ -68,6 +69,8 @@ def describe(event: Event) -> list[object]:
             return [("refused", link.name, error)]
         case LinkDetached(link, error, closed):
             return [("detached", link.name, error, closed)]
+        case TransactionalReceived(link, state, data, rows):
+            return [(state, *open_deliveries(DeliveriesReceived(link, data, rows, 1)))]
         case OversizeReceived(link, delivery_id, size, settled):
             return [("oversize", link.name, delivery_id, size, settled)]
         case CreditGranted(link):

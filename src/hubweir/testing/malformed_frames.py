@@ -25,7 +25,7 @@ from hubweir.amqp.transport.performatives import (
 )
 from hubweir.amqp.types.composite import Composite, encode_composite
 from hubweir.amqp.types.encode import encode
-from hubweir.amqp.types.values import Described, Symbol, UInt, ULong
+from hubweir.amqp.types.values import Described, Symbol, UInt
 from hubweir.testing.frames import BEGIN, OPEN, SEND_LINK, frame, listed, raw, sasl_start, transfer
 
 
@@ -213,9 +213,6 @@ def wrong_links() -> Iterator[BadFrame]:
     yield BadFrame("a delivery inside another", frame(begun, b"x") + transfer(1), "link", invalid)
     resumed = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", resume=True)
     yield BadFrame("a resumed delivery", frame(resumed, b"x"), "link", ("amqp:not-implemented",))
-    state = Described(ULong(0x34), [b"txn", None])
-    in_transaction = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", message_format=0, state=state)
-    yield BadFrame("a delivery in a transaction", frame(in_transaction, b"x"), "link", ("amqp:not-implemented",))
 
 
 def odd_but_legal() -> Iterator[BadFrame]:

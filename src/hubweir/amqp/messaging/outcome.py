@@ -1,7 +1,9 @@
 """Delivery states and outcomes: received, accepted, rejected, released, modified (part 3, section 3.4).
 
-Accepted, Rejected, Released and Modified are outcomes; Received only says how far a delivery has come. A state this
-table does not know, such as one of a transaction, stays Described: whoever acts on the delivery decides.
+Accepted, Rejected, Released and Modified are outcomes; Received only says how far a delivery has come. Two states are
+of transactions (part 4, sections 4.5.5 and 4.5.8): Declared answers a declare, and TransactionalState says that a
+delivery, or its outcome, is part of a transaction. A state that is none of these stays Described: whoever acts on the
+delivery decides.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import ClassVar, Final
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.types.composite import Composite, amqp_field, composite, composite_type
 from hubweir.amqp.types.encode import encode_into
-from hubweir.amqp.types.field_types import BOOLEAN, NAMED, UINT, ULONG, FieldType, WrongType
+from hubweir.amqp.types.field_types import BINARY, BOOLEAN, NAMED, UINT, ULONG, FieldType, WrongType
 from hubweir.amqp.types.values import Described, Symbol
 
 
@@ -70,7 +72,29 @@ def _read_described(value: object) -> Described:
 _OTHER_STATE: Final = FieldType("another described state", _read_described, encode_into)
 
 Outcome = Accepted | Rejected | Released | Modified
-DeliveryState = Outcome | Received | Described
-
 OUTCOME: Final = composite_type(Accepted, Rejected, Released, Modified, otherwise=_OTHER_STATE)
-DELIVERY_STATE: Final = composite_type(Accepted, Rejected, Released, Modified, Received, otherwise=_OTHER_STATE)
+
+
+@composite
+class Declared(Composite):
+    """A transaction was declared; txn_id names it from now on."""
+
+    CODE: ClassVar[int] = 0x33
+    NAME: ClassVar[str] = "amqp:declared:list"
+    txn_id: bytes = amqp_field(BINARY)
+
+
+@composite
+class TransactionalState(Composite):
+    """The delivery is part of this transaction. outcome: what becomes of it when that is committed; None: not said."""
+
+    CODE: ClassVar[int] = 0x34
+    NAME: ClassVar[str] = "amqp:transactional-state:list"
+    txn_id: bytes = amqp_field(BINARY)
+    outcome: Outcome | Described | None = amqp_field(OUTCOME, default=None)
+
+
+DeliveryState = Outcome | Received | Declared | TransactionalState | Described
+DELIVERY_STATE: Final = composite_type(
+    Accepted, Rejected, Released, Modified, Received, Declared, TransactionalState, otherwise=_OTHER_STATE
+)

@@ -57,10 +57,7 @@ class Target(Composite):
 
 @composite
 class Coordinator(Composite):
-    """The target of a link that controls transactions (part 4, section 4.5.1).
-
-    Recognised, so that such a link can be refused by name; no node stands behind it.
-    """
+    """The target of a link that controls transactions (part 4, section 4.5.1)."""
 
     CODE: ClassVar[int] = 0x30
     NAME: ClassVar[str] = "amqp:coordinator:list"

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from hubweir.amqp.messaging.outcome import TransactionalState
 from hubweir.amqp.transport.serial_number import MODULUS, unwrap
 
 Owner = TypeVar("Owner")
@@ -20,11 +21,12 @@ Owner = TypeVar("Owner")
 class PartialDelivery:
     """A delivery of which more frames are to come. Its bytes are kept up to a limit; over it they are only counted."""
 
-    __slots__ = ("delivery_id", "message_format", "payload", "settled", "size")
+    __slots__ = ("delivery_id", "message_format", "payload", "settled", "size", "transaction")
 
-    def __init__(self, delivery_id: int, message_format: int) -> None:
+    def __init__(self, delivery_id: int, message_format: int, transaction: TransactionalState | None = None) -> None:
         self.delivery_id = delivery_id
         self.message_format = message_format
+        self.transaction = transaction
         self.settled = False
         self.size = 0
         self.payload: bytearray | None = bytearray()  # None: too large, thrown away

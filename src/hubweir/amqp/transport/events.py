@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.messaging.outcome import DeliveryState
+from hubweir.amqp.messaging.outcome import DeliveryState, TransactionalState
 from hubweir.amqp.transport.performatives import Open
 
 if TYPE_CHECKING:  # the engine's objects report these events: the imports would go round
@@ -111,16 +111,31 @@ class DeliveriesReceived(Struct, frozen=True):
     count: int
 
 
+class TransactionalReceived(Struct, frozen=True):
+    """A whole delivery of a link that is part of a transaction. The host answers it as those of DeliveriesReceived,
+    with a TransactionalState where it takes it.
+
+    state: as the sender put it. data, rows: as there; one row.
+    """
+
+    link: ReceiverLink
+    state: TransactionalState
+    data: memoryview
+    rows: array[int]
+
+
 class OversizeReceived(Struct, frozen=True):
     """A delivery over the link's max_message_size came to its end; its bytes were thrown away as they came.
 
     The link stays usable. size: bytes of the whole payload. settled: the sender wants no outcome; else reject it.
+    transaction: of which it was to be a part.
     """
 
     link: ReceiverLink
     delivery_id: int
     size: int
     settled: bool
+    transaction: TransactionalState | None = None
 
 
 class CreditGranted(Struct, frozen=True):
@@ -185,6 +200,7 @@ Event = (
     | LinkRefused
     | LinkDetached
     | DeliveriesReceived
+    | TransactionalReceived
     | OversizeReceived
     | CreditGranted
     | Settled

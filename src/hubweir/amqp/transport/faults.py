@@ -21,7 +21,7 @@ names (link.py).
 | a delivery without id, or begun before the last one ended    | link       | invalid-field |
 | a tag over 32 bytes                                          | link       | invalid-field |
 | more unsettled, or more unfinished bytes, than fit           | link       | resource-limit-exceeded |
-| a resumed delivery; one inside a transaction                 | link       | not-implemented |
+| a resumed delivery                                           | link       | not-implemented |
 
 Not mistakes, because clients do it: transfers beyond the session window, transfers without credit, a flow from the
 sending side of a link, a second link with a name that is in use.

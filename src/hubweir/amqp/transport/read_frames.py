@@ -185,6 +185,6 @@ def _part(data: memoryview, table: array[int], at: int) -> TransferPart:
         more=table[at + F_MORE] == 1,
         aborted=table[at + F_ABORTED] == 1,
         resume=False,
-        transactional=False,
+        transaction=None,
         payload=data[table[at + F_PAYLOAD] : table[at + F_END]],
     )

@@ -10,14 +10,13 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from hubweir.amqp.messaging.outcome import DeliveryState
+from hubweir.amqp.messaging.outcome import DeliveryState, TransactionalState
 from hubweir.amqp.transport.delivery import PartialDelivery
-from hubweir.amqp.transport.events import Drained, OversizeReceived
+from hubweir.amqp.transport.events import Drained, OversizeReceived, TransactionalReceived
 from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.link_credit import ReceiverCredit
 from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
-from hubweir.amqp.types.values import Described
 from hubweir.errors import INVALID_FIELD, NOT_IMPLEMENTED, RESOURCE_LIMIT
 from hubweir.kernels.contract import D_LENGTH, D_SETTLED, DELIVERY_WIDTH, MOST_TAG_BYTES
 
@@ -27,7 +26,10 @@ if TYPE_CHECKING:  # a session makes its links: the import would go round
 
 @dataclass(frozen=True, slots=True)
 class TransferPart:
-    """One transfer frame that is not a whole delivery in usual form. None: the frame does not say."""
+    """One transfer frame that is not a whole delivery in usual form. None: the frame does not say.
+
+    transaction: as the first frame of a delivery says it; the others may repeat it.
+    """
 
     delivery_id: int | None
     tag_length: int
@@ -36,7 +38,7 @@ class TransferPart:
     more: bool
     aborted: bool
     resume: bool
-    transactional: bool
+    transaction: TransactionalState | None
     payload: memoryview
 
 
@@ -50,7 +52,7 @@ def part_of(transfer: Transfer, payload: memoryview) -> TransferPart:
         transfer.more,
         transfer.aborted,
         transfer.resume,
-        isinstance(transfer.state, Described),
+        transfer.state if isinstance(transfer.state, TransactionalState) else None,
         payload,
     )
 
@@ -59,7 +61,7 @@ def _last_part(data: memoryview, rows: array[int]) -> TransferPart:
     """The first row of a table as the last frame of a delivery that was begun before."""
     delivery_id, start, length, settled, message_format = rows[:DELIVERY_WIDTH]
     payload = data[start : start + length]
-    return TransferPart(delivery_id, 0, message_format, bool(settled), False, False, False, False, payload)
+    return TransferPart(delivery_id, 0, message_format, bool(settled), False, False, False, None, payload)
 
 
 class ReceiverLink(Link):
@@ -180,27 +182,31 @@ class ReceiverLink(Link):
             raise LinkFault(self, INVALID_FIELD, "the first transfer of a delivery has no delivery-id")
         if part.resume:
             raise LinkFault(self, NOT_IMPLEMENTED, "deliveries cannot be resumed here: send it again on a new link")
-        if part.transactional:
-            raise LinkFault(self, NOT_IMPLEMENTED, "transactions are not supported here: send without one")
-        partial = self._partial = PartialDelivery(part.delivery_id, part.message_format or 0)
+        partial = self._partial = PartialDelivery(part.delivery_id, part.message_format or 0, part.transaction)
         self._credit.received(1)
         return partial
 
     def _finish_delivery(self, partial: PartialDelivery) -> None:
         self._partial = None
         if partial.payload is None:
-            self._report_oversize(partial.delivery_id, partial.size, partial.settled)
+            self._report_oversize(partial.delivery_id, partial.size, partial.settled, partial.transaction)
             return
         self.session.connection.budget.hold_partial(-len(partial.payload))
         if not partial.settled:
             self._await_settlement(partial.delivery_id, 1)
         row = array("q", (partial.delivery_id, 0, partial.size, int(partial.settled), partial.message_format))
-        self.session.report.deliveries(self, memoryview(partial.payload), row, 1)
+        data = memoryview(partial.payload)
+        if partial.transaction is None:
+            self.session.report.deliveries(self, data, row, 1)
+        else:
+            self.session.report.add_event(TransactionalReceived(self, partial.transaction, data, row))
 
-    def _report_oversize(self, delivery_id: int, size: int, settled: bool) -> None:
+    def _report_oversize(
+        self, delivery_id: int, size: int, settled: bool, transaction: TransactionalState | None = None
+    ) -> None:
         if not settled:
             self._await_settlement(delivery_id, 1)
-        self.session.report.add_event(OversizeReceived(self, delivery_id, size, settled))
+        self.session.report.add_event(OversizeReceived(self, delivery_id, size, settled, transaction))
 
     def _await_settlement(self, first_id: int, count: int) -> None:
         limit = self.session.connection.settings.max_unsettled

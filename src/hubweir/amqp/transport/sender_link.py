@@ -118,11 +118,13 @@ class SenderLink(Link):
         message_format: int = 0,
         settled: bool = True,
         tag: bytes | None = None,
+        state: DeliveryState | None = None,
     ) -> int:
         """Send one delivery and return its id; frames beyond the session window wait in the session.
 
-        payload: an encoded message; copied. tag: at most 32 bytes; the id as 4 bytes when left out. NotSendable
-        without credit or on a link that does not stand.
+        payload: an encoded message; copied. tag: at most 32 bytes; the id as 4 bytes when left out. state: a
+        TransactionalState, of a delivery that is part of a transaction. NotSendable without credit or on a link that
+        does not stand.
         """
         if not self.is_attached or self.sender_credit.credit == 0:
             raise NotSendable(f"the link {self.name!r} has no credit, or does not stand; look at sendable first")
@@ -135,6 +137,7 @@ class SenderLink(Link):
             delivery_tag=delivery_id.to_bytes(4, "big") if tag is None else tag,
             message_format=message_format,
             settled=settled,
+            state=state,
         )
         frames = split_transfer(transfer, memoryview(payload), session.channel, session.connection.outgoing_frame_limit)
         self.sender_credit.spend(1)

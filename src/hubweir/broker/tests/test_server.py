@@ -1,4 +1,7 @@
-"""Every command over a real socket pair: the same answers as by a call, bounds that hold, and ends that free."""
+"""Every command over a real socket pair: the same answers as by a call, bounds that hold, and ends that free.
+
+Long because one pair of ends serves all of it.
+"""
 
 import asyncio
 import socket
@@ -40,6 +43,7 @@ from hubweir.broker.commands.reader import (
     ReadEvents,
 )
 from hubweir.broker.commands.topic import CreateTopic, OpenTopic
+from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_topic import HostedTopic
 from hubweir.broker.server import BrokerServer, run_is_sound
@@ -219,6 +223,21 @@ def test_a_run_that_was_damaged_on_the_way_is_refused_and_not_stored(run: Run, b
         assert isinstance(answer, Refusal) and answer.known
         assert answer.condition.symbol == "amqp:decode-error"
         assert bench.log.records == b""
+        await pair.close()
+
+    run(scenario())
+
+
+def test_a_transaction_that_sends_nothing_has_no_run_and_one_that_sends_a_sound_one(run: Run, bench: Any) -> None:
+    async def scenario() -> None:
+        pair = await Pair(bench).start()
+        damaged = sealed(100)
+        damaged[-1] ^= 1
+        for messages, condition in ((bytearray(), "amqp:not-allowed"), (damaged, "amqp:decode-error")):
+            answer = await pair.ask(
+                CommitTransaction("a", (), b"", 0, 0, messages)
+            )  # "a" is a partition: it knows none
+            assert isinstance(answer, Refusal) and answer.condition.symbol == condition
         await pair.close()
 
     run(scenario())

@@ -27,10 +27,18 @@ from hubweir.namespace.capture_description import CaptureDescription, CaptureDes
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.transaction import TransactedSettlement
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 SUBSCRIPTIONS = st.builds(
     TopicSubscription, st.text(), st.text(), st.just(FragmentSettings(max_delivery_count=3)), st.booleans(), st.binary()
+)
+SETTLEMENTS = st.builds(
+    TransactedSettlement,
+    st.text(),
+    st.binary(),
+    st.sampled_from(SettleOutcome),
+    st.none() | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
 )
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: LONGS,
@@ -44,6 +52,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     SettleDetails | None: st.none()
     | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
     TopicSubscription: SUBSCRIPTIONS,
+    tuple[TransactedSettlement, ...]: st.lists(SETTLEMENTS, max_size=3).map(tuple),
     tuple[TopicSubscription, ...]: st.lists(SUBSCRIPTIONS, max_size=3).map(tuple),
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
     int | None: st.none() | LONGS,

@@ -9,6 +9,8 @@ incoming_node.py), queue_receiver_node.py gives them out, with the session that 
 that sent_tokens.py keeps; settlements.py says what a receiver's states mean. message_management.py answers questions
 about messages, in the forms of message_forms.py, by the time that answer_deadline.py reads.
 
+What links do in a transaction is gathered in transactions.py; coordinator_node.py declares and discharges.
+
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
 holds what the connection may do; put_token_rate.py limits its tokens, connection_deadlines.py its time. A reader's
 attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py and run_cursor.py write its events,

@@ -27,6 +27,7 @@ from hubweir.amqp.transport.events import (
     SaslInitiated,
     SessionEnded,
     Settled,
+    TransactionalReceived,
 )
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
@@ -41,6 +42,7 @@ from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
 from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceChoice
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
+from hubweir.gateway.amqp.transactions import Transactions
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
@@ -78,6 +80,9 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         self.replies = ResponseRoutes()
         self.budget = ConnectionBudget(self.limits.connection_budget_bytes, process.budget, itself)
         self.share = TurnShare(itself)
+        self.transactions = Transactions(
+            itself, limit_bytes=self.limits.connection_budget_bytes // 2, process=process.transactions_budget
+        )
         self.writing_paused = False
         self.is_over = False
         self._deadlines = ConnectionDeadlines(itself)
@@ -97,6 +102,9 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             case DeliveriesReceived():
                 if (node := self._node_of(event.link)) is not None:
                     node.deliveries(event)
+            case TransactionalReceived():
+                if (node := self._node_of(event.link)) is not None:
+                    node.transactional(event)
             case CreditGranted():
                 if (node := self._node_of(event.link)) is not None:
                     node.credit()

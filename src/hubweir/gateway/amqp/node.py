@@ -10,15 +10,16 @@ from typing import Protocol
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.response_routes import ResponseRoutes
-from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived, Settled
+from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived, Settled, TransactionalReceived
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ReaderClosed
-from hubweir.errors import ServiceError
+from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
+from hubweir.gateway.amqp.transactions import Transactions
 from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
@@ -35,6 +36,7 @@ class NodeHost(SharedConnection, Protocol):
     replies: ResponseRoutes
     budget: ConnectionBudget
     share: TurnShare
+    transactions: Transactions
     is_over: bool
 
     @property
@@ -87,6 +89,11 @@ class Node:
 
     def deliveries(self, event: DeliveriesReceived) -> None:
         """Deliveries came on a link that brings them. event.data is valid only during the call."""
+
+    def transactional(self, event: TransactionalReceived) -> None:
+        """A delivery that is part of a transaction came. event.data is valid only during the call."""
+        text = "Nothing can be sent here in a transaction: queues and topics know them."
+        self.host.detach(self, ServiceError(NOT_IMPLEMENTED, text))
 
     def oversize(self, event: OversizeReceived) -> None:
         """A delivery over the limit came and was thrown away."""

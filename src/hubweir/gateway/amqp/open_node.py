@@ -9,6 +9,7 @@
 | hub/Publishers/P           | PublisherNode   | not allowed   | Send   |
 | hub/ConsumerGroups/…/N     | not allowed     | ConsumerNode  | Listen |
 | of a queue, topic or subscription | queue_nodes.py | queue_nodes.py | Send, Listen |
+| none: a coordinator        | CoordinatorNode | not possible  | none: what a transaction does is checked |
 
 Claims are asked before existence: who has none for the address learns nothing about what exists (rule R23).
 """
@@ -32,6 +33,7 @@ from hubweir.event_hub.hub_part import (
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.cbs_node import CbsNode
 from hubweir.gateway.amqp.consumer_node import ConsumerNode
+from hubweir.gateway.amqp.coordinator_node import CoordinatorNode
 from hubweir.gateway.amqp.management_node import ManagementNode
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
@@ -51,6 +53,8 @@ _NAME_LIMIT = 128  # of what a peer asked for, where it is repeated
 
 def open_node(host: NodeHost, link: Link) -> Node:
     """The node for a link that the peer attaches; ServiceError when the attach is refused."""
+    if isinstance(link, ReceiverLink) and isinstance(link.target, Coordinator):
+        return CoordinatorNode(host, link)
     text = address_of(link)
     found = _parse(host, text)
     if isinstance(found, Address) and found.is_cbs:
@@ -81,7 +85,7 @@ def address_of(link: Link) -> str:
     """
     terminus = link.target if isinstance(link, ReceiverLink) else link.source
     if isinstance(terminus, Coordinator):
-        raise ServiceError(NOT_IMPLEMENTED, "There is no transaction coordinator here; send without transactions.")
+        raise ServiceError(NOT_IMPLEMENTED, "A coordinator has no address, and gives nothing out.")
     if terminus is None:
         raise ServiceError(INVALID_FIELD, "The attach names no node: it has no source or no target.")
     if terminus.dynamic:

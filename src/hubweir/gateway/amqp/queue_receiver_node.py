@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.annotations import TRACKING_ID
-from hubweir.amqp.messaging.outcome import Rejected
+from hubweir.amqp.messaging.outcome import Rejected, TransactionalState
 from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.sender_link import SND_SETTLED, SenderLink
 from hubweir.auth.resource_scope import Scope
@@ -41,7 +41,7 @@ from hubweir.gateway.amqp.delivery_ranges import merge_ranges
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
-from hubweir.gateway.amqp.settlements import Settling, spoken_of
+from hubweir.gateway.amqp.settlements import Settling, spoken_of, transacted_of
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.queue_admission import check_gives
@@ -123,17 +123,39 @@ class QueueReceiverNode(Node):
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""
         tokens = self._sent.take(event.first_id, event.last_id)
+        if isinstance(event.outcome, TransactionalState):
+            self._settled_in(event, event.outcome, tokens)
+            return
         try:
             spoken = spoken_of(event.outcome)
         except ServiceError as refusal:
-            if not event.settled:
-                error = self.host.describe(What.SEND, refusal, entity=self.entity)
-                self.link.answer([(event.first_id, event.last_id)], Rejected(error=error))
+            self._refuse_settling(event, refusal)
             return
         settling = self._settling.setdefault((spoken.outcome, spoken.details), Settling(spoken))
         settling.tokens += tokens
         settling.spans.append((event.first_id, event.last_id, not event.settled))
         self.host.finish_later(self)
+
+    def _settled_in(self, event: Settled, state: TransactionalState, tokens: bytes) -> None:
+        """The settlement is part of a transaction: it is answered now, and done at the commit."""
+        transactions, txn_id = self.host.transactions, state.txn_id
+        try:
+            spoken = transacted_of(state.outcome)
+            transactions.settle(txn_id, self._place, tokens, spoken.outcome, spoken.details)
+        except ServiceError as refusal:
+            if event.settled:
+                transactions.spoil(txn_id, refusal)
+            self._refuse_settling(event, refusal)
+        else:
+            if not event.settled:
+                answer = TransactionalState(txn_id=txn_id, outcome=spoken.answer)
+                self.link.answer([(event.first_id, event.last_id)], answer)
+        self.host.finish_later(self)
+
+    def _refuse_settling(self, event: Settled, refusal: ServiceError) -> None:
+        if not event.settled:
+            error = self.host.describe(What.SEND, refusal, entity=self.entity)
+            self.link.answer([(event.first_id, event.last_id)], Rejected(error=error))
 
     def finish(self) -> None:
         """Hand over what was settled in this turn, and go on: there may be room for more."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-from hubweir.amqp.transport.events import DeliveriesReceived
+from hubweir.amqp.messaging.outcome import Accepted, TransactionalState
+from hubweir.amqp.transport.events import DeliveriesReceived, TransactionalReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.errors import ServiceError
@@ -21,7 +22,7 @@ from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_takes, refusal_of
 from hubweir.kernels import check_messages
-from hubweir.kernels.contract import CHECK_MALFORMED
+from hubweir.kernels.contract import CHECK_MALFORMED, D_DELIVERY_ID, D_SETTLED
 from hubweir.namespace.messaging_description import MessagingDescription
 
 
@@ -66,6 +67,26 @@ class QueueSenderNode(IncomingNode):
             self.host.finish_later(self)
         else:
             self._top_up()
+
+    def transactional(self, event: TransactionalReceived) -> None:
+        """The delivery is part of a transaction: it is answered now, and stored at the commit."""
+        if not self.is_covered():
+            return
+        delivery_id, settled, txn_id = event.rows[D_DELIVERY_ID], event.rows[D_SETTLED], event.state.txn_id
+        self.host.gateway.counters["gateway.deliveries_received"] += 1
+        try:
+            row, status = check_messages(event.data, event.rows, 0, 1, ID_LIMIT_CHARACTERS, self._needs_session)
+            if not row:
+                raise refusal_of(status, self.entity)
+            self.host.transactions.send(txn_id, self._place, event.data, event.rows)
+            if not settled:
+                self.link.settle(delivery_id, delivery_id, TransactionalState(txn_id=txn_id, outcome=Accepted()))
+        except ServiceError as refusal:
+            if settled:
+                self.host.transactions.spoil(txn_id, refusal)
+            else:
+                self._reject(delivery_id, refusal)
+        self.host.finish_later(self)
 
     def catalog_changed(self) -> None:
         entity = self.host.gateway.namespace.find(self.entity, MessagingDescription)

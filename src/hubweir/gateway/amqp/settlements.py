@@ -17,11 +17,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Rejected, Released
+from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Outcome, Rejected, Released
 from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.amqp.types.encode import encode
-from hubweir.amqp.types.values import Symbol
-from hubweir.errors import NOT_IMPLEMENTED, ServiceError
+from hubweir.amqp.types.values import Described, Symbol
+from hubweir.errors import NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.append_queue import DeliveryRange
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 
@@ -36,7 +36,7 @@ class Spoken:
 
     outcome: SettleOutcome
     details: SettleDetails | None
-    answer: DeliveryState
+    answer: Outcome
 
 
 _COMPLETE = Spoken(SettleOutcome.COMPLETE, None, Accepted())
@@ -74,7 +74,7 @@ class Settling:
 def spoken_of(state: DeliveryState | None) -> Spoken:
     """The settlement that a receiver's state asks for.
 
-    Raises ServiceError NOT_IMPLEMENTED for a state of a transaction: there is no coordinator here.
+    Raises ServiceError NOT_IMPLEMENTED for a state that is none of these.
     """
     match state:
         case Accepted():
@@ -90,7 +90,18 @@ def spoken_of(state: DeliveryState | None) -> Spoken:
                 description = _text(state.error.description or None)
             details = SettleDetails(reason, description, encode_properties(info))
             return Spoken(SettleOutcome.DEAD_LETTER, details, Rejected(error=None))
-    raise ServiceError(NOT_IMPLEMENTED, "Settle without a transaction: there is no transaction coordinator here.")
+    raise ServiceError(NOT_IMPLEMENTED, "Deliveries end accepted, modified, rejected or released, and no other way.")
+
+
+def transacted_of(outcome: Outcome | Described | None) -> Spoken:
+    """The settlement that an outcome in a transaction asks for.
+
+    Raises ServiceError NOT_ALLOWED for what is none of a transaction: to release, or to say nothing.
+    """
+    if outcome is None or isinstance(outcome, Released):
+        text = "In a transaction a message is completed, abandoned, deferred or dead-lettered, and not released."
+        raise ServiceError(NOT_ALLOWED, text)
+    return spoken_of(outcome)
 
 
 def encode_properties(properties: dict[str, object]) -> bytes:

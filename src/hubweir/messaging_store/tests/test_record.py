@@ -17,8 +17,17 @@ from hubweir.kernels.stored_batch import (
     read_header,
 )
 from hubweir.messaging_store.completion import LogEnd, complete_run
-from hubweir.messaging_store.record import Producer, begin_batch, headers_of, name_of, producer_of, seal_batch
-from hubweir.messaging_store.tests.batches import event, sealed
+from hubweir.messaging_store.operations import pack_operations
+from hubweir.messaging_store.record import (
+    Producer,
+    begin_batch,
+    chain_batches,
+    headers_of,
+    name_of,
+    producer_of,
+    seal_batch,
+)
+from hubweir.messaging_store.tests.batches import complete, event, sealed
 
 # One stored batch, byte for byte. It changes only with the format's version; then a second one is added.
 GOLDEN = (
@@ -86,3 +95,16 @@ def test_the_format_has_not_changed() -> None:
     header = read_header(golden)
     assert (header.first_index, header.first_offset, header.writer_epoch, header.durable_upto) == (42, 4000, 5, 40)
     assert producer_of(golden, header) == Producer(-3, 2, 7, 3, 9) and name_of(golden, header) == b"key-"
+
+
+def test_batches_that_were_sealed_by_themselves_are_made_one_chain() -> None:
+    run = sealed(b"a", b"b") + sealed(b"c") + pack_operations([b"d"])
+    before = [header.payload_crc for header in headers_of(run)]
+    chain_batches(run)
+    assert [header.continues for header in headers_of(run)] == [True, True, False]
+    chain_batches(run)
+    assert [header.payload_crc for header in headers_of(run)] == before
+    complete(run)
+    empty = bytearray()
+    chain_batches(empty)
+    assert empty == b""

@@ -9,11 +9,13 @@ from hubweir.amqp.messaging.outcome import (
     DELIVERY_STATE,
     OUTCOME,
     Accepted,
+    Declared,
     DeliveryState,
     Modified,
     Received,
     Rejected,
     Released,
+    TransactionalState,
 )
 from hubweir.amqp.types.composite import encode_composite
 from hubweir.amqp.types.decode import decode
@@ -33,6 +35,8 @@ ERROR = AmqpError(condition=Symbol("amqp:not-found"), description="no such hub")
         (Modified(), "005327c00403424240"),
         (Modified(delivery_failed=True, undeliverable_here=True), "005327c00403414140"),
         (Received(section_number=1, section_offset=0), "005323c00402520144"),
+        (Declared(txn_id=b"ab"), "005333c00501a0026162"),
+        (TransactionalState(txn_id=b"ab", outcome=Accepted()), "005334c00902a002616200532445"),
         (Rejected(error=AmqpError(condition="x")), "005325c00d01" + "00531dc00703a30178a10040"),
     ],
 )
@@ -49,7 +53,10 @@ def test_a_state_is_written_in_the_form_every_client_reads(state: Any, encoded: 
         Rejected(error=ERROR),
         Modified(delivery_failed=True, message_annotations={Symbol("x"): 1}),
         Received(section_number=2, section_offset=1 << 40),
-        Described(ULong(0x34), [b"transaction", Described(ULong(0x24), [])]),
+        Declared(txn_id=b"one"),
+        TransactionalState(txn_id=b"one", outcome=Rejected(error=ERROR)),
+        TransactionalState(txn_id=b"one"),
+        Described(ULong(0x99), [b"unknown", Described(ULong(0x24), [])]),
     ],
 )
 def test_a_state_is_read_back(state: DeliveryState) -> None:

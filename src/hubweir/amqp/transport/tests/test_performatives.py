@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.messaging.outcome import Accepted, Modified, Received, Rejected, Released
+from hubweir.amqp.messaging.outcome import Accepted, Modified, Received, Rejected, Released, TransactionalState
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
 from hubweir.amqp.transport.performatives import (
     Attach,
@@ -200,10 +200,11 @@ def test_a_coordinator_is_recognised_as_a_target() -> None:
     assert decode_performative(encode_composite(attach))[0] == attach
 
 
-def test_a_transactional_state_is_handed_on_as_it_came() -> None:
-    state = Described(ULong(0x34), [b"txn", Described(ULong(0x24), [])])
-    performative, _ = decode_performative(encode_composite(Disposition(role=True, first=0, state=state)))
-    assert isinstance(performative, Disposition) and performative.state == state
+def test_a_state_of_a_transaction_is_read_with_its_outcome_and_an_unknown_one_is_handed_on_as_it_came() -> None:
+    unknown, known = (Described(ULong(code), [b"txn", Described(ULong(0x24), [])]) for code in (0x99, 0x34))
+    for came, read in ((unknown, unknown), (known, TransactionalState(txn_id=b"txn", outcome=Accepted()))):
+        performative, _ = decode_performative(encode_composite(Disposition(role=True, first=0, state=came)))
+        assert isinstance(performative, Disposition) and performative.state == read
 
 
 @pytest.mark.parametrize("data", ["", "40", "005340", "00531940", "005329c00100", "005375a000", "0053100053", "c00100"])

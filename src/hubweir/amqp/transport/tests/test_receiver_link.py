@@ -6,8 +6,14 @@ import pytest
 
 from hubweir.amqp.endpoint import EndpointSettings
 from hubweir.amqp.messaging.amqp_error import AmqpError
-from hubweir.amqp.messaging.outcome import Accepted, Rejected
-from hubweir.amqp.transport.events import DeliveriesReceived, Drained, LinkDetached, OversizeReceived
+from hubweir.amqp.messaging.outcome import Accepted, Rejected, TransactionalState
+from hubweir.amqp.transport.events import (
+    DeliveriesReceived,
+    Drained,
+    LinkDetached,
+    OversizeReceived,
+    TransactionalReceived,
+)
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.testing.endpoint_pair import Side
@@ -251,3 +257,45 @@ def test_an_echo_of_the_sender_is_answered_with_the_links_credit() -> None:
     ((_, answer),) = written(side.written[begun:])
     assert isinstance(answer, Flow)
     assert (answer.link_credit, answer.delivery_count, answer.echo) == (9, 1, False)
+
+
+IN_TRANSACTION = TransactionalState(txn_id=b"txn")
+
+
+def transactional(delivery_id: int, *, more: bool = False, settled: bool = False) -> Transfer:
+    return Transfer(
+        handle=0, delivery_id=delivery_id, delivery_tag=b"t", message_format=0, more=more, settled=settled,
+        state=IN_TRANSACTION,
+    )  # fmt: skip
+
+
+def test_a_delivery_of_a_transaction_is_an_event_of_its_own_between_those_before_and_behind_it() -> None:
+    side = served()
+    take(
+        side,
+        transfer(0)
+        + frame(transactional(1), b"whole")
+        + transfer(2)
+        + frame(transactional(3, more=True), b"in ")
+        + part(False, delivery_id=None, payload=b"two frames")
+        + transfer(4),
+    )
+    said = [
+        event if isinstance(event, TransactionalReceived) else event.rows[0]
+        for event in side.events
+        if isinstance(event, DeliveriesReceived | TransactionalReceived)
+    ]
+    whole, parted = said[1], said[3]
+    assert isinstance(whole, TransactionalReceived) and isinstance(parted, TransactionalReceived)
+    assert [said[0], said[2], said[4]] == [0, 2, 4]
+    assert (whole.state, bytes(whole.data), whole.rows[0]) == (IN_TRANSACTION, b"whole", 1)
+    assert (parted.state, bytes(parted.data), parted.rows[0]) == (IN_TRANSACTION, b"in two frames", 3)
+    up(side).settle(0, 4, TransactionalState(txn_id=b"txn", outcome=Accepted()))
+    assert up(side).unsettled_count == 0
+
+
+def test_an_oversize_delivery_of_a_transaction_says_so() -> None:
+    side = served(max_message_size=100)
+    take(side, frame(transactional(0, settled=True), b"x" * 101))
+    (event,) = [event for event in side.events if isinstance(event, OversizeReceived)]
+    assert (event.settled, event.transaction) == (True, IN_TRANSACTION)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
+from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.gateway.amqp.tests.world import Peer, World
 
 
@@ -105,17 +105,16 @@ def test_receivers_are_refused_by_name(peer: Peer, address: str, condition: str)
     assert peer.refusal(peer.receiver(address)).condition == condition
 
 
-def test_a_coordinator_a_dynamic_node_and_no_address_are_refused(peer: Peer) -> None:
+def test_a_dynamic_node_and_no_address_are_refused(peer: Peer) -> None:
     session = peer.session()
     here = Source(address="here")
     links = [
-        session.attach_sender("tx", source=here, target=Coordinator()),
         session.attach_sender("dynamic", source=here, target=Target(dynamic=True)),
         session.attach_sender("empty", source=here, target=Target(address="")),
     ]
     peer.run()
     conditions = [peer.refusal(link).condition for link in links]
-    assert conditions == ["amqp:not-implemented", "amqp:not-implemented", "amqp:invalid-field"]
+    assert conditions == ["amqp:not-implemented", "amqp:invalid-field"]
 
 
 def test_a_stranger_cannot_tell_what_exists(peer: Peer) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.message import Properties
-from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released
+from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released, TransactionalState
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.performatives import Disposition
 from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -314,10 +314,13 @@ def test_a_receive_that_fails_ends_the_link(world: World, peer: Peer) -> None:
     assert str(peer.refusal(link).condition) == "com.microsoft:server-busy"
 
 
-def test_a_state_of_a_transaction_is_refused(peer: Peer) -> None:
+def test_a_state_of_an_unknown_transaction_or_kind_is_refused(peer: Peer) -> None:
     send(peer, b"a")
-    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    [(_, _, state)] = settle(peer, link, 0, 0, Described(ULong(0x34), [b"txn", None]))  # type: ignore[arg-type]
+    link = peer.receiver("orders", credit=2, **PEEK_LOCK)
+    [(_, _, state)] = settle(peer, link, 0, 0, TransactionalState(txn_id=b"txn", outcome=Accepted()))
+    assert str(state.error.condition) == "amqp:transaction:unknown-id"
+    send(peer, b"b")
+    [(_, _, state)] = settle(peer, link, 1, 1, Described(ULong(0x99), []))
     assert str(state.error.condition) == "amqp:not-implemented"
 
 

@@ -74,9 +74,9 @@ def test_properties_to_modify_go_with_abandon_and_with_defer() -> None:
     assert encode_properties({}) == b""
 
 
-def test_a_state_of_a_transaction_is_refused() -> None:
+def test_a_state_of_another_kind_is_refused() -> None:
     with pytest.raises(ServiceError) as refused:
-        spoken_of(Described(ULong(0x34), [b"txn"]))
+        spoken_of(Described(ULong(0x99), []))
     assert refused.value.condition.symbol == "amqp:not-implemented"
 
 

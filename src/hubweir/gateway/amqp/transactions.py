@@ -1,0 +1,281 @@
+"""The transactions of one connection: declared, filled with what its links do, and discharged.
+
+What a link does in a transaction is gathered here and answered at once; nobody else sees any of it. At the commit it
+goes to the broker of its log in one command, and is done there in one step, or not at all. A rollback forgets it: locks
+stay as they are until they end, or their messages are settled.
+
+A transaction ends without a commit when its controller says so, when its control link or the connection ends, and
+TRANSACTION_MS behind the first thing that was done in it. Its id is never another's, and means nothing on another
+connection. (contract "Service Bus", section 8)
+
+Memory: what is gathered counts against two limits, of the connection and of all connections together; what would go
+over one is refused, and the transaction goes on. After a crash of this process no transaction is open.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.transaction import CommitTransaction
+from hubweir.env import Env, Timer
+from hubweir.errors import (
+    DECODE_ERROR,
+    NOT_IMPLEMENTED,
+    RESOURCE_LIMIT,
+    SERVER_BUSY,
+    TRANSACTION_ROLLED_BACK,
+    TRANSACTION_TIMED_OUT,
+    TRANSACTION_UNKNOWN,
+    ServiceError,
+)
+from hubweir.event_hub.event_properties import properties_too_large
+from hubweir.event_hub.open_run import AddStatus, OpenRun
+from hubweir.gateway.byte_budget import ProcessBudget
+from hubweir.gateway.directory import FragmentPlace
+from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
+from hubweir.queue.transaction import TransactedSettlement
+
+TRANSACTION_MS = 120_000
+# Messages that are sent, and, ours, messages that are settled: some batches of a receiver.
+SENT_LIMIT, SETTLED_LIMIT = 100, 4_096
+# Of one connection. Official clients have one or two.
+OPEN_LIMIT = 64
+# Ids of transactions that took too long, which is told when they are used.
+REMEMBERED = 64
+
+
+class TransactionHost(Protocol):
+    """What the transactions of a connection need of it."""
+
+    env: Env
+
+
+@dataclass(slots=True, eq=False)
+class LogWork:
+    """What a transaction does in one log. place: of the entity that it came for first."""
+
+    place: FragmentPlace
+    settlements: list[TransactedSettlement] = field(default_factory=list)
+    cancelled: array[int] = field(default_factory=lambda: array("q"))
+    run: OpenRun = field(default_factory=lambda: OpenRun(names_keys=False))
+    messages: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """One that is open. control: the link that declared it. spoilt: it can only be rolled back, and why."""
+
+    txn_id: bytes
+    control: object
+    works: dict[str, LogWork] = field(default_factory=dict)  # by the id of the log
+    sent: int = 0
+    settled: int = 0
+    held_bytes: int = 0
+    timer: Timer | None = None
+    spoilt: ServiceError | None = None
+
+
+# Told how a discharge ended; known: a refusal of which nothing was done.
+OnDischarged = Callable[[ServiceError | None, bool], None]
+
+
+class Transactions:
+    """See the module's text."""
+
+    def __init__(self, host: TransactionHost, *, limit_bytes: int, process: ProcessBudget) -> None:
+        """limit_bytes: of this connection. process: the limit of all connections together."""
+        self._host = host
+        self._limit_bytes = limit_bytes
+        self._process = process
+        self._held_bytes = 0
+        self._open: dict[bytes, Transaction] = {}
+        self._timed_out: dict[bytes, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def declare(self, control: object) -> bytes:
+        """Open a transaction for a control link; its id. Raises ServiceError RESOURCE_LIMIT."""
+        if len(self._open) >= OPEN_LIMIT:
+            text = f"{OPEN_LIMIT} transactions of this connection are open: discharge one before you declare another."
+            raise ServiceError(RESOURCE_LIMIT, text)
+        transaction = Transaction(UUID(self._host.env.new_id()).bytes, control)
+        self._open[transaction.txn_id] = transaction
+        return transaction.txn_id
+
+    def get(self, txn_id: bytes) -> Transaction:
+        """An open transaction. Raises ServiceError TRANSACTION_UNKNOWN, or TRANSACTION_TIMED_OUT."""
+        transaction = self._open.get(txn_id)
+        if transaction is not None:
+            return transaction
+        if txn_id in self._timed_out:
+            seconds = TRANSACTION_MS // 1_000
+            text = f"The transaction took more than {seconds} s from its first operation on and was rolled back."
+            raise ServiceError(TRANSACTION_TIMED_OUT, text)
+        text = "No transaction of this id is open on this connection: it was discharged, or never declared here."
+        raise ServiceError(TRANSACTION_UNKNOWN, text)
+
+    # What links do
+
+    def send(self, txn_id: bytes, place: FragmentPlace, data: memoryview, rows: array[int]) -> None:
+        """One delivery (a row), which its entity takes, is part of the transaction.
+
+        Raises ServiceError as `get`; RESOURCE_LIMIT or SERVER_BUSY over a limit; and for what is no legal message. The
+        transaction is then as it was.
+        """
+        transaction = self.get(txn_id)
+        run = OpenRun(names_keys=False)
+        added = run.add(data, rows, 0, 1)
+        if not added.row:
+            if added.status is AddStatus.PROPERTIES:
+                raise properties_too_large(place.entity)
+            raise ServiceError(DECODE_ERROR, f"A delivery for '{place.entity}' is no legal AMQP message.")
+        if transaction.sent + added.events > SENT_LIMIT:
+            text = (
+                f"Can't send more than {SENT_LIMIT} messages in a single transaction: "
+                "commit this one, and send the rest in another."
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
+        self._hold(transaction, len(data))
+        self._begun(transaction)
+        work = self._work(transaction, place)
+        again = work.run.add(data, rows, 0, 1)
+        assert again.row == 1
+        transaction.sent += added.events
+        work.messages += added.events
+        work.size_bytes += len(data)
+
+    def settle(
+        self, txn_id: bytes, place: FragmentPlace, tokens: bytes, outcome: SettleOutcome, details: SettleDetails | None
+    ) -> None:
+        """Messages are settled in the transaction. Raises as `send`."""
+        transaction = self.get(txn_id)
+        many = len(tokens) // TOKEN_BYTES
+        if transaction.settled + many > SETTLED_LIMIT:
+            text = f"More than {SETTLED_LIMIT} messages cannot be settled in one transaction: commit this one first."
+            raise ServiceError(RESOURCE_LIMIT, text)
+        self._hold(transaction, len(tokens) + (0 if details is None else _size_of(details)))
+        self._begun(transaction)
+        transaction.settled += many
+        settlements = self._work(transaction, place).settlements
+        settlement = TransactedSettlement(place.log_id, tokens, outcome, details)
+        last = settlements[-1] if settlements else None
+        if last is not None and (last.resident_id, last.outcome, last.details) == (place.log_id, outcome, details):
+            settlements[-1] = TransactedSettlement(place.log_id, last.tokens + tokens, outcome, details)
+        else:
+            settlements.append(settlement)
+
+    def spoil(self, txn_id: bytes, error: ServiceError) -> None:
+        """Something of the transaction was refused, and nobody could be told: it can only be rolled back."""
+        transaction = self._open.get(txn_id)
+        if transaction is not None and transaction.spoilt is None:
+            transaction.spoilt = error
+            self._begun(transaction)
+
+    def _work(self, transaction: Transaction, place: FragmentPlace) -> LogWork:
+        work = transaction.works.get(place.stored_in)
+        if work is None:
+            work = transaction.works[place.stored_in] = LogWork(place)
+        return work
+
+    def _hold(self, transaction: Transaction, size_bytes: int) -> None:
+        if self._held_bytes + size_bytes > self._limit_bytes:
+            text = (
+                f"The open transactions of this connection may hold {self._limit_bytes} bytes and have "
+                f"{self._held_bytes}: commit what you have before you send more."
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
+        if self._process.is_full:
+            text = "The open transactions of all connections hold as many bytes as they may: try again in a moment."
+            raise ServiceError(SERVER_BUSY, text)
+        self._process.take_bytes(size_bytes)
+        self._held_bytes += size_bytes
+        transaction.held_bytes += size_bytes
+
+    def _begun(self, transaction: Transaction) -> None:
+        """Something was done in it: from the first time on its time runs."""
+        if transaction.timer is None:
+            transaction.timer = self._host.env.call_later(TRANSACTION_MS, lambda: self._time_out(transaction))
+
+    # Ends
+
+    def roll_back(self, txn_id: bytes) -> None:
+        """Forget what was done in it. Raises as `get`."""
+        self._close(self.get(txn_id))
+
+    def roll_back_all(self, control: object) -> None:
+        """A control link is over: so is each transaction that it declared, unless it is being committed."""
+        for transaction in [each for each in self._open.values() if each.control is control]:
+            self._close(transaction)
+
+    def commit(self, txn_id: bytes, on_done: OnDischarged) -> None:
+        """Do all that was done in it. Raises as `get`, and TRANSACTION_ROLLED_BACK where nothing else can be."""
+        transaction = self.get(txn_id)
+        if transaction.spoilt is not None:
+            self._close(transaction)
+            raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {transaction.spoilt.text}")
+        works = list(transaction.works.values())
+        if len(works) > 1:
+            self._close(transaction)
+            names = ", ".join(f"'{work.place.entity}'" for work in works)
+            text = f"The transaction was rolled back: one over several entities ({names}) is not built yet."
+            raise ServiceError(NOT_IMPLEMENTED, text)
+        self._stop(transaction)
+        if not works:
+            self._give_back(transaction)
+            on_done(None, True)
+            return
+        [work] = works
+
+        def answered(answer: Answer) -> None:
+            self._give_back(transaction)
+            if isinstance(answer, Refusal):
+                text = f"The transaction was rolled back: {answer.text} ({answer.condition.symbol})"
+                on_done(ServiceError(TRANSACTION_ROLLED_BACK, text), answer.known)
+            else:
+                on_done(None, True)
+
+        command = CommitTransaction(
+            work.place.stored_in,
+            tuple(work.settlements),
+            work.cancelled.tobytes(),
+            work.messages,
+            work.size_bytes,
+            work.run.take(),
+        )
+        work.place.broker.submit(command, answered)
+
+    def _time_out(self, transaction: Transaction) -> None:
+        transaction.timer = None
+        self._close(transaction)
+        self._timed_out[transaction.txn_id] = None
+        if len(self._timed_out) > REMEMBERED:
+            del self._timed_out[next(iter(self._timed_out))]
+
+    def _stop(self, transaction: Transaction) -> None:
+        """It is open no more."""
+        del self._open[transaction.txn_id]
+        if transaction.timer is not None:
+            transaction.timer.cancel()
+            transaction.timer = None
+
+    def _close(self, transaction: Transaction) -> None:
+        self._stop(transaction)
+        self._give_back(transaction)
+
+    def _give_back(self, transaction: Transaction) -> None:
+        self._process.give_back_bytes(transaction.held_bytes)
+        self._held_bytes -= transaction.held_bytes
+        transaction.held_bytes = 0
+        transaction.works.clear()
+
+
+def _size_of(details: SettleDetails) -> int:
+    return len(details.properties) + len(details.reason or "") + len(details.description or "")
