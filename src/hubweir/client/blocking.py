@@ -18,8 +18,7 @@ from pathlib import Path
 from hubweir.client.connection import DEFAULT_TIMEOUT_S
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.event_hub_client import EventHubClient
-from hubweir.client.loop_calls import BlockingFace, beginning, waiting
-from hubweir.client.loop_thread import LoopThread
+from hubweir.client.loop_calls import BlockingClient, BlockingFace, beginning, waiting
 from hubweir.client.numbered_sender import NumberedSender
 from hubweir.client.receiver import ALL_EVENTS, ReceiverOptions
 from hubweir.client.resending_sender import ResendingSender
@@ -109,7 +108,7 @@ class BlockingNumberedSender(BlockingFace[NumberedSender]):
         return self.thread.begin(sent())
 
 
-class BlockingEventHubClient(BlockingFace[EventHubClient]):
+class BlockingEventHubClient(BlockingClient[EventHubClient]):
     """An EventHubClient whose calls wait."""
 
     describe = waiting(EventHubClient.describe)
@@ -118,8 +117,7 @@ class BlockingEventHubClient(BlockingFace[EventHubClient]):
 
     def __init__(self, client: EventHubClient) -> None:
         """client: not used anywhere else, from now on."""
-        super().__init__(LoopThread(f"client of {client.hub}"), client)
-        self._is_closed = False
+        super().__init__(client, client.hub)
 
     @classmethod
     def from_connection_string(
@@ -151,18 +149,3 @@ class BlockingEventHubClient(BlockingFace[EventHubClient]):
     ) -> BlockingReceiver:
         """Reads one partition."""
         return BlockingReceiver(self.thread, self.inner.receiver(partition_id, options, group=group))
-
-    def close(self) -> None:
-        """Close the connection and end the thread. Stop processors before. Safe to call twice."""
-        if not self._is_closed:
-            self._is_closed = True
-            try:
-                self.thread.run(self.inner.close())
-            finally:
-                self.thread.close()
-
-    def __enter__(self) -> BlockingEventHubClient:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.close()

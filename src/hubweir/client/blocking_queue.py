@@ -16,7 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hubweir.client.connection import DEFAULT_TIMEOUT_S
-from hubweir.client.loop_calls import BlockingFace, beginning, waiting
+from hubweir.client.loop_calls import BlockingClient, BlockingFace, beginning, waiting
 from hubweir.client.loop_thread import LoopThread
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_receiver import PLAIN, QueueReceiver, QueueReceiverOptions
@@ -82,15 +82,14 @@ class BlockingSessionReceiver(BlockingQueueReceiver):
         self.thread.run(self._session.set_state(state))
 
 
-class BlockingQueueClient(BlockingFace[QueueClient]):
+class BlockingQueueClient(BlockingClient[QueueClient]):
     """A QueueClient whose calls wait."""
 
     sessions = waiting(QueueClient.sessions)
 
     def __init__(self, client: QueueClient) -> None:
         """client: not used anywhere else, from now on."""
-        super().__init__(LoopThread(f"client of {client.target.host}"), client)
-        self._is_closed = False
+        super().__init__(client, client.target.host)
 
     @classmethod
     def from_connection_string(
@@ -123,18 +122,3 @@ class BlockingQueueClient(BlockingFace[QueueClient]):
         """Lock a session; see QueueClient.accept_session."""
         made = self.thread.run(self.inner.accept_session(queue, session_id, options, max_wait_s=max_wait_s))
         return BlockingSessionReceiver(self.thread, made)
-
-    def close(self) -> None:
-        """Close the connection and end the thread. Safe to call twice."""
-        if not self._is_closed:
-            self._is_closed = True
-            try:
-                self.thread.run(self.inner.close())
-            finally:
-                self.thread.close()
-
-    def __enter__(self) -> BlockingQueueClient:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.close()

@@ -1,4 +1,4 @@
-"""Faces for threads: an object that lives on a loop, each of whose calls waits for its result.
+"""Faces for threads: an object that lives on a loop, each of whose calls waits for its result; and clients of such.
 
     class BlockingSender(BlockingFace[ResendingSender]):
         send = waiting(ResendingSender.send)
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from hubweir.client.loop_thread import LoopThread
 
@@ -22,12 +22,45 @@ T = TypeVar("T")
 Step = Coroutine[Any, Any, R]
 
 
+class Closing(Protocol):
+    """What is closed once it is not used any more."""
+
+    async def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closing)
+
+
 class BlockingFace(Generic[T]):
     """inner: the object; used on the loop of `thread` only."""
 
     def __init__(self, thread: LoopThread, inner: T) -> None:
         self.thread = thread
         self.inner = inner
+
+
+class BlockingClient(BlockingFace[C]):
+    """A face whose thread is its own, and ends with it. Used as a context it is closed behind it."""
+
+    def __init__(self, client: C, name: str) -> None:
+        """client: not used anywhere else, from now on. name: whose client it is, for the name of the thread."""
+        super().__init__(LoopThread(f"client of {name}"), client)
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Close the connection and end the thread. Stop processors before. Safe to call twice."""
+        if not self._is_closed:
+            self._is_closed = True
+            try:
+                self.thread.run(self.inner.close())
+            finally:
+                self.thread.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
 
 
 def waiting(method: Callable[Concatenate[T, P], Step[R]]) -> Callable[Concatenate[BlockingFace[T], P], R]:

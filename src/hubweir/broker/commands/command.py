@@ -72,6 +72,11 @@ class CreateLog(LogCommand, frozen=True):
         return ()
 
 
+def in_namespace(what: str, namespace: str) -> str:
+    """What people call what lives on a log; its namespace too, where it is known."""
+    return f"{what} in namespace {namespace}" if namespace else what
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Whose a reader or a producer is: a gateway process and one of its connections; -1: all of its connections.

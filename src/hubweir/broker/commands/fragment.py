@@ -1,6 +1,6 @@
 """Fragments of queues and of subscriptions: made, opened, changed, deleted; sent to, received from, settled, peeked at.
 
-A fragment is named by its log id. Tokens are 16 bytes each, back to back (queue/lock_token.py). Numbers of messages
+A fragment is named by its log id. Tokens are 16 bytes each, back to back (kernels/queue/tokens.py). Numbers of messages
 are sequence numbers as clients see them, in bytes of array('q').
 """
 
@@ -17,6 +17,7 @@ from hubweir.broker.commands.command import (
     Push,
     answer,
     command,
+    in_namespace,
     push,
 )
 from hubweir.broker.commands.process import Done
@@ -41,9 +42,7 @@ class CreateFragment(CreateLog, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call the fragment; its namespace too, where it is known."""
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"fragment {self.fragment_number} of {self.entity}{where}"
+        return in_namespace(f"fragment {self.fragment_number} of {self.entity}", self.namespace)
 
     @property
     def log_durability(self) -> Durability:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hubweir.broker.commands.command import Answer, CreateLog, LogCommand, answer, command
+from hubweir.broker.commands.command import Answer, CreateLog, LogCommand, answer, command, in_namespace
 from hubweir.broker.commands.process import Done
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
@@ -26,9 +26,7 @@ class CreatePartition(CreateLog, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call the partition; its namespace too, where it is known."""
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"partition {self.partition_id} of {self.hub}{where}"
+        return in_namespace(f"partition {self.partition_id} of {self.hub}", self.namespace)
 
     @property
     def log_durability(self) -> Durability:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hubweir.broker.commands.command import CreateLog, LogCommand, command
+from hubweir.broker.commands.command import CreateLog, LogCommand, command, in_namespace
 from hubweir.broker.commands.process import Done
 from hubweir.messaging_store.log import Durability
 from hubweir.queue.fragment_settings import FragmentSettings
@@ -43,8 +43,7 @@ class CreateTopic(CreateLog, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call the topic; its namespace too, where it is known."""
-        return f"topic {self.entity}" + (f" in namespace {self.namespace}" if self.namespace else "")
+        return in_namespace(f"topic {self.entity}", self.namespace)
 
     @property
     def log_durability(self) -> Durability:

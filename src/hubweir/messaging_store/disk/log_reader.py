@@ -30,6 +30,7 @@ from hubweir.kernels.contract import (
 )
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES, Damage, Piece, Place, scan
 from hubweir.messaging_store.disk.segment_files import Segment, load_indexes
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Run
 
 
@@ -260,35 +261,18 @@ def find_offset_in(files: Files, segments: list[Segment], offset: int, limit: in
     Where damage may hold that record, the answer is the damage's first index: who reads there is told what is lost.
     """
     lost: int | None = None  # the first index of damage that nothing sound before the offset follows
-    for segment in segments:
-        if segment.is_lost:
+    for piece, at in _batches(files, segments, limit, lambda indexes: indexes.offsets.before_offset(offset)):
+        if piece is None:
+            lost = at if lost is None else lost
             continue
-        end = limit if segment.end_index is None else min(limit, segment.end_index)
-        _indexes(files, segment)
-        assert segment.indexes is not None
-        start = segment.indexes.offsets.before_offset(offset) or segment.start
-        for item in _pieces(files, segment, start, PIECE_BYTES):
-            if isinstance(item, Damage):
-                lost = _earlier(lost, item, end)
-                continue
-            rows = item.rows
-            for at in range(0, item.count * BATCH_WIDTH, BATCH_WIDTH):
-                if rows[at + B_FIRST_INDEX] >= end:
-                    break
-                if lost is not None and rows[at + B_FIRST_OFFSET] > offset:
-                    return lost
-                lost = None
-                size = rows[at + B_POSITION] + rows[at + B_LENGTH] - rows[at + B_RECORDS]
-                if rows[at + B_COUNT] and rows[at + B_FIRST_OFFSET] + size > offset:
-                    return rows[at + B_FIRST_INDEX] + place_of_offset(item.data, rows[at + B_POSITION], offset)
-            if item.end.index >= end:
-                break
+        rows = piece.rows
+        if lost is not None and rows[at + B_FIRST_OFFSET] > offset:
+            return lost
+        lost = None
+        size = rows[at + B_POSITION] + rows[at + B_LENGTH] - rows[at + B_RECORDS]
+        if rows[at + B_COUNT] and rows[at + B_FIRST_OFFSET] + size > offset:
+            return rows[at + B_FIRST_INDEX] + place_of_offset(piece.data, rows[at + B_POSITION], offset)
     return limit if lost is None else lost
-
-
-def _earlier(lost: int | None, damage: Damage, end: int) -> int | None:
-    """The first index of damage, of the one before it too; what lies behind a segment's records is no damage."""
-    return damage.start.index if lost is None and damage.start.index < end else lost
 
 
 def place_of_offset(run: bytes | memoryview, batch_at: int, offset: int) -> int:
@@ -301,28 +285,46 @@ def find_time_in(files: Files, segments: list[Segment], time_ms: int, limit: int
 
     Where damage may hold that record: as find_offset_in.
     """
+
+    def start_of(indexes: SegmentIndexes) -> Place | None:
+        index = indexes.times.before(time_ms)
+        return None if index is None else indexes.offsets.before_index(index)
+
     lost: int | None = None
+    for piece, at in _batches(files, segments, limit, start_of):
+        if piece is None:
+            lost = at if lost is None else lost
+            continue
+        rows = piece.rows
+        if not rows[at + B_COUNT]:
+            continue
+        if rows[at + B_ENQUEUED_TIME] >= time_ms:
+            return rows[at + B_FIRST_INDEX] if lost is None else lost
+        lost = None
+    return limit if lost is None else lost
+
+
+def _batches(
+    files: Files, segments: list[Segment], limit: int, start_of: Callable[[SegmentIndexes], Place | None]
+) -> Iterator[tuple[Piece | None, int]]:
+    """Every batch below limit: the piece that it is in, and where its row begins. Damage: None, and its first index.
+
+    start_of: where to begin in a segment; None: at its first batch. What lies behind a segment's records is no damage.
+    """
     for segment in segments:
         if segment.is_lost:
             continue
         end = limit if segment.end_index is None else min(limit, segment.end_index)
         _indexes(files, segment)
         assert segment.indexes is not None
-        index = segment.indexes.times.before(time_ms)
-        start = None if index is None else segment.indexes.offsets.before_index(index)
-        for item in _pieces(files, segment, start or segment.start, PIECE_BYTES):
+        for item in _pieces(files, segment, start_of(segment.indexes) or segment.start, PIECE_BYTES):
             if isinstance(item, Damage):
-                lost = _earlier(lost, item, end)
+                if item.start.index < end:
+                    yield None, item.start.index
                 continue
-            rows = item.rows
             for at in range(0, item.count * BATCH_WIDTH, BATCH_WIDTH):
-                if rows[at + B_FIRST_INDEX] >= end:
+                if item.rows[at + B_FIRST_INDEX] >= end:
                     break
-                if not rows[at + B_COUNT]:
-                    continue
-                if rows[at + B_ENQUEUED_TIME] >= time_ms:
-                    return rows[at + B_FIRST_INDEX] if lost is None else lost
-                lost = None
+                yield item, at
             if item.end.index >= end:
                 break
-    return limit if lost is None else lost
