@@ -12,11 +12,12 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from hubweir.amqp.messaging.annotations import SELECTOR_FILTER
 from hubweir.amqp.messaging.message import Message, Properties, ValueBody, decode_message, encode_message
+from hubweir.amqp.messaging.outcome import TransactionalState
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.security.protocol_header import AMQP_HEADER, SASL_HEADER
 from hubweir.amqp.transport.performatives import (
@@ -256,12 +257,20 @@ class RawClient:
         )
 
     def transfer(
-        self, handle: int, payload: bytes, *, message_format: int = 0, settled: bool = False, channel: int = 0
+        self,
+        handle: int,
+        payload: bytes,
+        *,
+        message_format: int = 0,
+        settled: bool = False,
+        channel: int = 0,
+        state: TransactionalState | None = None,
     ) -> int:
-        """Send a delivery in one frame and return its id."""
+        """Send a delivery in one frame and return its id. state: of one in a transaction."""
         delivery_id = self._deliveries
         self._deliveries += 1
-        self.write(frame(self.transfer_of(handle, delivery_id, message_format, settled), payload, channel=channel))
+        said = replace(self.transfer_of(handle, delivery_id, message_format, settled), state=state)
+        self.write(frame(said, payload, channel=channel))
         return delivery_id
 
     def transfer_of(self, handle: int, delivery_id: int, message_format: int = 0, settled: bool = False) -> Transfer:
@@ -279,9 +288,11 @@ class RawClient:
             seconds=seconds,
         )
 
-    def publish(self, handle: int, payload: bytes, *, message_format: int = 0) -> Disposition:
+    def publish(
+        self, handle: int, payload: bytes, *, message_format: int = 0, state: TransactionalState | None = None
+    ) -> Disposition:
         """Send a delivery and wait for its outcome."""
-        return self.outcome(self.transfer(handle, payload, message_format=message_format))
+        return self.outcome(self.transfer(handle, payload, message_format=message_format, state=state))
 
     def messages(self, count: int, *, seconds: float = WAIT_S) -> list[Message]:
         """The next deliveries, whole, as messages."""

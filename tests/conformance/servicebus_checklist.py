@@ -236,7 +236,7 @@ def _rows(*spans: tuple[int, int]) -> list[int]:
 
 
 _LATER_PARTS = {
-    "transactions": _rows((113, 117)),
+    "transactions by way of another entity": (117,),
     "forwarding": (119, 120),
     "fragments of one entity at several brokers": _rows((125, 136)),
 }
