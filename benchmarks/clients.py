@@ -28,7 +28,7 @@ from hubweir.client.queue_receiver import QueueReceiverOptions
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.testing.server_process import ServerProcess
-from queue_ import create_queue
+from queue_cases.queues import create_queue
 from spine import pid_of, pin
 
 BODY, PROPERTIES = bytes(200), {"gate": 7, "carrier": "UA"}
@@ -133,7 +133,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hubweir-bench-") as folder, ServerProcess(data=Path(folder)) as server:
         placed = pin(pid_of(server))
         for kind in (Official, Ours):
-            create_queue(ConnectionString.parse(server.connection_string()), kind.name, is_express=False)
+            create_queue(ConnectionString.parse(server.connection_string()), kind.name)
         for _ in range(chosen.rounds):
             for kind in (Official, Ours):
                 client: Client = kind(server.connection_string(), kind.name)

@@ -27,12 +27,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from goals.figure import Figure
 from hubweir import kernels
 from hubweir.spark import session
 from hubweir.testing.server_process import ServerProcess
 from spark_cases.captured import capture_in_broker, captured_reading
 from spark_cases.events import create_hub, fill_hub, wait_captured
-from spark_cases.figures import Figure
 from spark_cases.pipelines import pipelines
 from spark_cases.reading import reading
 from spark_cases.small_batches import small_batches

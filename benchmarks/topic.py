@@ -34,7 +34,8 @@ from hubweir.client.sender import Sender
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import LOOPS
 from hubweir.testing.server_process import ServerProcess
-from queue_ import BATCH_MESSAGES, BATCHES_IN_FLIGHT, BODY_BYTES, ROUND_LIMIT_S, Settler
+from queue_cases.queues import BATCH_MESSAGES, BATCHES_IN_FLIGHT, BODY_BYTES, ROUND_LIMIT_S
+from queue_cases.settler import Settler
 from spine import pid_of, pin, processor_seconds, shown
 
 QUEUE, TOPIC = "bench-queue", "bench-topic"

@@ -7,10 +7,10 @@ import sys
 import time
 
 from capture import Round, parser, play
+from goals.figure import Figure, ratios
 from hubweir.service.service import SWITCH_INTERVAL_S
 from hubweir.spark.event_columns import COLUMN_NAMES
 from spark_cases.events import BODY_BYTES, PARTITIONS
-from spark_cases.figures import Figure, ratios
 from spark_cases.stream_runs import Bench
 
 _SECONDS = 4.0

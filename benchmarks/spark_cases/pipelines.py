@@ -10,11 +10,11 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from goals.figure import Figure, ratios
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.program import load_program
 from spark_cases.events import create_hub
-from spark_cases.figures import Figure, ratios
 from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from goals.figure import Figure, ratios
 from spark_cases.events import PARTITIONS, create_hub, fill_hub
-from spark_cases.figures import Figure, ratios
 from spark_cases.sources import OfficialDataSource, RawArrowDataSource, save_batches
 from spark_cases.stream_runs import Bench, in_turns
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from goals.figure import Figure, ratios
 from spark_cases.constant_source import ConstantDataSource
-from spark_cases.figures import Figure, ratios
 from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from goals.figure import Figure, ratios
 from hubweir.client.blocking import BlockingEventHubClient
 from spark_cases.events import BODY_BYTES, PARTITIONS, create_hub
-from spark_cases.figures import Figure, ratios
 from spark_cases.stream_runs import Bench, in_turns
 
 if TYPE_CHECKING:
