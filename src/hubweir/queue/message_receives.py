@@ -92,7 +92,10 @@ class MessageReceives:
 
     def __init__(self, core: FragmentCore) -> None:
         self._core = core
-        self._waiting: dict[FragmentReceiver, _Wanted] = {}  # in the order they came
+        self._waiting: dict[FragmentReceiver, _Wanted] = {}  # without a session, in the order they came
+        # With one. In a turn only those are looked at that have just asked, or have a message that may be ready.
+        self._in_sessions: dict[FragmentReceiver, _Wanted] = {}
+        self._just_asked: list[FragmentReceiver] = []
 
     # Receivers
 
@@ -115,41 +118,64 @@ class MessageReceives:
         self, receiver: FragmentReceiver, *, max_count: int, max_bytes: int, on_done: OnDone[ReceivedMessages]
     ) -> None:
         """See Fragment.receive."""
-        if not receiver.is_open or receiver in self._waiting or receiver.is_reading:
+        if not receiver.is_open or receiver in self._waiting_as(receiver) or receiver.is_reading:
             raise ServiceError(NOT_ALLOWED, f"a receiver of '{self._core.entity}' is closed, or receives already")
-        self._waiting[receiver] = _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, on_done)
+        self._wait(receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, on_done))
+
+    def _wait(self, receiver: FragmentReceiver, wanted: _Wanted) -> None:
+        self._waiting_as(receiver)[receiver] = wanted
+        if receiver.session is not None:
+            self._just_asked.append(receiver)
         self._core.wake()
+
+    def _waiting_as(self, receiver: FragmentReceiver) -> dict[FragmentReceiver, _Wanted]:
+        """Those who wait as this one would."""
+        return self._waiting if receiver.session is None else self._in_sessions
 
     def cancel(self, receiver: FragmentReceiver) -> None:
         """Answer what it waits for empty; what is being read for it is answered as planned."""
-        wanted = self._waiting.pop(receiver, None)
+        wanted = self._waiting_as(receiver).pop(receiver, None)
         if wanted is not None:
             wanted.on_done(nothing_received())
 
     def end(self, error: ServiceError) -> None:
         """Refuse all that wait."""
-        waiting, self._waiting = self._waiting, {}
+        waiting = self._waiting | self._in_sessions
+        self._waiting, self._in_sessions, self._just_asked = {}, {}, []
         for receiver, wanted in waiting.items():
             receiver.is_open = False
             wanted.on_done(error)
 
     def serve(self, times: Times) -> None:
         """Give to those who wait what is ready."""
-        empty: set[SubQueue] = set()
+        messages, empty = self._core.state.messages, set[SubQueue]()
         for receiver, wanted in list(self._waiting.items()):
-            if receiver.session is None and receiver.sub_queue in empty:
+            sub_queue = receiver.sub_queue
+            if sub_queue in empty:
                 continue
             room = array("q", bytes(8 * wanted.max_count))
-            messages = self._core.state.messages
-            if receiver.session is None:
-                many, _ = messages.select(receiver.sub_queue, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
-                if not many:
-                    empty.add(receiver.sub_queue)
+            many, _ = messages.select(sub_queue, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
+            if many:
+                self._give(receiver, room[:many], times)
             else:
-                many, _ = receiver.session.select(messages, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
-            if many and self._waiting.pop(receiver, None) is not None:
-                receiver.reading = room[:many]
-                self.give(receiver.reading, receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
+                empty.add(sub_queue)
+        just_asked, self._just_asked = self._just_asked, []
+        holders = [session.holder for session in self._core.state.sessions.take_stirred()]
+        for receiver in dict.fromkeys(just_asked + holders):
+            waits = self._in_sessions.get(receiver)
+            if waits is None or receiver.session is None:
+                continue
+            room = array("q", bytes(8 * waits.max_count))
+            many, _ = receiver.session.select(messages, times.stamp_ms, room, waits.max_count, waits.max_bytes)
+            if many:
+                self._give(receiver, room[:many], times)
+
+    def _give(self, receiver: FragmentReceiver, counts: array[int], times: Times) -> None:
+        """Answer what it waits for with these."""
+        wanted = self._waiting_as(receiver).pop(receiver, None)
+        if wanted is not None:  # it was not cancelled meanwhile
+            receiver.reading = counts
+            self.give(counts, receiver.mode, receiver.sub_queue, times, wanted.on_done, receiver, wanted)
 
     # Giving
 
@@ -227,8 +253,7 @@ class MessageReceives:
         self._take_back(given, counts)
         receiver = given.receiver
         if lost and receiver is not None and given.wanted is not None and receiver.is_open:
-            self._waiting[receiver] = given.wanted
-            self._core.wake()
+            self._wait(receiver, given.wanted)
         else:
             given.on_done(refused)
 

@@ -117,6 +117,7 @@ class MessageSessions:
         self.next_number = 0
         self._free: list[tuple[int, int]] = []  # a count that may be ready, number of the session
         self._held_back: dict[int, MessageSession] = {}  # by the counts of returning messages
+        self._stirred: dict[MessageSession, None] = {}
 
     def get(self, session_id: bytes) -> MessageSession:
         """The session; made when it is not there."""
@@ -159,6 +160,7 @@ class MessageSessions:
         """These messages are about to be gone, or to leave the main sub-queue."""
         if not self.by_number:
             return
+        left: dict[int, MessageSession] = {}
         for count in range(first, first + many):
             found = messages.find(count)
             if found is None or found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS:
@@ -166,8 +168,10 @@ class MessageSessions:
             session = self.by_number.get(found[0].rows[found[1] + M_SESSION])
             if session is not None:
                 session.live -= 1
-                self._compact(messages, session)
-                self.forget(session)
+                left[session.number] = session
+        for session in left.values():
+            self._compact(messages, session)
+            self.forget(session)
 
     def renumber(self, messages: MessageTable, new: int) -> None:
         """A message of a session has this count now, behind all others; its old one is gone."""
@@ -184,19 +188,32 @@ class MessageSessions:
         self.forget(session)
 
     def _compact(self, messages: MessageTable, session: MessageSession) -> None:
-        """Forget counts that are gone, when they are most of them."""
-        if len(session.counts) > _COMPACT_AT + 2 * session.live:
-            session.counts = array("q", [count for count in session.counts if messages.find(count) is not None])
-            session.ready_from = 0
+        """Forget counts that are gone, when they are most of them. Once for a range: its messages go behind this."""
+        counts = session.counts
+        if len(counts) <= _COMPACT_AT + 2 * session.live:
+            return
+        ready_from = counts[session.ready_from] if session.ready_from < len(counts) else _ABOVE_ALL
+        session.counts = array("q", [count for count in counts if messages.find(count) is not None])
+        session.ready_from = bisect_left(session.counts, ready_from)
 
     # Who holds them
 
     def list(self, session: MessageSession, count: int) -> None:
         """A message of it may be ready; if nobody holds the session, somebody may."""
         session.ready_from = min(session.ready_from, bisect_left(session.counts, count))
+        self._stir(session)
         if self._are_held and session.is_free and (not session.listed or count < session.listed):
             session.listed = count
             heappush(self._free, (count, session.number))
+
+    def _stir(self, session: MessageSession) -> None:
+        if session.holder is not None:
+            self._stirred[session] = None
+
+    def take_stirred(self) -> Iterable[MessageSession]:
+        """Sessions that were held when a message of theirs may have become ready, since this was last asked."""
+        stirred, self._stirred = self._stirred, {}
+        return stirred
 
     def next_free(self, messages: MessageTable, now_ms: int) -> MessageSession | None:
         """The session that nobody holds whose first message that is ready is the oldest."""
@@ -233,6 +250,7 @@ class MessageSessions:
             session = self._held_back.pop(count, None)
             if session is not None:
                 session.returning.remove(count)
+                self._stir(session)
 
     def _of(self, messages: MessageTable, counts: Iterable[int]) -> Iterator[tuple[MessageSession, int, int]]:
         """Of these messages (0: none) those that came in a session: session, count, M_STATE."""

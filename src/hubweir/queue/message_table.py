@@ -277,10 +277,12 @@ class MessageTable:
 
     def delivered_often(self, most_deliveries: int) -> array[int]:
         """Mark those of the main sub-queue SETTLING that are active and were delivered so often; their counts."""
-        over = array("q")
+        # Every page is read as if it were the first: its counts need not be written down for it.
+        over, counts, room = array("q"), array("q", range(1, PAGE_ROWS + 1)), array("q", [0]) * PAGE_ROWS
         for page in self.pages.values():
-            counts = array("q", range(page.first, page.first + len(page.rows) // QUEUE_WIDTH))
-            over += self.unlock(counts, len(counts), marks=0, change=0, most_deliveries=most_deliveries)
+            last = len(page.rows) // QUEUE_WIDTH
+            _, many, _, _ = unlock_messages(page.rows, 1, counts, 0, last, 0, 0, most_deliveries, room)
+            over.extend(page.first - 1 + count for count in room[:many])
         return over
 
     # What an operation says of messages, as a range of counts
@@ -449,14 +451,12 @@ class MessageTable:
         page = self.pages[number] = Page(number * PAGE_ROWS + 1, array("q", bytes(8 * QUEUE_WIDTH * count)))
         if unpack_rows(data, start, end, QUEUE_WIDTH, page.rows) != end:
             return False
-        live = 0
-        for bits in page.rows[M_STATE::QUEUE_WIDTH]:
-            if bits & STATE_BITS:
-                live += 1
-                self.tally[kind_of(bits)] += 1
-                self.tally[T_SIZE] += bits >> SIZE_SHIFT
-        self.tally[T_MESSAGES] += live
-        page.live = live
+        # What dropping all of them would take away is what there is; a copy is dropped.
+        tally, room = array("q", [0]) * TALLY_WIDTH, array("q", [0]) * count
+        drop_messages(page.rows[:], 0, count, tally, room, 0)
+        for kind in range(TALLY_WIDTH):
+            self.tally[kind] += tally[kind]
+        page.live = tally[T_MESSAGES]
         for sub_queue in range(SUB_QUEUES):
             self._list(page, sub_queue, 0)
         page.due_ms = 0

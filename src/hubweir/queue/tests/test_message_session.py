@@ -12,6 +12,7 @@ from hubweir.errors import (
     SESSION_LOCK_LOST,
     ServiceError,
 )
+from hubweir.queue.message_table import MessageTable
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import PEEK_LOCK, bodies
@@ -134,3 +135,32 @@ def test_the_lock_of_a_dead_letter_is_renewed_by_itself_though_its_session_is_he
     (dead,) = sessions.receive(sessions.receiver(SubQueue.DEAD_LETTERS))
     sessions.run_for(5_000)
     assert list(sessions.fragment.renew(dead.token, sessions.times())) == [sessions.now_ms() + 10_000]
+
+
+def test_settling_a_long_session_looks_at_each_message_a_few_times(
+    sessions: SessionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are settled at once, and those that go one after the other, the state of the session being kept."""
+    receiver = sessions.accept("s")
+    set_state(sessions, "s", b"kept")
+    for _ in range(3):
+        sessions.send(*(f"{number}" for number in range(1_000)), session="s")
+    looks = 0
+    find = MessageTable.find
+
+    def counted(messages: MessageTable, count: int) -> Any:
+        nonlocal looks
+        looks += 1
+        return find(messages, count)
+
+    monkeypatch.setattr(MessageTable, "find", counted)
+    assert sessions.settle(sessions.receive(receiver, max_count=2_500, wait_ms=500)) == [SETTLED] * 2_500
+    assert looks < 20 * 2_500
+    looks = 0
+    for each in sessions.receive(receiver, max_count=150, wait_ms=500):
+        sessions.complete([each])
+    assert looks < 30 * 150
+    monkeypatch.undo()
+    assert bodies(sessions.receive(receiver, max_count=2_000, wait_ms=500)) == [
+        f"{number}" for number in range(650, 1_000)
+    ]

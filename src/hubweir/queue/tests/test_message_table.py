@@ -126,3 +126,16 @@ def test_the_locks_of_dropped_messages_are_told() -> None:
         partition=-1, indexes=array("q", [0, 0]), out=array("q", bytes(8 * 26)),
     )  # fmt: skip
     assert list(messages.drop(1, 5)) == [700, 701]
+
+
+def test_what_was_delivered_too_often_is_marked_in_every_page_of_the_main_sub_queue() -> None:
+    messages = table(2 * PAGE_ROWS + 10)
+    often = [1, PAGE_ROWS, PAGE_ROWS + 1, 2 * PAGE_ROWS + 10]
+    for count in often:
+        messages.count_deliveries(count, 1, 1)
+        messages.count_deliveries(count, 1, 1)
+    messages.count_deliveries(7, 1, 1)
+    assert list(messages.delivered_often(2)) == often
+    assert list(messages.delivered_often(2)) == []  # they are marked
+    there = ready(messages)
+    assert len(there) == 2 * PAGE_ROWS + 10 - len(often) and not set(there) & set(often)

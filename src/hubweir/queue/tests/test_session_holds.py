@@ -14,10 +14,11 @@ from hubweir.errors import (
     TIMED_OUT,
     ServiceError,
 )
+from hubweir.queue.message_session import MessageSession
 from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as LOST_CODE
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, bodies
+from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, bodies, opened
 from hubweir.queue.tests.session_bench import SessionBench
 from hubweir.testing.memory_faults import Fault
 
@@ -242,3 +243,38 @@ def test_a_deferred_message_that_was_locked_in_a_session_is_free_when_the_sessio
         receiver = sessions.accept("a")
         assert len(take().rows)
         sessions.close(receiver)
+
+
+def test_a_turn_looks_at_those_alone_who_may_get_something(
+    sessions: SessionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred receivers wait, each in its session; what comes for one costs no look at the others."""
+    receivers = {f"s{number}": sessions.accept(f"s{number}") for number in range(100)}
+    answers: dict[str, list[Any]] = {name: [] for name in receivers}
+    for name, receiver in receivers.items():
+        sessions.fragment.receive(receiver, max_count=5, max_bytes=1 << 20, on_done=answers[name].append)
+    sessions.run_for(5)
+    looked: list[bytes] = []
+    select = MessageSession.select
+
+    def counted(session: MessageSession, *arguments: Any) -> tuple[int, int]:
+        looked.append(session.session_id)
+        return select(session, *arguments)
+
+    monkeypatch.setattr(MessageSession, "select", counted)
+    sessions.send("x", session="s42")
+    assert [name for name, came in answers.items() if came] == ["s42"]
+    assert set(looked) == {b"s42"} and len(looked) <= 2
+
+
+@pytest.mark.parametrize("outcome", [SettleOutcome.ABANDON, SettleOutcome.RELEASE])
+def test_who_waits_in_a_session_gets_what_comes_back_to_it(sessions: SessionBench, outcome: SettleOutcome) -> None:
+    """It asked while its message was locked, and nobody looked at it since."""
+    sessions.send("x", session="s")
+    receiver = sessions.accept("s")
+    got, answers = sessions.receive(receiver), list[Any]()
+    sessions.fragment.receive(receiver, max_count=5, max_bytes=1 << 20, on_done=answers.append)
+    sessions.run_for(100)
+    assert not answers
+    sessions.settle(got, outcome)
+    assert [bodies(opened(each)) for each in answers] == [["x"]]
