@@ -83,6 +83,7 @@ SERVICE_BUS_FEATURES = (
     "session state",
     "topics",
     "rules",
+    "forwarding",
     "errors",
     "SAS",
     "SASL",

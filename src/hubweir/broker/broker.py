@@ -18,6 +18,7 @@ from hubweir.alarms import Alarms
 from hubweir.broker.capture.captures import Captures
 from hubweir.broker.capture.places import CapturePlaces
 from hubweir.broker.commands.command import Answer, Command, Cost, CreateLog, LogCommand, OwnedCommand, Push
+from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed, TransferPlace
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
@@ -174,6 +175,13 @@ class Broker:
         self._residents.owner_gone(command.owner)
         on_answer(Done())
 
+    def _list_transfers(self, command: ListOpenTransfers, on_answer: OnAnswer) -> None:
+        fragments = (each for each in self._residents if isinstance(each, HostedFragment))
+        places = [
+            TransferPlace(each.resident_id, where) for each in fragments for where in each.fragment.open_transfers
+        ]
+        on_answer(OpenTransfersListed(tuple(places)))
+
     def _ask_counters(self, command: AskCounters, on_answer: OnAnswer) -> None:
         self._captures.count()
         self._counters["broker.readers"] = sum(len(partition.readers) for partition in self._partitions())
@@ -191,4 +199,5 @@ class Broker:
         CapPartitions: _cap,
         CloseOwner: _close_owner,
         AskCounters: _ask_counters,
+        ListOpenTransfers: _list_transfers,
     }

@@ -15,6 +15,7 @@ from functools import partial
 from typing import ClassVar, TypeVar
 
 from hubweir.broker.commands.command import Answer, LogCommand, Owner
+from hubweir.broker.commands.forwarding import EndTransfer, StoreTransfer, TakeTransfer, TransferStored, TransferTaken
 from hubweir.broker.commands.fragment import (
     AskFragmentInfo,
     CancelReceive,
@@ -60,11 +61,13 @@ from hubweir.queue.fragment import (
     Fragment,
     FragmentReceiver,
     NumberRange,
+    OpenTransfer,
     Part,
     ReceivedMessages,
     SessionWait,
     Times,
 )
+from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.transaction import TransactedSettlement, commit
 
 T = TypeVar("T")
@@ -111,6 +114,7 @@ class HostedFragment:
         self._receivers: dict[int, _Opened] = {}
         # Those that wait for a session: the end of their owner ends the wait.
         self._waiting: dict[int, tuple[Owner, SessionWait]] = {}
+        self._taking: dict[SubQueue, Owner] = {}  # who waits for a transfer, or did last
         self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
         self.fragment = make_fragment(self._wake)  # a circle, which the fragment's end cuts
 
@@ -167,6 +171,9 @@ class HostedFragment:
             self.note_use()
         for receiver_id in [key for key, opened in self._receivers.items() if owner.covers(opened.owner)]:
             self._close(receiver_id)
+        for sub_queue in [key for key, its in self._taking.items() if owner.covers(its)]:
+            del self._taking[sub_queue]
+            self.fragment.cancel_transfer(sub_queue)
 
     def sweep(self, now_ms: int) -> None:
         self.fragment.maintain(self._tools.times())
@@ -429,6 +436,43 @@ class HostedFragment:
         )
         on_answer(SessionsListed(found))
 
+    # Transfers: what happens by itself is no use of the source
+
+    def _take_transfer(self, command: TakeTransfer, on_answer: OnAnswer) -> None:
+        self._taking[command.sub_queue] = command.owner
+        self.fragment.take_transfer(command.sub_queue, command.destination, partial(_taken, on_answer))
+
+    def _end_transfer(self, command: EndTransfer, on_answer: OnAnswer) -> None:
+        self.fragment.end_transfer(
+            command.sub_queue,
+            command.transfer,
+            command.attempt,
+            command.how,
+            partial(answer_done, on_answer),
+            reason=command.reason,
+            description=command.description,
+        )
+
+    def _store_transfer(self, command: StoreTransfer, on_answer: OnAnswer) -> None:
+        origins = array("q", command.origins)
+        if command.messages:
+            self.note_use()
+        self.fragment.store_transfer(
+            command.source,
+            command.attempt,
+            command.transfer,
+            command.run,
+            origins[: command.messages],
+            origins[command.messages :],
+            self._tools.times(),
+            partial(self._transfer_stored, command.messages, on_answer),
+        )
+
+    def _transfer_stored(self, messages: int, on_answer: OnAnswer, outcome: bool | Refused | ServiceError) -> None:
+        if outcome is True:
+            self._tools.counters["broker.messages_forwarded"] += messages
+        _answer(on_answer, outcome, TransferStored)
+
     handlers: ClassVar[Mapping[type[LogCommand], Handler]] = {
         AskFragmentInfo: _info,
         CancelReceive: _as_use(_cancel_receive),
@@ -437,6 +481,7 @@ class HostedFragment:
         CommitTransaction: _as_use(_commit),
         CloseReceiver: _as_use(_close_receiver),
         DeleteMessages: _as_use(_delete_messages),
+        EndTransfer: _end_transfer,
         EnqueueMessages: _as_use(_enqueue),
         GetSessionState: _as_use(_session_state),
         ListSessions: _as_use(_list_sessions),
@@ -448,6 +493,8 @@ class HostedFragment:
         RenewSession: _as_use(_renew_session),
         SetSessionState: _as_use(_set_session_state),
         SettleMessages: _as_use(_settle),
+        StoreTransfer: _store_transfer,
+        TakeTransfer: _take_transfer,
     }
 
 
@@ -472,6 +519,16 @@ def answer_done(on_answer: OnAnswer, result: Refused | ServiceError | None) -> N
 
 def _received(on_answer: OnAnswer, result: ReceivedMessages | Refused | ServiceError) -> None:
     _answer(on_answer, result, lambda found: MessagesReceived(found.run, found.rows.tobytes()))
+
+
+def _taken(on_answer: OnAnswer, result: OpenTransfer | Refused | ServiceError) -> None:
+    def made(found: OpenTransfer) -> TransferTaken:
+        origins = (found.firsts + found.ends_ms).tobytes()
+        return TransferTaken(
+            found.number, found.attempt, found.destination, len(found.firsts), origins, bytes(found.run)
+        )
+
+    _answer(on_answer, result, made)
 
 
 def _settled(on_answer: OnAnswer, result: bytes | Refused | ServiceError) -> None:

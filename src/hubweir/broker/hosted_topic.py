@@ -13,6 +13,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from hubweir.broker.commands.command import Answer, LogCommand
+from hubweir.broker.commands.forwarding import StoreTransfer
 from hubweir.broker.commands.fragment import AskFragmentInfo, CancelScheduled, ChangeFragment, EnqueueMessages
 from hubweir.broker.commands.process import Done
 from hubweir.broker.commands.topic import (
@@ -39,7 +40,7 @@ OnDone = Callable[[Refused | None], None]
 
 
 # What the fragment that takes messages does as that of a queue.
-_AS_A_QUEUE = (AskFragmentInfo, CancelScheduled, ChangeFragment, CommitTransaction, EnqueueMessages)
+_AS_A_QUEUE = (AskFragmentInfo, CancelScheduled, ChangeFragment, CommitTransaction, EnqueueMessages, StoreTransfer)
 
 
 class HostedSubscription(HostedFragment):

@@ -9,7 +9,8 @@ What queues and subscriptions hold is entity_counts.py; rules of subscriptions a
 subscription_rule_management.py.
 
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
-brokers do for it; idle_deletions.py deletes what nobody used for long, by entity_uses.py. management_view.py shows
+brokers do for it; idle_deletions.py deletes what nobody used for long, by entity_uses.py. forwarder.py moves messages
+that are forwarded. management_view.py shows
 hubs, entity_counts.py what queues and topics hold. rule_management.py changes authorization rules,
 subscription_rule_management.py the rules of subscriptions. namespace_units.py applies throughput units. byte_budget.py
 limits what peers have sent and was not answered, held_runs.py what was read and not sent, receive_slots.py receives

@@ -28,6 +28,7 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.entity_uses import EntityUses
+from hubweir.gateway.forwarder import Forwarder
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.idle_deletions import IdleDeletions
 from hubweir.gateway.management_rate import ManagementRate
@@ -117,6 +118,7 @@ class Gateway:
         self.keeper.on_removed = self._forget
         self.uses = EntityUses(env)
         self.idle_deletions = IdleDeletions(env, namespace, self.directory, self.keeper, self.uses)
+        self.forwarder = Forwarder(env, namespace, self.directory, brokers, Owner(process.process_id, -1))
         self.units = NamespaceUnits(env, namespace, self.keeper, brokers, limits=limits, alarms=process.alarms)
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
@@ -160,6 +162,7 @@ class Gateway:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
         self.units.catalog_changed()
         self.idle_deletions.catalog_changed()
+        self.forwarder.catalog_changed()
         for connection in list(self._connections.values()):
             connection.catalog_changed()
 

@@ -5,7 +5,7 @@ Which messages it does not take a kernel finds (check_messages); here is why, in
 
 from __future__ import annotations
 
-from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, DECODE_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.kernels.contract import CHECK_KEY, CHECK_LONG, CHECK_SESSION
 from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of
@@ -17,9 +17,6 @@ ID_LIMIT_CHARACTERS = 128
 def check_takes(entity: MessagingDescription) -> None:
     """Raise ServiceError when nothing can be sent to this queue or topic now."""
     check_may_send(entity)
-    forward_to = delivery_of(entity).forward_to
-    if forward_to:
-        raise ServiceError(NOT_IMPLEMENTED, f"{entity.title} forwards to '{forward_to}', which is not built yet.")
 
 
 def check_gives(entity: MessagingDescription, sub_queue: SubQueue) -> None:

@@ -61,6 +61,7 @@ async def _open_partitions(gateway: Gateway, wait_s: float | None) -> None:
     def answered(problems: list[ServiceError]) -> None:
         for problem in problems:
             logger.error("not served yet: %s", problem.text)
+        gateway.forwarder.start()
         if not opened.done():
             opened.set_result(None)
 
@@ -104,6 +105,7 @@ async def stop_gateways(process: GatewayProcess) -> None:
     """
     for gateway in process.gateways:
         gateway.idle_deletions.stop()
+        gateway.forwarder.stop()
         gateway.keeper.stop()
         with suppress(ServiceError):
             await answer_of(gateway.units.stop)

@@ -13,6 +13,7 @@ import pytest
 
 from hubweir.broker.commands.capture import AskCaptureState, CaptureState
 from hubweir.broker.commands.command import DECLARED, Answer, Command, Owner
+from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import (
     AppendEvents,
@@ -154,6 +155,7 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert await ask(CapPartitions(False)) == Done()
         counted = await ask(AskCounters())
         assert isinstance(counted, CountersTaken) and counted.values["broker.partitions"] == 2
+        assert await ask(ListOpenTransfers()) == OpenTransfersListed(())
         assert await ask(DeletePartition("b")) == Done()
         missing = await ask(AskPartitionInfo("b"))
         assert isinstance(missing, Refusal) and missing.condition.symbol == "com.microsoft:entity-moved"

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
+from hubweir.broker.commands.forwarding import TransferPlace
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
@@ -24,6 +25,7 @@ from hubweir.errors import CONDITIONS, NOT_FOUND, Condition, DecodeError, Encode
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
+from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -47,6 +49,10 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     bytes: st.binary(max_size=100),
     bytes | None: st.none() | st.binary(max_size=100),
     SubQueue: st.sampled_from(SubQueue),
+    TransferEnd: st.sampled_from(TransferEnd),
+    tuple[TransferPlace, ...]: st.lists(st.builds(TransferPlace, st.text(), st.sampled_from(SubQueue)), max_size=3).map(
+        tuple
+    ),
     ReceiveMode: st.sampled_from(ReceiveMode),
     SettleOutcome: st.sampled_from(SettleOutcome),
     SettleDetails | None: st.none()

@@ -8,8 +8,7 @@
 | a sub-queue of dead letters   | not allowed           | QueueReceiverNode |
 | `$management` of any of these | MessageManagementNode | ReplyNode         |
 
-Sending to a queue that forwards is not built yet and refused as not implemented: its messages would stay where nobody
-may receive them.
+Nobody receives from the messages of an entity that forwards them: its sub-queues of dead letters are received from.
 """
 
 from __future__ import annotations

@@ -1,0 +1,271 @@
+"""Moves what entities forward: messages to ForwardTo, dead letters to ForwardDeadLetteredMessagesTo.
+
+A *forward* is a sub-queue of an entity that forwards it. Its steps repeat: take a transfer at the broker of the source,
+have it stored at the broker of the destination, end it at the source (broker/commands/forwarding.py). Nothing is kept
+here: what is on its way is in the logs of both, so a crash of anybody moves no message twice and loses none (promise
+P13). All is done by commands to places, whichever brokers have them.
+
+Where a message goes is looked up when it is taken. What is in transfer moves on when the operator ends the forward;
+what comes later stays. A destination that is gone, or takes nothing because of its status, refuses for good: its
+messages become transfer dead letters of the source, which say why. One that is full, or away, is tried again, and
+the messages wait in the source as long as they live. (contract "Service Bus", 9.4)
+
+A namespace may have several gateways, and a transfer is given to the one that asked last: who is passed over asks
+again after a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.forwarding import (
+    EndTransfer,
+    ListOpenTransfers,
+    OpenTransfersListed,
+    StoreTransfer,
+    TakeTransfer,
+    TransferStored,
+    TransferTaken,
+)
+from hubweir.broker.commands.process import Done, Refusal
+from hubweir.env import Env, Timer
+from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.directory import Directory, FragmentPlace
+from hubweir.namespace.availability import check_may_receive, check_may_send
+from hubweir.namespace.entity import Entity
+from hubweir.namespace.forward_address import forward_name
+from hubweir.namespace.messaging_description import MessagingDescription, delivery_of
+from hubweir.namespace.namespace import Namespace
+from hubweir.queue.forwarding import TransferEnd
+from hubweir.queue.sub_queue import SubQueue
+
+logger = logging.getLogger(__name__)
+
+# A destination that is full or away is not asked more often.
+FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 10_000
+# Changes of the catalog come by the thousand when a deployment makes its entities: one look is for all of this time.
+# What ends a forward is seen at once.
+GATHER_MS = 100
+GONE, DISABLED = "MessagingEntityNotFoundException", "MessagingEntityDisabledException"
+
+
+class Forwarder:
+    """Of one namespace. Begins with the gateway that it is made for; owner: of what it asks brokers."""
+
+    def __init__(self, env: Env, namespace: Namespace, directory: Directory, brokers: Brokers, owner: Owner) -> None:
+        self.env = env
+        self.namespace = namespace
+        self.directory = directory
+        self.owner = owner
+        self._brokers = brokers
+        self._forwards: dict[tuple[str, SubQueue], _Forward] = {}  # by the source's log id, as commands name it
+        self._timer: Timer | None = None
+        self.is_stopped = False
+
+    def start(self) -> None:
+        """Every log of the catalog was opened: go on with what was on its way."""
+        for broker in self._brokers:
+            broker.submit(ListOpenTransfers(), self._listed)
+        self._look()
+
+    def catalog_changed(self) -> None:
+        """Entities came, went, or forward elsewhere."""
+        for forward in list(self._forwards.values()):
+            forward.look()
+        if self._timer is None and not self.is_stopped:
+            self._timer = self.env.call_later(GATHER_MS, self._look)
+
+    def stop(self) -> None:
+        """Begin nothing more. What is on its way goes on at the next start."""
+        self.is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for forward in self._forwards.values():
+            forward.stop()
+
+    def drop(self, forward: _Forward) -> None:
+        """It has nothing to do any more."""
+        self._forwards.pop((forward.place.log_id, forward.sub_queue), None)
+
+    def destination(self, source: str, entity_id: str, sub_queue: SubQueue) -> bytes | None:
+        """Where a sub-queue of an entity forwards to now; b"": nowhere. None: the entity is gone.
+
+        The id of the destination and its name; the name alone where there is none.
+        """
+        found = self.namespace.find(source, MessagingDescription)
+        if found is None or found.entity_id != entity_id:
+            return None
+        text = _forward_text(found.description, sub_queue)
+        if not text or not _gives(found.description):
+            return b""
+        name = forward_name(text)
+        there = self.namespace.find(name, MessagingDescription)
+        return f"{'' if there is None else there.entity_id}/{name}".encode()
+
+    def find(self, destination: bytes) -> Entity[MessagingDescription] | None:
+        """The entity that a transfer goes to; None: it is gone."""
+        entity_id, _, name = destination.decode().partition("/")
+        found = self.namespace.find(name, MessagingDescription)
+        return found if found is not None and found.entity_id == entity_id else None
+
+    # Steps
+
+    def _look(self) -> None:
+        """Begin what forwards and is not forwarded yet."""
+        self._timer = None
+        if self.is_stopped:
+            return
+        for entity in self.namespace.entities(MessagingDescription):
+            for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
+                if _forward_text(entity.description, sub_queue):
+                    self._begin(entity, sub_queue)
+
+    def _begin(self, entity: Entity[MessagingDescription], sub_queue: SubQueue) -> None:
+        place = self.directory.fragment(entity)
+        if (place.log_id, sub_queue) not in self._forwards:
+            forward = self._forwards[place.log_id, sub_queue] = _Forward(self, entity.entity_id, place, sub_queue)
+            forward.look()
+
+    def _listed(self, answer: Answer) -> None:
+        """Transfers are open: also of what forwards no more."""
+        if not isinstance(answer, OpenTransfersListed) or not answer.places or self.is_stopped:
+            return
+        wanted = {(each.log_id, each.sub_queue) for each in answer.places}
+        for entity in self.namespace.entities(MessagingDescription):
+            log_id = self.directory.fragment(entity).log_id
+            for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
+                if (log_id, sub_queue) in wanted:
+                    self._begin(entity, sub_queue)
+
+
+class _Forward:
+    """One sub-queue that forwards, or has a transfer that is open. One step of it is under way at a time."""
+
+    def __init__(self, forwarder: Forwarder, entity_id: str, place: FragmentPlace, sub_queue: SubQueue) -> None:
+        self._forwarder = forwarder
+        self._entity_id = entity_id
+        self._source = f"{place.log_id}/{sub_queue.value}".encode()
+        self._asked: bytes | None = None  # where the transfer that is waited for goes to; None: none is
+        self._takes = 0
+        self._is_moving = False  # a transfer was taken, and is not over
+        self._timer: Timer | None = None
+        self._retry_ms = FIRST_RETRY_MS
+        self.place = place
+        self.sub_queue = sub_queue
+
+    def look(self) -> None:
+        """Take a transfer to where the catalog says, when that is not done already."""
+        if self._is_moving or self._timer is not None or self._forwarder.is_stopped:
+            return
+        wanted = self._forwarder.destination(self.place.entity, self._entity_id, self.sub_queue)
+        if wanted is None:
+            self._forwarder.drop(self)
+        elif wanted != self._asked:
+            self._take(wanted)
+
+    def stop(self) -> None:
+        """Do nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _take(self, destination: bytes) -> None:
+        self._asked, self._takes = destination, self._takes + 1
+        command = TakeTransfer(self.place.log_id, self._forwarder.owner, self.sub_queue, destination)
+        self.place.broker.submit(command, partial(self._taken, self._takes))
+
+    def _taken(self, take: int, answer: Answer) -> None:
+        if take != self._takes or self._forwarder.is_stopped:
+            return  # another one was asked for meanwhile, and gets what is open
+        asked, self._asked = self._asked, None
+        if isinstance(answer, TransferTaken) and answer.transfer:
+            self._is_moving = True
+            self._store(answer)
+        elif isinstance(answer, TransferTaken) and not asked:
+            self._forwarder.drop(self)  # nothing is open
+        else:
+            self._later()
+
+    def _store(self, taken: TransferTaken) -> None:
+        there = self._forwarder.find(taken.destination)
+        if there is None:
+            name = taken.destination.partition(b"/")[2].decode()
+            self._end(taken, TransferEnd.REFUSED, GONE, f"There is no queue or topic '{name}' to forward to.")
+            return
+        refused = None
+        try:
+            check_may_send(there.description)
+        except ServiceError as refusal:
+            refused = refusal.text
+        asks = refused is not None or not taken.messages
+        place = self._forwarder.directory.fragment(there)
+        command = StoreTransfer(
+            place.log_id,
+            self._source,
+            taken.attempt,
+            taken.transfer,
+            0 if asks else taken.messages,
+            b"" if asks else taken.origins,
+            bytearray() if asks else bytearray(taken.run),
+        )
+        place.broker.submit(command, partial(self._stored, taken, refused))
+
+    def _stored(self, taken: TransferTaken, refused: str | None, answer: Answer) -> None:
+        if self._forwarder.is_stopped:
+            return
+        if isinstance(answer, TransferStored):
+            if answer.is_stored:
+                self._end(taken, TransferEnd.STORED)
+            elif refused is not None:
+                self._end(taken, TransferEnd.REFUSED, DISABLED, refused)
+            else:
+                self._end(taken, TransferEnd.RETURNED)
+        elif isinstance(answer, Refusal) and answer.known and answer.condition is RESOURCE_LIMIT:
+            self._end(taken, TransferEnd.RETURNED)
+        else:
+            self._is_moving = False
+            self._later()
+
+    def _end(self, taken: TransferTaken, how: TransferEnd, reason: str = "", description: str = "") -> None:
+        if how is TransferEnd.REFUSED:
+            logger.warning("%d messages of '%s' are not forwarded: %s", taken.messages, self.place.entity, description)
+        command = EndTransfer(
+            self.place.log_id, self.sub_queue, taken.transfer, taken.attempt, how, reason, description
+        )  # fmt: skip
+        self.place.broker.submit(command, partial(self._ended, how, bool(taken.messages)))
+
+    def _ended(self, how: TransferEnd, could_be_read: bool, answer: Answer) -> None:
+        self._is_moving = False
+        if self._forwarder.is_stopped:
+            return
+        if not isinstance(answer, Done) or (how is TransferEnd.RETURNED and could_be_read):
+            self._later()
+            return
+        self._retry_ms = FIRST_RETRY_MS
+        self.look()
+
+    def _later(self) -> None:
+        """Go on after a while."""
+        if self._timer is None and not self._forwarder.is_stopped:
+            self._timer = self._forwarder.env.call_later(self._retry_ms, self._try_again)
+            self._retry_ms = min(2 * self._retry_ms, LAST_RETRY_MS)
+
+    def _try_again(self) -> None:
+        self._timer = None
+        self.look()
+
+
+def _forward_text(description: MessagingDescription, sub_queue: SubQueue) -> str:
+    delivery = delivery_of(description)
+    return delivery.forward_to if sub_queue is SubQueue.MAIN else delivery.forward_dead_letters_to
+
+
+def _gives(description: MessagingDescription) -> bool:
+    """Whether its status lets messages out."""
+    try:
+        check_may_receive(description)
+    except ServiceError:
+        return False
+    return True
