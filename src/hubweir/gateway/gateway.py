@@ -90,17 +90,13 @@ class Gateway:
     def __init__(self, process: SharedProcess, writer: CatalogWriter, settings: GatewaySettings) -> None:
         """writer: of the namespace's catalog; from now on nobody but the gateway's keeper uses it."""
         env, brokers, namespace, limits = process.env, process.brokers, writer.namespace, process.limits
+        self.process = process
         self.env = env
         self.namespace = namespace
         self.brokers = brokers
         self.settings = settings
         self.max_message_size_bytes = settings.max_message_size_bytes(limits)
         self.counters = process.counters
-        self.process_budget = process.budget
-        self.held_runs = process.held_runs
-        self.large_turns = process.large_turns
-        self.receive_slots = process.receive_slots
-        self.process_id = process.process_id
         self.refusals = Refusals(
             env,
             process.refusal_log,

@@ -64,7 +64,9 @@ class ConsumerNode(Node):
         self._outgoing = outgoing_events(link)
         env, settings = host.env, host.link_settings
         self._held = HeldRun(
-            ReadSize(host.gateway.held_runs, least_bytes=settings.read_bytes, limit_bytes=settings.read_limit_bytes)
+            ReadSize(
+                host.gateway.process.held_runs, least_bytes=settings.read_bytes, limit_bytes=settings.read_limit_bytes
+            )
         )
         self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
         self._metrics = b""  # for the next send only
@@ -172,7 +174,7 @@ class ConsumerNode(Node):
         finally:
             self._is_pumping = False
         host, held = self.host, self._held
-        if held.run is not None and host.writing_paused and host.gateway.held_runs.is_used_up:
+        if held.run is not None and host.writing_paused and host.gateway.process.held_runs.is_used_up:
             held.drop()
         if held.run is not None:
             host.share.holds_run(self)

@@ -56,7 +56,7 @@ class TurnShare:
 
     def __init__(self, connection: SharedConnection) -> None:
         self._connection = connection
-        self._pool = connection.gateway.large_turns
+        self._pool = connection.gateway.process.large_turns
         self._counted_bytes = 0  # in the pool: of a turn that the socket has not taken yet
         self._line: dict[Sharer, None] = {}  # a dict keeps the order of coming
         self._is_due = False

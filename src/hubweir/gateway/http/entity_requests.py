@@ -40,7 +40,7 @@ def is_change(request: Request) -> bool:
 
 async def read_body(gateway: Gateway, request: Request) -> bytes:
     """The body of a PUT; it may be empty. Raises ServiceError, HttpRefusal."""
-    room = Room(gateway.process_budget)
+    room = Room(gateway.process.budget)
     await room.take(request.body_size(XML_BYTES, "The description"))
     try:
         return await request.body(XML_BYTES, "The description")

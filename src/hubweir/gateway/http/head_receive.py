@@ -40,6 +40,15 @@ class _Step(Enum):
     ENDED = auto()
 
 
+class _Peer(Enum):
+    """What the peer still wants of the receive."""
+
+    WAITS = auto()
+    LATE = auto()  # it waits for what is on its way, and for no message that is not
+    GONE = auto()  # it takes none any more: one that came, or comes, is released
+    TOOK = auto()  # the message is its own to settle
+
+
 class HeadReceive:
     """See the module's text. done: set with the answer, rows or none; or with why there is none."""
 
@@ -49,9 +58,7 @@ class HeadReceive:
         self._mode = mode
         self._step = _Step.OPENING
         self._receiver_id = -1
-        self._is_late = False  # nobody waits for a message any more
-        self._is_given_up = False  # nobody takes one any more
-        self._is_taken = False
+        self._peer = _Peer.WAITS
         self.done: asyncio.Future[MessagesReceived | ServiceError] = asyncio.get_running_loop().create_future()
 
     def start(self, process_id: int) -> None:
@@ -62,19 +69,20 @@ class HeadReceive:
 
     def stop_waiting(self) -> None:
         """The time is over: `done` follows with what is on its way, or with nothing."""
-        self._is_late = True
+        if self._peer is _Peer.WAITS:
+            self._peer = _Peer.LATE
         if self._step is _Step.RECEIVING:
             self._place.broker.submit(CancelReceive(self._place.log_id, self._receiver_id), _nothing)
 
     def taken(self) -> None:
         """The answer goes to the peer: the message is its own to settle."""
-        self._is_taken = True
+        self._peer = _Peer.TOOK
 
     def give_up(self) -> None:
         """Nobody waits any more. Does nothing behind `taken`; without it, a message that came or comes is released."""
-        if self._is_taken or self._is_given_up:
+        if self._peer in (_Peer.TOOK, _Peer.GONE):
             return
-        self._is_given_up = True
+        self._peer = _Peer.GONE
         if self._step is _Step.RECEIVING:
             # What is being read for a receiver that closes becomes free by itself.
             self._close()
@@ -86,7 +94,7 @@ class HeadReceive:
             self._end(error_of(answer))
             return
         self._receiver_id = answer.receiver_id
-        if self._is_late or self._is_given_up:
+        if self._peer is not _Peer.WAITS:
             self._close()
             self._end(MessagesReceived(b"", b""))
             return
@@ -96,7 +104,7 @@ class HeadReceive:
         self._place.broker.submit(command, self._received)
 
     def _received(self, answer: Answer) -> None:
-        if not self._is_given_up:
+        if self._peer is not _Peer.GONE:
             self._close()
         if isinstance(answer, MessagesReceived):
             self._end(answer)
@@ -108,7 +116,7 @@ class HeadReceive:
 
     def _end(self, result: MessagesReceived | ServiceError) -> None:
         self._step = _Step.ENDED
-        if self._is_given_up:
+        if self._peer is _Peer.GONE:
             self._release(result)
         if not self.done.done():
             self.done.set_result(result)

@@ -49,13 +49,13 @@ async def receive_and_delete(gateway: Gateway, request: Request, match: Match) -
 async def _receive(gateway: Gateway, request: Request, match: Match, mode: ReceiveMode, status: int) -> Response:
     wait_s = max(LEAST_WAIT_S, timeout_s(request.query))
     await request.body(BODY_BYTES, "The body of a receive")
-    slot = gateway.receive_slots.take()
+    slot = gateway.process.receive_slots.take()
     try:
         with gone_where_absent():
             source = _checked(gateway, match.entity)
             receive = HeadReceive(source.place, source.sub_queue, mode)
             try:
-                receive.start(gateway.process_id)
+                receive.start(gateway.process.process_id)
                 found = await _wait(receive, request, wait_s)
                 if mode is ReceiveMode.PEEK_LOCK:
                     _checked(gateway, match.entity)  # its status may have changed meanwhile

@@ -58,7 +58,7 @@ async def _send(
     batched = is_batch(content_type)
     limit = JSON_BYTES if batched else gateway.max_message_size_bytes
     what = "The batch" if batched else "The event"
-    room = Room(gateway.process_budget)
+    room = Room(gateway.process.budget)
     await room.take(request.body_size(limit, what))
     try:
         body = await request.body(limit, what)

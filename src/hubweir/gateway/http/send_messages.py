@@ -43,7 +43,7 @@ async def send_to_queue(gateway: Gateway, request: Request, entity: Entity[Messa
     batched = is_batch(content_type)
     most = min(MESSAGE_BYTES, 1_024 * storage_of(description).message_kilobytes(gateway.settings.profile.messaging))
     limit, what = (JSON_BYTES, "The batch") if batched else (most, "The message")
-    room = Room(gateway.process_budget)
+    room = Room(gateway.process.budget)
     await room.take(request.body_size(limit, what, status=FORBIDDEN))
     try:
         body = await request.body(limit, what, status=FORBIDDEN)

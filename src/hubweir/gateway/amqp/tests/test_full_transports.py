@@ -74,13 +74,13 @@ def test_a_reader_that_catches_up_reads_more_at_once_and_one_at_the_end_reads_li
     asked = [read.max_bytes for read in world.gate.sent(ReadEvents)]
     assert asked[:3] == [settings.read_bytes, 2 * settings.read_bytes, 4 * settings.read_bytes]
     assert max(asked) <= settings.read_limit_bytes and asked[-1] == settings.read_bytes
-    assert world.gateway.held_runs.used_bytes == 0
+    assert world.gateway.process.held_runs.used_bytes == 0
 
 
 def test_while_the_process_holds_too_much_a_run_that_the_transport_does_not_take_is_dropped_at_once(
     world: World, peer: Peer
 ) -> None:
-    world.gateway.held_runs.limit_bytes = 150_000  # one run of about 120 KB, not two
+    world.gateway.process.held_runs.limit_bytes = 150_000  # one run of about 120 KB, not two
     other = world.trusted_peer()
     fill(peer, 60, size=10_000)
     nodes, links = [], []
@@ -94,7 +94,7 @@ def test_while_the_process_holds_too_much_a_run_that_the_transport_does_not_take
         (node,) = [node for node in stalled.host.nodes if isinstance(node, ConsumerNode)]
         assert node.holds_run
         nodes.append(node)
-    assert world.gateway.held_runs.is_used_up
+    assert world.gateway.process.held_runs.is_used_up
     for node in nodes:
         node.go_on()
     assert [node.holds_run for node in nodes] == [False, True]  # the first made room enough for the second
@@ -103,15 +103,15 @@ def test_while_the_process_holds_too_much_a_run_that_the_transport_does_not_take
         stalled.host.on_writable()
         stalled.run(500)
         assert numbers(stalled, link) == list(range(60))
-    assert world.gateway.held_runs.used_bytes == 0
+    assert world.gateway.process.held_runs.used_bytes == 0
 
 
 def test_the_end_of_a_connection_gives_back_what_its_readers_hold(world: World, peer: Peer) -> None:
     fill(peer, 60, size=1_000)
     peer.receiver(PARTITION, credit=3)
-    assert world.gateway.held_runs.used_bytes > 0
+    assert world.gateway.process.held_runs.used_bytes > 0
     peer.host.on_closed()
-    assert world.gateway.held_runs.used_bytes == 0
+    assert world.gateway.process.held_runs.used_bytes == 0
 
 
 def test_a_link_gives_others_a_turn_after_one_turns_worth(world: World, peer: Peer) -> None:

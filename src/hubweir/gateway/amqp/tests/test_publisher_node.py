@@ -275,7 +275,7 @@ def test_a_connection_with_too_many_unanswered_bytes_is_not_read_until_half_is_a
     peer.run(200)
     assert not peer.reading_paused
     assert counts(world)[0] == 13
-    assert world.gateway.process_budget.used == 0
+    assert world.gateway.process.budget.used == 0
 
 
 def test_the_budget_is_given_back_when_the_connection_dies_with_sends_under_way() -> None:
@@ -285,11 +285,11 @@ def test_the_budget_is_given_back_when_the_connection_dies_with_sends_under_way(
     world.gate.hold[AppendEvents] = []
     link.send(event(bytes(1_000)), settled=False)
     peer.run()
-    assert world.gateway.process_budget.used > 0
+    assert world.gateway.process.budget.used > 0
     peer.cut()
     world.gate.release(AppendEvents)
     world.run_for(100)
-    assert world.gateway.process_budget.used == 0
+    assert world.gateway.process.budget.used == 0
     assert sum(counts(world)) == 1  # what was under way is not cancelled by the end of whoever asked
 
 

@@ -101,7 +101,7 @@ def test_links_take_turns_when_the_transport_takes_one_share_at_a_time(peer: Pee
 
 def use_up(world: World) -> None:
     """Other connections hold all that turns may send beyond their least."""
-    world.gateway.large_turns.used_bytes = world.gateway.large_turns.limit_bytes
+    world.gateway.process.large_turns.used_bytes = world.gateway.process.large_turns.limit_bytes
 
 
 def turn_of(peer: Peer, links: list[ReceiverLink]) -> int:
@@ -116,7 +116,7 @@ def turn_of(peer: Peer, links: list[ReceiverLink]) -> int:
 def test_a_turn_goes_beyond_the_least_while_the_process_can_bear_it(world: World, peer: Peer) -> None:
     settings = world.process.link_settings
     assert turn_of(peer, readers(peer)) > settings.turn_limit_bytes - 20_000
-    assert world.gateway.large_turns.used_bytes == settings.turn_limit_bytes - settings.turn_bytes
+    assert world.gateway.process.large_turns.used_bytes == settings.turn_limit_bytes - settings.turn_bytes
 
 
 def test_while_the_pool_is_used_up_a_turn_sends_the_least(world: World, peer: Peer) -> None:
@@ -132,11 +132,11 @@ def test_what_the_socket_has_taken_is_held_no_more(world: World, peer: Peer) -> 
         link.grant(1_000)
     peer.run(500)
     assert counts(peer, links) == [EVENTS] * 4
-    assert world.gateway.large_turns.used_bytes == 0
+    assert world.gateway.process.large_turns.used_bytes == 0
 
 
 def test_a_full_transport_holds_its_part_of_the_pool_until_it_drains_or_ends(world: World, peer: Peer) -> None:
-    settings, pool = world.process.link_settings, world.gateway.large_turns
+    settings, pool = world.process.link_settings, world.gateway.process.large_turns
     peer.unwritten_bytes = settings.turn_bytes + 100_000
     peer.host.on_writing_paused()
     assert pool.used_bytes == 100_000
@@ -150,7 +150,7 @@ def test_a_full_transport_holds_its_part_of_the_pool_until_it_drains_or_ends(wor
 
 def test_peers_that_are_slow_and_hold_no_more_than_the_least_leave_the_pool_to_others(world: World) -> None:
     """As many that read the newest events over slow lines: each was sent little, and its transport is full of that."""
-    settings, pool = world.process.link_settings, world.gateway.large_turns
+    settings, pool = world.process.link_settings, world.gateway.process.large_turns
     for peer in [world.trusted_peer() for _ in range(100)]:
         peer.unwritten_bytes = settings.turn_bytes - 1_000
         peer.host.on_writing_paused()
@@ -160,7 +160,7 @@ def test_peers_that_are_slow_and_hold_no_more_than_the_least_leave_the_pool_to_o
 def test_a_transport_that_is_full_takes_no_more_of_the_pool_when_its_peer_grants_credit(
     world: World, peer: Peer
 ) -> None:
-    links, pool = readers(peer), world.gateway.large_turns
+    links, pool = readers(peer), world.gateway.process.large_turns
     use_up(world)
     peer.host.on_writing_paused()
     pool.used_bytes = 0  # others have let go of theirs

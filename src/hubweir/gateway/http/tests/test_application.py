@@ -152,7 +152,7 @@ def test_a_peer_that_goes_away_in_its_body_leaves_nothing(http: Http, new_hub: N
     assert statuses(http.raw(f"{head}12345".encode(), end=True)) == []
     assert send(http, f"/{hub}/messages", "") == 201
     assert len(http.events(hub)) == 1
-    assert http.namespace.service.gateway.process_budget.used == 0
+    assert http.namespace.service.gateway.process.budget.used == 0
 
 
 @pytest.mark.parametrize(

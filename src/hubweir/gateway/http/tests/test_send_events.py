@@ -251,7 +251,7 @@ def test_a_known_refusal_keeps_its_status_and_gives_the_bytes_back(refusal: Refu
     (answer,) = asyncio.run(post(world, b"x"))
     assert answer is not None and answer.status == status
     assert ("retry-after" in answer.headers) == (refusal.condition.symbol == "com.microsoft:server-busy")
-    assert world.gateway.process_budget.used == 0
+    assert world.gateway.process.budget.used == 0
 
 
 def test_an_unknown_outcome_is_504_and_says_so() -> None:
@@ -260,7 +260,7 @@ def test_an_unknown_outcome_is_504_and_says_so() -> None:
     (answer,) = asyncio.run(post(world, b"x"))
     assert answer is not None and answer.status == 504
     assert "may be stored or not" in answer.text
-    assert world.gateway.process_budget.used == 0
+    assert world.gateway.process.budget.used == 0
 
 
 def test_requests_of_one_turn_share_one_append() -> None:
@@ -273,7 +273,7 @@ def test_requests_of_one_turn_share_one_append() -> None:
 
 def test_a_request_waits_for_room_in_the_budget_before_its_body_is_read() -> None:
     world = World(limits=GatewayLimits(process_budget_bytes=100))
-    budget = world.gateway.process_budget
+    budget = world.gateway.process.budget
     budget.take_bytes(100)
 
     async def scenario() -> list[Answer | None]:

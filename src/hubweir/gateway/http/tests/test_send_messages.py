@@ -209,14 +209,14 @@ def test_a_refusal_of_the_broker_is_told_and_the_bytes_are_given_back(refusal: R
     (answer,) = ask_all(world, "POST", "/orders/messages", b"x")
     assert answer is not None and answer.status == status and refusal.text in answer.text
     assert (status == 504) == ("may be stored or not" in answer.text)
-    assert world.gateway.process_budget.used == 0
+    assert world.gateway.process.budget.used == 0
 
 
 def test_a_send_that_is_refused_here_gives_its_bytes_back_and_asks_no_broker() -> None:
     world = queue_world()
     (answer,) = ask_all(world, "POST", "/orders/messages", b"x", headers=((b"brokerproperties", b"{"),))
     assert answer is not None and answer.status == 400
-    assert world.gateway.process_budget.used == 0
+    assert world.gateway.process.budget.used == 0
     assert not world.gate.sent(EnqueueMessages)
 
 

@@ -60,7 +60,7 @@ def test_a_message_that_comes_as_its_peer_goes_is_active_again_and_was_not_deliv
     assert [command.outcome for command in world.gate.sent(SettleMessages)] == [SettleOutcome.RELEASE]
     (answer,) = ask_all(world, "POST", f"{HEAD}?timeout=0")
     assert answer is not None and said(answer)["DeliveryCount"] == 1
-    assert world.gateway.receive_slots.used == 0
+    assert world.gateway.process.receive_slots.used == 0
 
 
 def test_a_request_that_is_cancelled_leaves_no_receiver_and_no_lock() -> None:
@@ -71,7 +71,7 @@ def test_a_request_that_is_cancelled_leaves_no_receiver_and_no_lock() -> None:
     ask_all(world, "POST", "/orders/messages", b"x")
     (answer,) = ask_all(world, "DELETE", HEAD)
     assert answer is not None and answer.status == 200
-    assert world.gateway.receive_slots.used == 0
+    assert world.gateway.process.receive_slots.used == 0
 
 
 def test_a_queue_that_is_switched_off_meanwhile_gives_nothing_out() -> None:
@@ -109,23 +109,23 @@ def test_a_refusal_of_the_broker_is_told() -> None:
     world.gate.refuse[OpenReceiver] = Refusal(NOT_FOUND, "The messaging entity could not be found.")
     (answer,) = ask_all(world, "POST", HEAD)
     assert answer is not None and answer.status == 410
-    assert world.gateway.receive_slots.used == 0
+    assert world.gateway.process.receive_slots.used == 0
 
 
 def test_more_receives_than_the_process_takes_are_told_to_come_again() -> None:
     world = queue_world()
-    world.gateway.receive_slots = ReceiveSlots(limit=3)
+    world.gateway.process.receive_slots = ReceiveSlots(limit=3)
     answers = ask_all(world, "POST", HEAD, count=4)
     assert answers[:3] == [None, None, None]
     assert answers[3] is not None and answers[3].status == 503
     assert "retry-after" in answers[3].headers and "3 receives wait" in answers[3].text
     assert len(world.gate.sent(OpenReceiver)) == 3
-    assert world.gateway.receive_slots.used == 0
+    assert world.gateway.process.receive_slots.used == 0
 
 
 def test_an_answer_counts_until_its_peer_has_read_it() -> None:
     world = queue_world()
-    slots = world.gateway.receive_slots
+    slots = world.gateway.process.receive_slots
     ask_all(world, "POST", "/orders/messages", b"x" * 1_000)
     seen: list[tuple[int, int]] = []
 
@@ -162,7 +162,7 @@ def test_an_answer_that_cannot_be_sent_counts_no_longer() -> None:
             await task
 
     asyncio.run(run())
-    assert (world.gateway.receive_slots.used, world.gateway.receive_slots.used_bytes) == (0, 0)
+    assert (world.gateway.process.receive_slots.used, world.gateway.process.receive_slots.used_bytes) == (0, 0)
 
 
 def test_a_receive_that_is_answered_leaves_no_task_behind() -> None:
