@@ -1,5 +1,6 @@
 """Faces for threads have every coroutine of the object behind them, with its parameters and its documentation."""
 
+import asyncio
 import inspect
 from collections.abc import Iterator
 
@@ -9,12 +10,13 @@ from hubweir.client.blocking import BlockingEventHubClient, BlockingNumberedSend
 from hubweir.client.blocking_processor import BlockingEventProcessor, BlockingPartitionContext
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_processor import EventProcessor
-from hubweir.client.loop_calls import BlockingFace, beginning, waiting
+from hubweir.client.loop_calls import BlockingClient, BlockingFace, beginning, waiting
 from hubweir.client.loop_thread import LoopThread
 from hubweir.client.numbered_sender import NumberedSender
 from hubweir.client.partition_context import PartitionContext
 from hubweir.client.resending_sender import ResendingSender
 from hubweir.client.resuming_receiver import ResumingReceiver
+from hubweir.errors import ServiceError
 
 FACES = [
     (BlockingEventHubClient, EventHubClient),
@@ -86,3 +88,16 @@ def test_a_face_shows_the_documentation_and_the_parameters_of_the_coroutine() ->
     assert BlockingCounter.add.__doc__ == Counter.add.__doc__
     assert inspect.signature(BlockingCounter.add) == inspect.signature(Counter.add)
     assert not inspect.iscoroutinefunction(BlockingCounter.add)
+
+
+def test_a_client_whose_close_fails_ends_its_thread_all_the_same_and_is_closed_once() -> None:
+    class Failing:
+        async def close(self) -> None:
+            raise ValueError("planted")
+
+    client = BlockingClient(Failing(), "nobody")
+    with pytest.raises(ValueError, match="planted"):
+        client.close()
+    with pytest.raises(ServiceError, match="closed"):
+        client.thread.run(asyncio.sleep(0))
+    client.close()

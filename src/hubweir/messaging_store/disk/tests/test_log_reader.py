@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.kernels.stored_batch import MAGIC, read_header
+from hubweir.messaging_store.disk.batch_scan import Place
 from hubweir.messaging_store.disk.log_reader import (
     ReadDamaged,
     find_offset_in,
@@ -10,6 +12,7 @@ from hubweir.messaging_store.disk.log_reader import (
     replay_runs,
     segment_of,
 )
+from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
 from hubweir.messaging_store.log import Run
 
 
@@ -100,3 +103,25 @@ def test_searches_step_over_a_segment_whose_file_is_lost(bench) -> None:
     assert find_time_in(files, segments, appended[0].enqueued_time_ms, 50) == end
     assert find_time_in(files, segments, appended[end + 2].enqueued_time_ms, 50) == end + 2
     assert find_offset_in(files, segments, appended[end + 2].first_offset, 50) == end + 2
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_searches_pass_over_what_counts_no_more_at_the_end_of_a_segment(bench, is_damaged: bool) -> None:
+    """As where a newer segment took the place of an older one's last records."""
+    files, segments, appended = filled(bench)
+    following = segments[1].first_index
+    segments[0].end_index = following - 2
+    if is_damaged:
+        data = files.bytes_of(segments[0].path)
+        at = data.rindex(b"%d" % (following - 2) * 100)
+        data[at] ^= 1
+        # A search that begins in what counts no more comes upon the damage first.
+        batch = read_header(data, data.rindex(MAGIC, 0, at))
+        segments[0].indexes = SegmentIndexes()
+        segments[0].indexes.note(Place(batch.position, batch.first_index, batch.first_offset), batch.enqueued_time_ms)
+    for index in (following - 2, following - 1):
+        assert find_offset_in(files, segments, appended[index].first_offset, 50) == following
+        assert find_time_in(files, segments, appended[index].enqueued_time_ms, 50) == following
+    if not is_damaged:
+        assert find_offset_in(files, segments, appended[following - 3].first_offset, 50) == following - 3
+        assert find_time_in(files, segments, appended[following - 3].enqueued_time_ms, 50) == following - 3
