@@ -6,6 +6,7 @@ Long because the same few helpers say all that a receiver may do.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -87,6 +88,17 @@ def test_no_more_come_than_there_is_credit_for_and_each_is_locked(world: World, 
     assert peer.bodies(link) == [b"0", b"1", b"2", b"3"]
     other = peer.receiver("orders", credit=5, **PEEK_LOCK)
     assert peer.bodies(other) == [b"4"]
+
+
+def test_no_more_are_locked_than_may_be_unsettled_whatever_the_credit_is(world: World) -> None:
+    send(world.trusted_peer(), *(b"%d" % number for number in range(4)))
+    world.connections._settings = replace(world.connections._settings, max_unsettled=2)
+    peer = world.trusted_peer()
+    link = peer.receiver("orders", credit=10, **PEEK_LOCK)
+    assert peer.bodies(link) == [b"0", b"1"]
+    assert peer.bodies(peer.receiver("orders", credit=1, **PEEK_LOCK)) == [b"2"]
+    settle(peer, link, 0, 0, Accepted())
+    assert peer.bodies(link) == [b"0", b"1", b"3"]
 
 
 def test_a_receiver_that_waits_gets_a_message_when_it_is_sent(peer: Peer) -> None:
