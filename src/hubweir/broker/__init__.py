@@ -12,6 +12,7 @@ one thing are done in turn by turns.py. What all partitions share is partition_t
 
 The resident of a fragment of a queue is hosted_fragment.py; what all fragments share is fragment_tools.py. That of a
 topic is hosted_topic.py, with a resident for each subscription; rules come to it as rule_forms.py writes them.
+Transactions in a log of either are hosted_transactions.py.
 
 The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py asks it from
 the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.

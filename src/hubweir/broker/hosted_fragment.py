@@ -48,27 +48,24 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.broker.commands.process import Done
-from hubweir.broker.commands.transaction import CommitTransaction, TransactionEffects
 from hubweir.broker.deadlines import Deadline
 from hubweir.broker.fragment_tools import FragmentTools
+from hubweir.broker.hosted_transactions import HostedTransactions, TransactionStep
 from hubweir.broker.openings import STOPPING
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
-from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError, StoreError
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.queue.fragment import (
-    Effects,
     Fragment,
     FragmentReceiver,
     NumberRange,
     OpenTransfer,
-    Part,
     ReceivedMessages,
     SessionWait,
     Times,
 )
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.transaction import TransactedSettlement, commit
 
 T = TypeVar("T")
 OnAnswer = Callable[[Answer], None]
@@ -88,8 +85,18 @@ def _as_use(handler: Handler) -> Handler:
     """A handler of a command by which somebody uses the fragment."""
 
     def handle(fragment: HostedFragment, command: LogCommand, on_answer: OnAnswer) -> None:
+        fragment.transactions.check_serves()
         fragment.note_use()
         handler(fragment, command, on_answer)
+
+    return handle
+
+
+def _in_transactions(step: TransactionStep) -> Handler:
+    """A handler that leaves a command to what the fragment's log has of transactions."""
+
+    def handle(fragment: HostedFragment, command: LogCommand, on_answer: OnAnswer) -> None:
+        step(fragment.transactions, command, on_answer)
 
     return handle
 
@@ -117,6 +124,7 @@ class HostedFragment:
         self._taking: dict[SubQueue, Owner] = {}  # who waits for a transfer, or did last
         self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
         self.fragment = make_fragment(self._wake)  # a circle, which the fragment's end cuts
+        self.transactions = HostedTransactions(tools, resident_id, entity, self)
 
     @classmethod
     def of_queue(cls, tools: FragmentTools, command: CreateFragment, log: Log) -> HostedFragment:
@@ -163,9 +171,11 @@ class HostedFragment:
 
     def begin(self) -> None:
         self.note_use()
+        self.transactions.look()
         self._wake()
 
     def owner_gone(self, owner: Owner) -> None:
+        self.transactions.owner_gone(owner)
         for key in [key for key, (its, _) in self._waiting.items() if owner.covers(its)]:
             self._waiting.pop(key)[1].cancel()
             self.note_use()
@@ -232,6 +242,7 @@ class HostedFragment:
             self._tools.deadlines.cancel(self._deadline)
             self._deadline = None
         self._waiting.clear()
+        self.transactions.stop()
         self.fragment.end(error)
         self._receivers.clear()
 
@@ -328,45 +339,15 @@ class HostedFragment:
             details=command.details,
         )
 
-    def _commit(self, command: CommitTransaction, on_answer: OnAnswer) -> None:
-        times = self._tools.times()
-        committed = partial(self._committed, command, on_answer)
-        commit(self.fragment.core, self._parts(command, times), times, committed)
+    def fragments(self) -> list[Fragment]:
+        """All whose log this is."""
+        return [self.fragment]
 
-    def _parts(self, effects: TransactionEffects, times: Times) -> list[Part]:
-        """The parts of all fragments that effects concern. Raises what they raise; nothing is marked then."""
-        by_resident: dict[str, list[TransactedSettlement]] = {}
-        if effects.messages or effects.cancelled:
-            by_resident[self.resident_id] = []
-        for settlement in effects.settlements:
-            by_resident.setdefault(settlement.resident_id, []).append(settlement)
-        parts: list[Part] = []
-        try:
-            for resident_id, settlements in by_resident.items():
-                fragment = self._fragment_of(resident_id)
-                its = Effects(settlements)
-                if fragment is self.fragment:
-                    its = Effects(settlements, array("q", effects.cancelled), effects.run, effects.messages)
-                parts.append(fragment.transact(its, times))
-        except ServiceError as error:
-            for part in parts:
-                part.on_done(Refused(StoreError(str(error))))
-            raise
-        return parts
-
-    def _fragment_of(self, resident_id: str) -> Fragment:
-        """A fragment whose log this is. Raises ServiceError NOT_FOUND."""
+    def fragment_of(self, resident_id: str) -> Fragment:
+        """One of them. Raises ServiceError NOT_FOUND."""
         if resident_id != self.resident_id:
             raise ServiceError(NOT_FOUND, f"'{self._entity}' has no subscription of the id {resident_id} (any more)")
         return self.fragment
-
-    def _committed(self, command: TransactionEffects, on_answer: OnAnswer, refused: Refused | None) -> None:
-        if refused is None:
-            counters = self._tools.counters
-            counters["broker.transactions_committed"] += 1
-            counters["broker.messages_enqueued"] += command.messages
-            counters["broker.bytes_enqueued"] += command.size_bytes
-        answer_done(on_answer, refused)
 
     def _renew(self, command: RenewLocks, on_answer: OnAnswer) -> None:
         on_answer(LocksRenewed(self.fragment.renew(command.tokens, self._tools.times()).tobytes()))
@@ -478,7 +459,7 @@ class HostedFragment:
         CancelReceive: _as_use(_cancel_receive),
         CancelScheduled: _as_use(_cancel_scheduled),
         ChangeFragment: _as_use(_change),
-        CommitTransaction: _as_use(_commit),
+        **{kind: _in_transactions(step) for kind, step in HostedTransactions.steps.items()},
         CloseReceiver: _as_use(_close_receiver),
         DeleteMessages: _as_use(_delete_messages),
         EndTransfer: _end_transfer,

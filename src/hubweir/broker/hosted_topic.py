@@ -24,9 +24,9 @@ from hubweir.broker.commands.topic import (
     RemoveSubscriptionRule,
     TopicSubscription,
 )
-from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.hosted_fragment import SECRET_BYTES, HostedFragment, answer_done
+from hubweir.broker.hosted_transactions import HostedTransactions
 from hubweir.broker.residents import Handler, Residents
 from hubweir.broker.rule_forms import read_rules
 from hubweir.errors import NOT_FOUND, ServiceError
@@ -40,7 +40,14 @@ OnDone = Callable[[Refused | None], None]
 
 
 # What the fragment that takes messages does as that of a queue.
-_AS_A_QUEUE = (AskFragmentInfo, CancelScheduled, ChangeFragment, CommitTransaction, EnqueueMessages, StoreTransfer)
+_AS_A_QUEUE: tuple[type[LogCommand], ...] = (
+    AskFragmentInfo,
+    CancelScheduled,
+    ChangeFragment,
+    EnqueueMessages,
+    StoreTransfer,
+    *HostedTransactions.steps,
+)
 
 
 class HostedSubscription(HostedFragment):
@@ -156,7 +163,10 @@ class HostedTopic(HostedFragment):
             self._residents.drop(subscription_id)
             subscription.end(lambda: None)
 
-    def _fragment_of(self, resident_id: str) -> Fragment:
+    def fragments(self) -> list[Fragment]:
+        return [self.fragment, *(each.fragment for each in self._subscriptions.values())]
+
+    def fragment_of(self, resident_id: str) -> Fragment:
         if resident_id == self.resident_id:
             return self.fragment
         subscription = self._known(resident_id)

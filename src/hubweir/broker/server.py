@@ -15,7 +15,7 @@ from array import array
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer, Cost, Owner, Push
 from hubweir.broker.commands.process import CloseOwner
-from hubweir.broker.commands.transaction import TransactionEffects
+from hubweir.broker.commands.transaction import ANYBODY, TransactionEffects
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
@@ -72,7 +72,8 @@ class BrokerServer:
 
     def push(self, push: Push) -> None:
         """Send a push when it concerns a process that speaks over this stream."""
-        if push.owner.process in self._processes and self._driver is not None:
+        concerns = push.owner.process in self._processes or push.owner == ANYBODY
+        if concerns and self._driver is not None:
             self._driver.send(encode_frame(0, push))
 
     def close(self) -> None:

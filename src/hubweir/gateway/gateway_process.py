@@ -23,9 +23,12 @@ from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.refusals import RefusalLog
 from hubweir.gateway.settings import LinkSettings
+from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.limits import GatewayLimits
 from hubweir.namespace.host_names import bare_host
+from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import IllegalPath
+from hubweir.namespace.topic_description import TopicDescription
 
 # What turns may produce beyond their least, all connections together: seventeen that catch up at full speed.
 LARGE_TURNS_BYTES = 16 * 1024 * 1024
@@ -57,6 +60,7 @@ class GatewayProcess(SharedProcess):
         self.budget = ProcessBudget(limits.process_budget_bytes)
         # What open transactions hold is held for minutes: what is left of the budget serves everybody else.
         self.transactions_budget = ProcessBudget(limits.process_budget_bytes // 4)
+        self.transaction_endings = TransactionEndings(brokers, process_id, self.has_log)
         self.held_runs = HeldRuns()
         self.refusal_log = RefusalLog(env)
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
@@ -65,6 +69,16 @@ class GatewayProcess(SharedProcess):
 
     def add_gateway(self, gateway: Gateway) -> None:
         self.gateways.append(gateway)
+
+    def has_log(self, log_id: str) -> bool:
+        """Whether a queue or a topic of any namespace has a log of this id."""
+        return any(
+            placement.log_id == log_id
+            for gateway in self.gateways
+            for kind in (QueueDescription, TopicDescription)
+            for entity in gateway.namespace.entities(kind)
+            for placement in entity.placements
+        )
 
     # Whom a peer means
 

@@ -104,7 +104,7 @@ class Fragment:
         self._forwarding = Forwarding(self._core)
         self._intake = TransferIntake(self._core, self._store_transfer)
         self.upkeep = Upkeep(log, lambda: [self._core], self._snapshot, self._apply)
-        self._transactions = TransactionParts(
+        self.transactions = TransactionParts(
             self._core, self._settlements, self._scheduled, self._take_on, self._decided
         )
         self._window_clock = WindowClock()
@@ -147,6 +147,7 @@ class Fragment:
         self._forwarding.adopt()
         last_ms = self.log.bounds.last_time_ms
         self._window_clock.begin(times.stamp_ms if last_ms is None else last_ms, times.monotonic_ms)
+        self.transactions.opened()
         self._core.dead_letter_over(state.messages.delivered_often(self.settings.max_delivery_count))
         self._log_settings(times, on_done)
 
@@ -410,7 +411,21 @@ class Fragment:
         MESSAGE_LOCK_LOST or SESSION_LOCK_LOST when one of the locks is lost: nothing is marked then.
         """
         self._holds.expire(times)
-        return self._transactions.part(effects, times)
+        return self.transactions.part(effects, times)
+
+    def prepare(self, transaction: bytes, coordinator: str, effects: Effects, times: Times) -> Part:
+        """As `transact`, of a transaction that another log decides: from when the part is visible its effects are in
+        doubt, through any crash, until `end_transaction`. It sends nothing. coordinator: the id of that log.
+        """
+        self._holds.expire(times)
+        return self.transactions.prepare(transaction, coordinator, effects, times)
+
+    def end_transaction(self, transaction: bytes, *, is_committed: bool, on_done: OnDone[None]) -> None:
+        """What was prepared is done, or not, in this call; on_done when the log says so.
+
+        One that is not prepared here (any more): nothing.
+        """
+        self.transactions.end(transaction, is_committed=is_committed, on_done=on_done)
 
     # By number
 

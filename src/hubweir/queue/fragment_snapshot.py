@@ -4,12 +4,13 @@ All integers are big-endian. Lengths stand in front of what they are of.
 
 | part | fields |
 |------|--------|
-| head | version 2; next count 8; next number of a session 8; settings as their operation, 2 + bytes (0: none) |
+| head | version 3; next count 8; next number of a session 8; settings as their operation, 2 + bytes (0: none) |
 | pages | how many 4; for each: its number 8, rows 4, bytes 4, what pack_rows made of it |
 | changed properties | how many 4; for each: count 8, 4 + bytes |
 | sessions | how many 4; for each: number 8, 2 + id, time of its state 8 signed, 4 + state (0xFFFFFFFF: none) |
 | ids | of messages, within the window of duplicate detection (duplicate_window.py) |
 | transfers | sent and received (transfers.py); version 1 has none |
+| transactions | in doubt and decided (logged_transactions.py); since version 3 |
 
 Packed pages are kept until they change, so a snapshot costs by what changed since the one before. Marks and locks are
 no part of it, nor are deliveries whose LOCKED is not visible yet: a replay behind it counts these.
@@ -27,8 +28,8 @@ from hubweir.queue.message_page import Page, packed
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import LOCKED, RELEASED, SETTINGS, Operation, decode_operation, encode_operation
 
-VERSION = 2
-_READ = (1, 2)
+VERSION = 3
+_READ = (1, 2, 3)
 _HEAD = struct.Struct(">BQQH")
 _COUNT = struct.Struct(">I")
 _PAGE = struct.Struct(">QII")
@@ -59,7 +60,7 @@ def encode_snapshot(state: FragmentState, under_way: Sequence[Operation]) -> byt
         size = _NO_STATE if each.state is None else len(each.state)
         out += _SESSION.pack(each.number, len(each.session_id), each.state_ms, size) + each.session_id
         out += each.state or b""
-    return bytes(out + state.duplicates.encode() + state.transfers.encode())
+    return bytes(out + state.duplicates.encode() + state.transfers.encode() + state.transactions.encode())
 
 
 def decode_snapshot(data: bytes, *, keeps_sessions: bool = False) -> FragmentState:
@@ -111,6 +112,8 @@ def _decode(data: memoryview, state: FragmentState) -> FragmentState:
     at = state.duplicates.restore(data, _decode_sessions(state, data, at))
     if version > 1:
         at = state.transfers.restore(data, at)
+    if version > 2:
+        at = state.transactions.restore(data, at)
     state.sessions.next_number = next_session
     if at != len(data):
         raise ValueError("bytes are left over")

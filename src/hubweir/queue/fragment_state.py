@@ -34,6 +34,7 @@ from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.changed_properties import dead_letter_properties, merged_properties
 from hubweir.queue.duplicate_window import DuplicateWindow
+from hubweir.queue.logged_transactions import LoggedTransactions
 from hubweir.queue.message_session import MessageSessions
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import (
@@ -43,6 +44,7 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    OF_TRANSACTIONS,
     RECEIVED,
     REJECTED,
     RELEASED,
@@ -106,6 +108,7 @@ class FragmentState:
         self.changed: dict[int, bytes] = {}
         self.settings: LoggedSettings | None = None
         self.transfers = Transfers()
+        self.transactions = LoggedTransactions()
         self._moving: list[int] = []  # the messages of which the next records are, the first of them last
 
     def apply_run(self, data: Data, *, is_replay: bool, from_index: int = 0) -> array[int]:
@@ -124,7 +127,12 @@ class FragmentState:
     def apply(self, operation: Operation, *, is_replay: bool) -> array[int]:
         """Take in one operation; the numbers of the locks that are over by it."""
         code, locks = operation.code, array("q")
-        if code == SETTINGS:
+        if self.transactions.gathers(operation):
+            return locks
+        if code in OF_TRANSACTIONS:
+            for each in self.transactions.say(operation):
+                locks += self.apply(each, is_replay=is_replay)
+        elif code == SETTINGS:
             self.settings = operation.settings
         elif code == SESSION_STATE:
             self.sessions.set_state(operation.session_id, operation.state, operation.time_ms)

@@ -22,6 +22,14 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |   15 | TRANSFERRED   | sub-queue 1; number 8 | the messages of this transfer are there, and gone from here |
 |   16 | RETURNED      | sub-queue 1; number 8 | they are not there, and stay here |
 |   17 | RECEIVED      | number 8; length 2, source; pairs | a transfer's messages are in the next records |
+|   20 | PREPARED      | of a transaction | the next operations are in doubt, until ENDED says what became of them |
+|   21 | DECIDED       | of a transaction | it is committed, here and in the logs that it names |
+|   22 | ENDED         | of a transaction | what PREPARED has is done (flag 1), or not |
+|   23 | FORGOTTEN     | of a transaction | all those logs know of the decision |
+
+*Of a transaction*: id 16; flag 1; how many operations 4; how many logs 2; for each its id, 2 + bytes; ranges of all
+messages that are in doubt. PREPARED stands in one chain with its operations, in front of them, and names the log of the
+coordinator; DECIDED stands in one with what is done here, and names the others (logged_transactions.py).
 
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
 with its batch of messages, in front of it; so does RECEIVED. Its pairs are for each record what the message was first
@@ -43,6 +51,8 @@ from hubweir.queue.fragment_settings import FragmentSettings
     SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
     REJECTED, SKIPPED, TRANSFERRING, TRANSFERRED, RETURNED, RECEIVED,
 ) = range(1, 18)  # fmt: skip
+PREPARED, DECIDED, ENDED, FORGOTTEN = range(20, 24)
+OF_TRANSACTIONS = (PREPARED, DECIDED, ENDED, FORGOTTEN)
 
 _SETTINGS = struct.Struct(">BqqIB")
 _RANGE = struct.Struct(">QI")
@@ -52,6 +62,7 @@ _SKIPPED = struct.Struct(">BQ")
 _TRANSFER = struct.Struct(">BBQ")
 _RECEIVED = struct.Struct(">BQH")
 _LENGTH = struct.Struct(">H")
+_TRANSACTION = struct.Struct(">B16sBIH")
 _DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
 _WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED, REJECTED}
 # A record must fit into a batch of its own; more ranges are more operations.
@@ -86,6 +97,10 @@ class Operation(Struct, frozen=True):
     name: bytes = b""
     firsts: array[int] = array("q")
     ends_ms: array[int] = array("q")
+    transaction: bytes = b""
+    is_committed: bool = False
+    many: int = 0
+    logs: tuple[bytes, ...] = ()
 
 
 def logged_settings(settings: FragmentSettings) -> LoggedSettings:
@@ -116,6 +131,12 @@ def encode_operation(operation: Operation) -> bytes:
         pairs[::2], pairs[1::2] = operation.firsts, operation.ends_ms
         head = _RECEIVED.pack(code, operation.number, len(operation.name)) + operation.name
         return head + struct.pack(f">{len(pairs)}q", *pairs)
+    if code in OF_TRANSACTIONS:
+        head = _TRANSACTION.pack(
+            code, operation.transaction, operation.is_committed, operation.many, len(operation.logs)
+        )
+        logs = b"".join(_LENGTH.pack(len(each)) + each for each in operation.logs)
+        return head + logs + b"".join(map(_RANGE.pack, operation.ranges[::2], operation.ranges[1::2]))
     if code in (TRANSFERRED, RETURNED):
         return _TRANSFER.pack(code, operation.sub_queue, operation.number)
     if code == TRANSFERRING:
@@ -151,6 +172,8 @@ def decode_operation(record: memoryview) -> Operation:
             return Operation(code, settings=said)
         if code == SKIPPED:
             return Operation(code, time_ms=_SKIPPED.unpack(record)[1])
+        if code in OF_TRANSACTIONS:
+            return _of_transaction(record)
         if code in (TRANSFERRED, RETURNED):
             _, sub_queue, number = _TRANSFER.unpack(record)
             return Operation(code, sub_queue=_checked(sub_queue, sub_queue in (0, 1)), number=number)
@@ -168,6 +191,24 @@ def decode_operation(record: memoryview) -> Operation:
     except (struct.error, IndexError, ValueError) as error:
         raise CorruptStore(f"an operation of code {code} and {len(record)} bytes is none") from error
     raise NewerFormat(f"a fragment's log holds an operation of code {code}, which this version does not know")
+
+
+def _of_transaction(record: memoryview) -> Operation:
+    code, transaction, is_committed, many, names = _TRANSACTION.unpack_from(record)
+    at, logs = _TRANSACTION.size, []
+    for _ in range(names):
+        (size,) = _LENGTH.unpack_from(record, at)
+        at += _LENGTH.size
+        logs.append(bytes(record[at : _checked(at + size, at + size <= len(record))]))
+        at += size
+    return Operation(
+        code,
+        _ranges(record[at:]),
+        transaction=transaction,
+        is_committed=bool(_checked(is_committed, is_committed in (0, 1))),
+        many=many,
+        logs=tuple(logs),
+    )
 
 
 def _transferring(record: memoryview) -> Operation:

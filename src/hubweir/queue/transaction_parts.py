@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
-from hubweir.errors import ServiceError, StoreError
+from msgspec import Struct
+
+from hubweir.errors import RESOURCE_LIMIT, TRANSACTION_ROLLED_BACK, ServiceError, StoreError
+from hubweir.kernels.queue_contract import SETTLING
 from hubweir.messaging_store.log import Refused
-from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_state import Data
 from hubweir.queue.fragment_values import Times
-from hubweir.queue.operation import SETTLED, SKIPPED, Operation
+from hubweir.queue.logged_transactions import PreparedTransaction
+from hubweir.queue.operation import DECIDED, ENDED, FORGOTTEN, PREPARED, RANGES_LIMIT, SETTLED, SKIPPED, Operation
 from hubweir.queue.settlements import Planned, Settlements
 from hubweir.queue.transaction import Effects, Part
 
@@ -21,6 +26,23 @@ class OnDecided(Protocol):
     """Told what became of messages that were taken on."""
 
     def __call__(self, messages: int, skipped_ms: int, *, is_refused: bool) -> None: ...
+
+
+class Fate(Enum):
+    """What became of a transaction, as its coordinator's log says. OPEN: that is not decided yet."""
+
+    COMMITTED = "committed"
+    ROLLED_BACK = "rolled back"
+    OPEN = "open"
+
+
+class _PlannedPart(Struct, frozen=True):
+    """What is marked for a transaction, and of messages that are taken on how many, and what the clock skipped."""
+
+    plans: list[Planned]
+    cancelled: array[int]
+    messages: int = 0
+    skipped_ms: int = 0
 
 
 class TransactionParts:
@@ -43,9 +65,24 @@ class TransactionParts:
         self._scheduled = scheduled
         self._admit = admit
         self._decided = decided
+        # As one that takes part: prepared since the start, with the run's number; ended, and not in the log yet.
+        self._live: dict[bytes, tuple[int, _PlannedPart]] = {}
+        self._unlogged: dict[bytes, Operation] = {}
+        self.opened_in_doubt: set[bytes] = set()  # found at the start: nobody is served before they end
+        # As the coordinator: may still be decided, by whom; DECIDED is on its way.
+        self._begun: dict[bytes, object] = {}
+        self._deciding: set[bytes] = set()
+
+    # Of one log
 
     def part(self, effects: Effects, times: Times) -> Part:
         """See Fragment.transact."""
+        planned, operations = self._planned(effects, times)
+        number = self._core.begin_run(operations)
+        return Part(self._core.encoded(operations), effects.run, partial(self._done, number, operations, planned))
+
+    def _planned(self, effects: Effects, times: Times) -> tuple[_PlannedPart, list[Operation]]:
+        """Everything is marked, and what the log is to say. Raises as Fragment.transact, and nothing is marked."""
         core = self._core
         # Counts of deliveries that are not in the log yet stand before what takes them back.
         core.flush_all(times)
@@ -57,43 +94,156 @@ class TransactionParts:
             cancelled = self._scheduled(effects.cancelled)
             skipped_ms = self._admit(effects.run, effects.messages, times) if effects.messages else 0
         except ServiceError as error:
-            self._undo(plans, cancelled, Refused(StoreError(str(error))))
+            self._undo(_PlannedPart(plans, cancelled), Refused(StoreError(str(error))))
             raise
         operations = [operation for plan in plans for operation in plan.operations]
         operations += core.ranged(SETTLED, cancelled) if cancelled else []
         if skipped_ms:
             operations.append(Operation(SKIPPED, time_ms=skipped_ms))
-        number = core.begin_run(operations)
-        done = partial(self._done, number, operations, plans, cancelled, effects.messages, skipped_ms)
-        return Part(core.encoded(operations), effects.run, done)
+        return _PlannedPart(plans, cancelled, effects.messages, skipped_ms), operations
 
-    def _undo(self, plans: list[Planned], cancelled: array[int], refused: Refused) -> None:
-        for plan in plans:
+    def _undo(self, planned: _PlannedPart, refused: Refused) -> None:
+        for plan in planned.plans:
             self._settlements.done(plan, refused)
-        self._core.unmark(cancelled, refused)
+        self._core.unmark(planned.cancelled, refused)
 
-    def _done(
-        self,
-        number: int,
-        operations: list[Operation],
-        plans: list[Planned],
-        cancelled: array[int],
-        messages: int,
-        skipped_ms: int,
-        outcome: Data | Refused,
-    ) -> None:
+    def _done(self, number: int, operations: list[Operation], planned: _PlannedPart, outcome: Data | Refused) -> None:
         core = self._core
-        if messages:
-            self._decided(messages, skipped_ms, is_refused=isinstance(outcome, Refused))
+        if planned.messages:
+            self._decided(planned.messages, planned.skipped_ms, is_refused=isinstance(outcome, Refused))
         if isinstance(outcome, Refused):
-            self._undo(plans, cancelled, outcome)
+            self._undo(planned, outcome)
         else:
             for operation in operations:
-                locks = core.state.apply(operation, is_replay=False)
-                if locks:
-                    core.locks.end(locks)
+                self._apply(operation)
             core.state.apply_run(outcome, is_replay=False)
-            for plan in plans:
+            for plan in planned.plans:
                 self._settlements.done(plan, None)
         core.end_run(number)
         core.wake()
+
+    def _apply(self, operation: Operation) -> None:
+        locks = self._core.state.apply(operation, is_replay=False)
+        if locks:
+            self._core.locks.end(locks)
+
+    # Of several logs: as one that takes part
+
+    @property
+    def in_doubt(self) -> dict[bytes, PreparedTransaction]:
+        """What is prepared here, and not ended."""
+        return self._core.state.transactions.prepared
+
+    def opened(self) -> None:
+        """The state was read from the log: nobody may have what is in doubt in it."""
+        self.opened_in_doubt = set(self.in_doubt)
+        for prepared in self.in_doubt.values():
+            there = array("q", [each for each in prepared.counts if self._core.state.messages.find(each) is not None])
+            self._core.state.messages.mark_settling(there)
+
+    def prepare(self, transaction: bytes, coordinator: str, effects: Effects, times: Times) -> Part:
+        """See Fragment.prepare."""
+        assert not effects.messages, "what is sent goes to the coordinator's log"
+        planned, operations = self._planned(effects, times)
+        counts = array("q", [count for plan in planned.plans for count in plan.counts])
+        counts += planned.cancelled
+        if len(counts) > RANGES_LIMIT:
+            error = ServiceError(RESOURCE_LIMIT, f"More than {RANGES_LIMIT} messages of '{self._core.entity}' at once.")
+            self._undo(planned, Refused(StoreError(error.text)))
+            raise error
+        ranges = array("q", [each for count in sorted(counts) for each in (count, 1)])
+        said = Operation(PREPARED, ranges, transaction=transaction, many=len(operations), logs=(coordinator.encode(),))
+        number = self._core.begin_run([])
+
+        def prepared(outcome: Data | Refused) -> None:
+            if isinstance(outcome, Refused):
+                self._undo(planned, outcome)
+                self._core.end_run(number)
+                return
+            for operation in (said, *operations):
+                self._apply(operation)
+            self._live[transaction] = number, planned
+
+        return Part(self._core.encoded([said, *operations]), bytearray(), prepared)
+
+    def end(self, transaction: bytes, *, is_committed: bool, on_done: OnLogged) -> None:
+        """See Fragment.end_transaction."""
+        core = self._core
+        prepared = self.in_doubt.get(transaction)
+        if prepared is not None:
+            said = self._unlogged[transaction] = Operation(ENDED, transaction=transaction, is_committed=is_committed)
+            self._apply(said)
+            self._let_go(transaction, prepared, is_committed=is_committed)
+            self.opened_in_doubt.discard(transaction)
+            core.wake()
+        noted = self._unlogged.get(transaction)
+        if noted is None:
+            on_done(None)  # it was never prepared here, or has ended for good
+            return
+
+        def logged(refused: Refused | None) -> None:
+            if refused is None:
+                self._unlogged.pop(transaction, None)
+            on_done(refused)
+
+        core.gather([noted], logged)
+
+    def _let_go(self, transaction: bytes, prepared: PreparedTransaction, *, is_committed: bool) -> None:
+        """Marks of what is in doubt no longer go, and locks of what is done."""
+        refused = None if is_committed else Refused(StoreError("the transaction was rolled back"))
+        live = self._live.pop(transaction, None)
+        if live is None:
+            # Of before a start: nobody has a lock. What the operations did carries no mark any more.
+            messages = self._core.state.messages
+            left = [count for count in prepared.counts if messages.find(count) is not None]
+            self._core.unlock(array("q", left), marks=SETTLING, change=0)
+            return
+        number, planned = live
+        if refused is not None:
+            self._undo(planned, refused)
+        else:
+            for plan in planned.plans:
+                self._settlements.done(plan, None)
+        self._core.end_run(number)
+
+    # Of several logs: as the coordinator
+
+    def begin(self, transaction: bytes, owner: object) -> None:
+        """See Fragment.begin_transaction."""
+        self._begun[transaction] = owner
+
+    def forget_owner(self, covers: Callable[[Any], bool]) -> None:
+        """Those who would have decided these are gone."""
+        self._begun = {each: owner for each, owner in self._begun.items() if not covers(owner)}
+
+    def decide(self, transaction: bytes, logs: Sequence[str]) -> Part:
+        """The record that commits, as a part. Raises ServiceError TRANSACTION_ROLLED_BACK when that was given up."""
+        if self._begun.pop(transaction, None) is None:
+            text = "The transaction was rolled back: somebody asked what became of it before it was decided."
+            raise ServiceError(TRANSACTION_ROLLED_BACK, text)
+        self._deciding.add(transaction)
+        said = Operation(DECIDED, transaction=transaction, logs=tuple(each.encode() for each in logs))
+
+        def decided(outcome: Data | Refused) -> None:
+            if not isinstance(outcome, Refused):
+                self._core.state.apply(said, is_replay=False)
+            if not isinstance(outcome, Refused) or outcome.known:
+                self._deciding.discard(transaction)  # else only the next start can tell
+
+        return Part(self._core.encoded([said]), bytearray(), decided)
+
+    def fate(self, transaction: bytes) -> Fate:
+        """See Fragment.fate_of."""
+        if transaction in self._core.state.transactions.decided:
+            return Fate.COMMITTED
+        if transaction in self._deciding:
+            return Fate.OPEN
+        self._begun.pop(transaction, None)
+        return Fate.ROLLED_BACK
+
+    def forget(self, transaction: bytes, on_done: OnLogged) -> None:
+        """See Fragment.forget_transaction."""
+        if transaction in self._core.state.transactions.decided:
+            self._core.gather([Operation(FORGOTTEN, transaction=transaction)], on_done)
+        else:
+            on_done(None)

@@ -6,15 +6,27 @@ from array import array
 
 import pytest
 
-from hubweir.broker.commands.fragment import MessagesReceived, ReceiveMessages
-from hubweir.broker.commands.process import Done
-from hubweir.broker.commands.transaction import CommitTransaction
-from hubweir.broker.tests.test_hosted_topic import TOPIC, World, subscription
-from hubweir.errors import MESSAGE_LOCK_LOST, NOT_FOUND
+from hubweir.broker.commands.fragment import MessagesReceived, OpenReceiver, ReceiveMessages
+from hubweir.broker.commands.process import CloseOwner, Done
+from hubweir.broker.commands.transaction import (
+    ANYBODY,
+    AskTransaction,
+    BeginDecision,
+    CommitTransaction,
+    EndTransaction,
+    ForgetTransaction,
+    PrepareTransaction,
+    TransactionFate,
+    TransactionOpen,
+)
+from hubweir.broker.tests.test_hosted_topic import ME, TOPIC, World, subscription
+from hubweir.errors import MESSAGE_LOCK_LOST, NOT_FOUND, SERVER_BUSY, TRANSACTION_ROLLED_BACK
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import MASK, message, run_of
 from hubweir.queue.transaction import TransactedSettlement
+from hubweir.queue.transaction_parts import Fate
 
 
 @pytest.fixture
@@ -57,3 +69,96 @@ def test_a_lock_that_is_lost_in_one_subscription_undoes_what_was_marked_in_anoth
     assert [world.active("c"), world.active("d")] == [1, 1]
     assert world.ask(CommitTransaction(TOPIC, (good,), b"", 0, 0, bytearray())) == Done()
     assert [world.active("c"), world.active("d")] == [0, 1]
+
+
+# Over several logs: this one is prepared
+
+TXN = b"t" * 16
+
+
+def prepared(world: World) -> None:
+    """A message of two subscriptions each is in doubt."""
+    world.put(subscription("c"), subscription("d"))
+    world.send("a")
+    settlements = tuple(
+        TransactedSettlement(name * 32, received(world, name), outcome)
+        for name, outcome in (("c", SettleOutcome.COMPLETE), ("d", SettleOutcome.ABANDON))
+    )
+    assert world.ask(PrepareTransaction(TOPIC, settlements, b"", 0, 0, bytearray(), TXN, "another log")) == Done()
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_is_prepared_is_done_or_dropped_when_it_ends_once(
+    world: World, is_committed: bool, restarts: bool
+) -> None:
+    prepared(world)
+    if restarts:
+        world.restart(subscription("c"), subscription("d"))
+    for _ in range(2):
+        assert world.ask(EndTransaction(TOPIC, TXN, is_committed)) == Done()
+        assert [world.active("c"), world.active("d")] == [int(not is_committed), 1]
+    world.restart(subscription("c"), subscription("d"))
+    assert [world.active("c"), world.active("d")] == [int(not is_committed), 1]
+    assert not [push for push in world.pushed if isinstance(push, TransactionOpen)]
+    assert received(world, "d")
+
+
+def test_a_subscription_that_starts_in_doubt_serves_nobody_and_asks_until_it_knows(world: World) -> None:
+    prepared(world)
+    world.restart(subscription("c"), subscription("d"), subscription("e"))
+    for name in ("c", "d"):
+        refused = world.refused(OpenReceiver(name * 32, ME, SubQueue.MAIN, ReceiveMode.PEEK_LOCK))
+        assert refused.condition is SERVER_BUSY and refused.known
+    assert world.opened("e")  # nothing of it is in doubt
+    world.env.run_for(2_500)
+    pushed = [push for push in world.pushed if isinstance(push, TransactionOpen)]
+    assert len(pushed) >= 3 and set(pushed) == {TransactionOpen(ANYBODY, TOPIC, TXN, "another log", ())}
+    assert world.ask(EndTransaction(TOPIC, TXN, False)) == Done()
+    assert world.opened("c") and world.opened("d")
+
+
+def test_what_is_in_doubt_is_settled_by_nobody_and_its_lock_outlives_its_time(world: World) -> None:
+    prepared(world)
+    world.env.run_for(120_000)
+    receiver = world.opened("c")
+    assert not world.begin(ReceiveMessages("c" * 32, receiver, 1, 1 << 20))
+    world.env.run_for(1_000)
+    assert world.ask(EndTransaction(TOPIC, TXN, True)) == Done()
+    assert world.active("c") == 0
+
+
+def test_what_is_in_doubt_over_a_start_does_not_expire_before_it_has_ended(world: World) -> None:
+    world.put(subscription("c", default_ttl_ms=30_000))
+    world.send("a")
+    settled = (TransactedSettlement("c" * 32, received(world, "c"), SettleOutcome.COMPLETE),)
+    assert world.ask(PrepareTransaction(TOPIC, settled, b"", 0, 0, bytearray(), TXN, "another log")) == Done()
+    world.restart(subscription("c", default_ttl_ms=30_000))
+    world.env.run_for(60_000)
+    assert world.active("c") == 1
+    assert world.ask(EndTransaction(TOPIC, TXN, False)) == Done()
+    world.env.run_for(1_000)
+    assert world.active("c") == 0
+
+
+def test_a_coordinator_gives_up_what_somebody_asks_for_and_keeps_what_it_decided(world: World) -> None:
+    run = run_of(message("a"))
+    undecided = CommitTransaction(TOPIC, (), b"", 1, 10, run[:], TXN, ("another log",))
+    assert world.refused(undecided).condition is TRANSACTION_ROLLED_BACK  # never begun
+    assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
+    assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)
+    assert world.refused(undecided).condition is TRANSACTION_ROLLED_BACK
+    assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
+    assert world.ask(CloseOwner(ME)) == Done()
+    assert world.refused(undecided).condition is TRANSACTION_ROLLED_BACK
+    assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
+    [fate] = [*world.begin(CommitTransaction(TOPIC, (), b"", 1, 10, run, TXN, ("another log",)))] or [None]
+    assert fate is None and world.begin(AskTransaction(TOPIC, TXN)) == [TransactionFate(Fate.OPEN)]
+    world.env.run_for(500)
+    for _ in range(2):
+        assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.COMMITTED)
+        world.restart()
+        assert TransactionOpen(ANYBODY, TOPIC, TXN, "", ("another log",)) in world.pushed
+    assert world.ask(ForgetTransaction(TOPIC, TXN)) == Done()
+    world.restart()
+    assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)

@@ -30,6 +30,7 @@ from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.transaction import TransactedSettlement
+from hubweir.queue.transaction_parts import Fate
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 SUBSCRIPTIONS = st.builds(
@@ -58,6 +59,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     SettleDetails | None: st.none()
     | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
     TopicSubscription: SUBSCRIPTIONS,
+    Fate: st.sampled_from(Fate),
     tuple[TransactedSettlement, ...]: st.lists(SETTLEMENTS, max_size=3).map(tuple),
     tuple[TopicSubscription, ...]: st.lists(SUBSCRIPTIONS, max_size=3).map(tuple),
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),

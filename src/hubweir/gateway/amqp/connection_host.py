@@ -81,7 +81,10 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         self.budget = ConnectionBudget(self.limits.connection_budget_bytes, process.budget, itself)
         self.share = TurnShare(itself)
         self.transactions = Transactions(
-            itself, limit_bytes=self.limits.connection_budget_bytes // 2, process=process.transactions_budget
+            itself,
+            limit_bytes=self.limits.connection_budget_bytes // 2,
+            process=process.transactions_budget,
+            endings=process.transaction_endings,
         )
         self.writing_paused = False
         self.is_over = False

@@ -13,6 +13,7 @@ from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.broker.commands.command import Push
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ConfirmReaderClosed, ReaderClosed
+from hubweir.broker.commands.transaction import TransactionOpen
 from hubweir.errors import CONNECTION_FORCED, ServiceError
 from hubweir.gateway.amqp.connection_host import ConnectionHost
 from hubweir.gateway.brokers import BrokerClient
@@ -86,6 +87,10 @@ class Connections:
 
     def _push_listener(self, broker: BrokerClient) -> Callable[[Push], None]:
         def pushed(push: Push) -> None:
+            if isinstance(push, TransactionOpen):
+                # Asked now, it would be answered inside the broker's own step.
+                self._process.env.call_soon(lambda: self._process.transaction_endings.opened(push))
+                return
             if push.owner.process != self._process.process_id:
                 return
             host = self._hosts.get(push.owner.connection)

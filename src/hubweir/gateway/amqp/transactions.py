@@ -22,7 +22,6 @@ from uuid import UUID
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.process import Refusal
-from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.env import Env, Timer
 from hubweir.errors import (
     DECODE_ERROR,
@@ -38,6 +37,7 @@ from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.transaction_endings import LogPart, TransactionEndings
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
 from hubweir.queue.transaction import TransactedSettlement
 
@@ -89,11 +89,14 @@ OnDischarged = Callable[[ServiceError | None, bool], None]
 class Transactions:
     """See the module's text."""
 
-    def __init__(self, host: TransactionHost, *, limit_bytes: int, process: ProcessBudget) -> None:
+    def __init__(
+        self, host: TransactionHost, *, limit_bytes: int, process: ProcessBudget, endings: TransactionEndings
+    ) -> None:
         """limit_bytes: of this connection. process: the limit of all connections together."""
         self._host = host
         self._limit_bytes = limit_bytes
         self._process = process
+        self._endings = endings
         self._held_bytes = 0
         self._open: dict[bytes, Transaction] = {}
         self._timed_out: dict[bytes, None] = {}
@@ -221,18 +224,18 @@ class Transactions:
         if transaction.spoilt is not None:
             self._close(transaction)
             raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {transaction.spoilt.text}")
-        works = list(transaction.works.values())
-        if len(works) > 1:
+        works = sorted(transaction.works.values(), key=lambda work: not work.messages)
+        sent_to = [f"'{work.place.entity}'" for work in works if work.messages]
+        if len(sent_to) > 1:
             self._close(transaction)
-            names = ", ".join(f"'{work.place.entity}'" for work in works)
-            text = f"The transaction was rolled back: one over several entities ({names}) is not built yet."
+            names = " and ".join(sent_to)
+            text = f"The transaction was rolled back: to send to several entities ({names}) in one is not built yet."
             raise ServiceError(NOT_IMPLEMENTED, text)
         self._stop(transaction)
         if not works:
             self._give_back(transaction)
             on_done(None, True)
             return
-        [work] = works
 
         def answered(answer: Answer) -> None:
             self._give_back(transaction)
@@ -242,15 +245,11 @@ class Transactions:
             else:
                 on_done(None, True)
 
-        command = CommitTransaction(
-            work.place.stored_in,
-            tuple(work.settlements),
-            work.cancelled.tobytes(),
-            work.messages,
-            work.size_bytes,
-            work.run.take(),
-        )
-        work.place.broker.submit(command, answered)
+        first, *others = [_part_of(work) for work in works]
+        if others:
+            self._endings.commit(txn_id, first, others, answered)
+        else:
+            first.broker.submit(first.commit(), answered)
 
     def _time_out(self, transaction: Transaction) -> None:
         transaction.timer = None
@@ -275,6 +274,18 @@ class Transactions:
         self._held_bytes -= transaction.held_bytes
         transaction.held_bytes = 0
         transaction.works.clear()
+
+
+def _part_of(work: LogWork) -> LogPart:
+    return LogPart(
+        work.place.broker,
+        work.place.stored_in,
+        tuple(work.settlements),
+        work.cancelled.tobytes(),
+        work.messages,
+        work.size_bytes,
+        work.run.take(),
+    )
 
 
 def _size_of(details: SettleDetails) -> int:

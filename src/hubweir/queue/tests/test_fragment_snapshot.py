@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.kernels.queue_contract import QUEUE_WIDTH
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
+from hubweir.queue.operation import DECIDED, PREPARED, SETTLED, Operation
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench
 
@@ -74,15 +76,30 @@ def test_a_snapshot_that_is_cut_off_or_damaged_is_told() -> None:
             decode_snapshot(bytes(damaged))
 
 
-def test_a_snapshot_from_before_there_were_transfers_is_read() -> None:
+def test_a_snapshot_from_before_there_were_transfers_or_transactions_is_read() -> None:
     state = rich().fragment._core.state
     data = encode_snapshot(state, [])
     assert not state.transfers.sent and not state.transfers.received
-    older = b"\x01" + data[1:-8]  # without the two counts of transfers
-    assert encode_snapshot(decode_snapshot(older), []) == data
+    for version, counts in ((1, 4), (2, 2)):  # of 4 bytes: two of transfers, two of transactions
+        older = bytes((version,)) + data[1 : -4 * counts]
+        assert encode_snapshot(decode_snapshot(older), []) == data
+
+
+def test_a_snapshot_has_what_is_in_doubt_and_what_was_decided() -> None:
+    state = rich().fragment._core.state
+    says = state.transactions
+    settled = Operation(SETTLED, array("q", [1, 2]))
+    said = Operation(PREPARED, array("q", [1, 2]), transaction=b"a" * 16, many=1, logs=(b"log",))
+    for each in (said, settled, Operation(DECIDED, transaction=b"b" * 16, logs=(b"one", b"two"))):
+        if not says.gathers(each):
+            says.say(each)
+    again = decode_snapshot(encode_snapshot(state, [])).transactions
+    [prepared] = again.prepared.values()
+    assert (prepared.coordinator, prepared.operations, prepared.counts) == ("log", [settled], array("q", [1, 2]))
+    assert again.decided == {b"b" * 16: ("one", "two")}
 
 
 def test_a_snapshot_of_another_version_is_a_newer_format() -> None:
-    for data in (b"", b"\x00abc", b"\x03abc"):
+    for data in (b"", b"\x00abc", b"\x04abc"):
         with pytest.raises(NewerFormat):
             decode_snapshot(data)

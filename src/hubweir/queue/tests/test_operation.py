@@ -19,6 +19,7 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    OF_TRANSACTIONS,
     RECEIVED,
     RELEASED,
     RETURNED,
@@ -40,6 +41,15 @@ RANGES = st.lists(st.tuples(st.integers(1, 2**40), st.integers(1, 2**32 - 1)), m
 )
 SUB_QUEUES, NUMBERS, NAMES = st.sampled_from([0, 1]), st.integers(0, 2**63), st.binary(max_size=300)
 OPERATIONS = st.one_of(
+    st.builds(
+        Operation,
+        st.sampled_from(OF_TRANSACTIONS),
+        ranges=RANGES,
+        transaction=st.binary(min_size=16, max_size=16),
+        is_committed=st.booleans(),
+        many=st.integers(0, 2**32 - 1),
+        logs=st.lists(NAMES, max_size=3).map(tuple),
+    ),
     st.builds(Operation, st.just(TRANSFERRING), ranges=RANGES, sub_queue=SUB_QUEUES, number=NUMBERS, name=NAMES),
     st.builds(Operation, st.sampled_from([TRANSFERRED, RETURNED]), sub_queue=SUB_QUEUES, number=NUMBERS),
     st.builds(

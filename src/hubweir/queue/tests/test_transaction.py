@@ -11,12 +11,14 @@ import pytest
 
 from hubweir.errors import MESSAGE_LOCK_LOST, MESSAGE_NOT_FOUND, NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
 from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.record import headers_of
 from hubweir.queue.fragment import Effects
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import Got, QueueBench, bodies, message, opened, run_of
 from hubweir.queue.transaction import TransactedSettlement, commit
+from hubweir.testing.answers import runs_of
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -192,6 +194,16 @@ def test_sessions_keep_their_order_over_an_abandon_in_a_transaction(bench_with: 
     Work(bench).settle(a, ABANDON).send(message("c", session="s")).begin()
     got = bench.receive(receiver, 5)
     assert bodies(got) == ["a", "b", "c"]
+
+
+def test_operations_and_messages_are_one_chain_in_the_log(bench: QueueBench) -> None:
+    """So whatever a crash leaves of its batches, they are all there or none is."""
+    a, b = locked(bench, "a", "b")
+    before = bench.log.bounds.next_index
+    assert Work(bench).settle(a).settle(b, DEFER).send(*(message(f"{n}") for n in range(5))).done() is None
+    headers = [header for run in runs_of(bench.env, bench.log, before) for header in headers_of(run.data)]
+    assert [header.count for header in headers] == [2, 2, 2, 1]
+    assert [header.continues for header in headers] == [True, True, True, False]
 
 
 def _run_into_a_crash(seed: int, at_ms: int, *, power_cut: bool) -> tuple[list[str], bool]:

@@ -1,0 +1,167 @@
+"""Transactions over several logs, through every crash: both logs have the effects, or neither, and nothing in between.
+
+A world has two queues in one process, `requests` and `answers`, whose logs are separate files. A transaction completes
+a message of one and sends to the other. Crashes come at every moment of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.amqp.messaging.message import encode_message
+from hubweir.amqp.messaging.outcome import Accepted
+from hubweir.amqp.transactions.requests import Discharge, message_of
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.transaction import (
+    BeginDecision,
+    CommitTransaction,
+    EndTransaction,
+    ForgetTransaction,
+    PrepareTransaction,
+)
+from hubweir.broker.hosted_fragment import HostedFragment
+from hubweir.errors import SERVER_BUSY, TIMED_OUT
+from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
+from hubweir.gateway.amqp.tests.queue_world import LOCK_MS, PEEK_LOCK, counts, create_queue, send
+from hubweir.gateway.amqp.tests.world import World
+from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.iso_duration import WrittenDuration
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.testing.simulated_env import SimulatedEnv
+
+NOTHING, EVERYTHING = (1, 0), (0, 1)  # active messages of the two queues
+ROLLED_BACK = "amqp:transaction:rollback"
+
+
+def world_of(env: SimulatedEnv | None = None) -> World:
+    world = World(env=env)
+    if world.namespace.find("requests", QueueDescription) is None:
+        delivery = DeliverySettings(lock_duration=WrittenDuration(LOCK_MS, "PT10S"))
+        for name in ("requests", "answers"):
+            create_queue(world, name, delivery=delivery)
+    return world
+
+
+class Exchange:
+    """A request is completed and answered in one transaction, up to its discharge."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.peer = world, world.trusted_peer()
+        send(self.peer, b"request", queue="requests")
+        self.receiver = self.peer.receiver("requests", credit=1, **PEEK_LOCK)
+        self.controller = Controller(self.peer)
+        self.txn_id = self.controller.declare()
+        settle_in(self.peer, self.txn_id, self.receiver, 0, Accepted())
+        assert send_in(self.peer, self.txn_id, self.peer.sender("answers"), b"answer") == ["accepted"]
+
+
+def active(world: World) -> tuple[int, int]:
+    return counts(world, "requests").active, counts(world, "answers").active
+
+
+def open_ones(world: World) -> int:
+    """How many transactions some log has not ended."""
+    found = 0
+    for resident in world.broker._residents:
+        for fragment in resident.fragments() if isinstance(resident, HostedFragment) else ():
+            logged = fragment.core.state.transactions
+            found += len(logged.prepared) + len(logged.decided)
+    return found
+
+
+@pytest.fixture
+def world() -> World:
+    return world_of()
+
+
+def test_a_transaction_over_two_queues_shows_in_both_at_its_commit(world: World) -> None:
+    exchange = Exchange(world)
+    assert active(world) == NOTHING
+    assert exchange.controller.commit(exchange.txn_id) == "accepted"
+    assert active(world) == EVERYTHING
+    [commit], [prepare] = world.gate.sent(CommitTransaction), world.gate.sent(PrepareTransaction)
+    assert commit.messages == 1 and prepare.messages == 0  # what is sent to decides
+    world.run_for(100)
+    assert open_ones(world) == 0 and len(world.gate.sent(ForgetTransaction)) == 1
+
+
+def test_a_rollback_asks_no_log(world: World) -> None:
+    exchange = Exchange(world)
+    assert exchange.controller.roll_back(exchange.txn_id) == "accepted"
+    assert active(world) == NOTHING and not world.gate.sent(PrepareTransaction)
+
+
+@pytest.mark.parametrize("kind", [BeginDecision, PrepareTransaction, CommitTransaction])
+def test_a_refusal_of_any_step_rolls_all_of_it_back(world: World, kind: type) -> None:
+    exchange = Exchange(world)
+    world.gate.refuse[kind] = Refusal(SERVER_BUSY, "later")
+    assert exchange.controller.commit(exchange.txn_id) == ROLLED_BACK
+    del world.gate.refuse[kind]
+    assert active(world) == NOTHING and open_ones(world) == 0
+    txn_id = exchange.controller.declare()  # the lock is as it was
+    send(exchange.peer, b"b", queue="requests")
+    assert exchange.controller.commit(txn_id) == "accepted"
+    world.run_for(LOCK_MS + 100)
+    assert exchange.peer.receiver("requests", credit=5, **PEEK_LOCK).unsettled_count == 2
+
+
+def test_a_lost_lock_rolls_the_other_queue_back_too(world: World) -> None:
+    exchange = Exchange(world)
+    world.run_for(LOCK_MS + 100)
+    assert exchange.controller.commit(exchange.txn_id) == ROLLED_BACK
+    assert active(world) == NOTHING and open_ones(world) == 0
+
+
+def test_who_never_hears_of_the_decision_asks_for_it(world: World) -> None:
+    exchange = Exchange(world)
+    world.gate.hold[EndTransaction] = []
+    assert exchange.controller.commit(exchange.txn_id) == "accepted"
+    assert active(world) == (1, 1)  # held in front of the broker, which stands for one that is far away
+    assert exchange.peer.receiver("requests", credit=5, **PEEK_LOCK).unsettled_count == 0
+    del world.gate.hold[EndTransaction]  # that one is lost
+    world.run_for(3_000)
+    assert active(world) == EVERYTHING and open_ones(world) == 0
+
+
+def test_an_unknown_commit_ends_the_link_and_the_logs_find_out_by_themselves(world: World) -> None:
+    exchange = Exchange(world)
+    world.gate.refuse[CommitTransaction] = Refusal(TIMED_OUT, "gone", known=False)
+    assert exchange.controller.commit(exchange.txn_id) == ""
+    assert str(exchange.peer.refusal(exchange.controller.link).condition) == "com.microsoft:timeout"
+    assert open_ones(world) == 1
+    world.run_for(3_000)
+    assert active(world) == NOTHING and open_ones(world) == 0
+
+
+def test_a_decision_that_comes_after_somebody_asked_is_refused(world: World) -> None:
+    exchange = Exchange(world)
+    world.gate.hold[CommitTransaction] = []
+    assert exchange.controller.commit(exchange.txn_id) == ""
+    world.run_for(3_000)  # what is prepared asks, and the coordinator's log gives it up
+    world.gate.release(CommitTransaction)
+    world.run_for(100)
+    assert active(world) == NOTHING and open_ones(world) == 0
+
+
+def _after_a_crash(seed: int, at_ms: int, *, power_cut: bool) -> tuple[int, int]:
+    """What both queues have after a crash so many milliseconds behind the discharge."""
+    world = world_of(SimulatedEnv(seed, interleaved=0.2))
+    exchange = Exchange(world)
+    exchange.controller.link.send(encode_message(message_of(Discharge(txn_id=exchange.txn_id))), settled=False)
+    world.run_for(at_ms)
+    outcomes = exchange.peer.outcomes(exchange.controller.link)
+    was_done = len(outcomes) == 2 and outcomes[-1][2] == "accepted"
+    world.env.crash(power_cut=power_cut)
+    after = world_of(world.env.restart())
+    after.run_for(3_000)
+    assert open_ones(after) == 0, f"seed {seed}, {at_ms} ms: a transaction never ends"
+    found = active(after)
+    assert found in (NOTHING, EVERYTHING), f"seed {seed}, {at_ms} ms: {found}"
+    assert found == EVERYTHING or not was_done, f"seed {seed}, {at_ms} ms: answered, and gone"
+    return found
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_a_crash_at_any_point_leaves_both_or_neither(power_cut: bool) -> None:
+    seen = {_after_a_crash(seed, at_ms, power_cut=power_cut) for seed in range(3) for at_ms in range(power_cut, 66, 3)}
+    assert seen == {NOTHING, EVERYTHING}
