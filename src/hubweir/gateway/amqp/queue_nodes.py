@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
-from hubweir.errors import NOT_ALLOWED, ServiceError
+from hubweir.errors import NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.message_management import MessageManagementNode
-from hubweir.gateway.amqp.node import Node, NodeHost
+from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
 
 KIB = 1_024
+# The property of a link that sends by way of another entity. (contract "Service Bus", 8.5)
+VIA = Symbol("com.microsoft:transfer-destination-address")
 
 
 def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription], part: QueuePart, scope: Scope) -> Node:
@@ -60,6 +63,12 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
     if isinstance(link, ReceiverLink):
         if part.sub_queue is not SubQueue.MAIN:
             raise ServiceError(NOT_ALLOWED, f"Nothing can be sent to the dead letters of {description.title}.")
+        if VIA in attach_properties(link):
+            text = (
+                f"To send by way of {description.title} is not built yet: send to the destination itself; "
+                "a transaction may settle in one entity and send to another."
+            )
+            raise ServiceError(NOT_IMPLEMENTED, text)
         check_takes(description)
         return QueueSenderNode(
             host, link, scope=scope, place=place, needs_session=needs_session, max_message_size_bytes=largest
