@@ -1,33 +1,34 @@
 """A message that moves from one entity to another: forwarded, or dead-lettered with a forward. Promise P13.
 
-The model. There are two entities with a log each. The operation that stores a message in an entity that forwards says
-so: the message is in transfer, and nobody receives it there. In a chain the first entity forwards to the second,
-where receivers consume. In a ring each forwards to the other one, until the hops are used up, and the message is
-dead-lettered as it arrives. The source offers the message under a transfer id: its own name and the message's number
-in its log. The id is the same for each try and needs no record. The destination stores message and id by one
-operation. When that is synced it answers; the source removes its message; when the removal is synced, the destination
-may forget the id. The destination asks for that, so the source need not remember whom to tell.
+The model. There are two entities with a log each. In a chain the first entity forwards to the second, where receivers
+consume. In a ring each forwards to the other one, until a message has made its hops and is dead-lettered. A transfer
+has one message here. Its source writes into its log which message the transfer takes, with the next number; when that
+is synced, nobody receives the message there any more, and it is offered under that number. The destination keeps the
+highest number that it stored. It stores a message and its number by one operation, and answers when that is synced; a
+number that is not higher is stored already. Then the source removes its message. The destination may also be asked
+without the message, and may refuse it: either way it answers that it does not have it, and the source ends the
+transfer: the message stays, or becomes a dead letter.
 
-Atomic steps. A send, the arrival of an offer, an answer, a question: each with the append that it makes. A sync of
-the oldest operation of one log. Offers and answers travel. A start of the source has one offer of a message under
-way.
+Attempts. Each offer has a higher attempt than those before, through crashes too. The destination takes none that is
+lower than one that it heard of. The source believes that its message is absent of the last attempt alone; that it is
+stored it believes of any.
+
+Atomic steps. A send, the begin of a transfer, an offer, its arrival, an answer: each with the append that it makes. A
+sync of the oldest operation of one log. Offers and answers travel, and overtake each other; two at most of a source.
 
 A crash. Either entity may crash at any point, also one directly behind the other. A kill keeps the tail of its log, a
 power cut some of its oldest operations. Everything that was on its way to the crashed entity is lost, and so are its
-answers. But offers that a source sent before its crash may still arrive, as offers of an earlier start. The
-destination refuses those from the first word on that it has from the new start, be it an offer or the answer to a
-question. A sync that fails takes the tail of one log back: a sender or a source that waits is refused. The source
-offers a message again when its removal was taken back, but not while an answer about it is on its way.
+answers. But offers that a source sent before its crash may still arrive. A sync that fails takes the tail of one log
+back: senders are refused, and who waits is asked again.
 
 Promises that must hold.
 P1   A message whose send was answered is in an entity for good, or was consumed, or dead-lettered.
 P13  No message is there twice for receivers, or again behind its end, however often it was offered. None is lost on
      its way. No message makes more hops than are allowed.
 
-Also modelled: the destination refuses an offer (no room, disabled), and the source puts the message into its own dead
-letters; the operator ends the forward while messages are in transfer: those move on, later messages stay.
+Also modelled: the operator ends the forward while a message is in transfer: it moves on, later messages stay.
 
-Left out: a topic's fan-out (one operation of one log).
+Left out: several messages of one transfer, which are one operation's; a topic's fan-out (one operation of one log).
 
 Long because one specification is easiest to check in one piece; its text and its planted mistakes are a fifth of it.
 """
@@ -42,11 +43,14 @@ from tests.models.explorer import Action, put
 
 FIRST, SECOND = range(2)
 
-# Operations of a log.
-STORE, REMOVE, CONSUME, GIVE_UP, FORGET = range(5)
+# Operations of a log. BEGIN, REMOVE, RETURN and GIVE_UP are of a transfer.
+STORE, BEGIN, REMOVE, RETURN, GIVE_UP, CONSUME, DEAD_LETTER = range(7)
 
 # Answers to an offer.
-REFUSED, STORED = range(2)
+ABSENT, STORED = range(2)
+
+# Offers of one source that are on their way, or whose answers are.
+TRAVELLING = 2
 
 
 class Held(NamedTuple):
@@ -55,43 +59,48 @@ class Held(NamedTuple):
     number: int
     origin: int
     hops: int
-    is_in_transfer: int
 
 
 class Operation(NamedTuple):
-    """transfer: the id under which the message came, or that is forgotten; 0: it was sent here.
+    """transfer: the number of the transfer that begins, or with which the message came; 0: it was sent here.
 
-    awaited: the number under which the present start of the source waits for the answer; 0: it does not.
+    attempts: those that are answered when it is synced.
     """
 
     kind: int
     held: Held
     transfer: int = 0
-    awaited: int = 0
+    attempts: tuple[int, ...] = ()
 
 
 class Offer(NamedTuple):
-    """On its way to the other entity. is_old: from an earlier start of its source."""
+    """On its way to the other entity. asks: without the message."""
 
+    transfer: int
     held: Held
-    is_old: int
+    attempt: int
+    asks: int
 
 
 class Entity(NamedTuple):
-    """Of the log, synced: messages, remembered transfer ids, the next number, how many ended here (by origin).
+    """Of the log, synced: messages, the number of the one in transfer (0: none is), the newest transfer's number, the
+    highest that was stored here, the next number of a message, how many ended here (by origin).
 
-    In memory: offered, the numbers that are not to be offered now. On the way: offers from here, answers to here (a
-    number each, and STORED or REFUSED).
+    In memory: the last attempt, the highest that was heard of. On the way: offers from here; answers to here, as number
+    of the transfer, attempt, and STORED or ABSENT.
     """
 
     messages: tuple[Held, ...]
-    remembered: tuple[int, ...]
+    moving: int
+    begun: int
+    received: int
     next_number: int
     ended: tuple[int, ...]
     tail: tuple[Operation, ...]
-    offered: tuple[int, ...]
+    attempt: int
+    heard: int
     offers: tuple[Offer, ...]
-    answers: tuple[tuple[int, int], ...]
+    answers: tuple[tuple[int, int, int], ...]
 
 
 class State(NamedTuple):
@@ -105,40 +114,41 @@ class State(NamedTuple):
     faults: int
 
 
-NO_MESSAGE = Held(0, 0, 0, 0)
-
-
 @dataclass(frozen=True, slots=True)
 class EntityTransfer:
     """The model; behind its bounds, mistakes to plant."""
 
     messages: int = 1
     is_ring: bool = False
-    hop_limit: int = 2
+    hop_limit: int = 1
     tail_limit: int = 2
     refusals: int = 1
     faults: int = 2
     ends_forward: bool = True
 
     answer_before_durable: bool = False  # the destination says "stored" when it has appended
-    offer_unsynced: bool = False  # the source offers messages of its tail
-    id_of_the_message: bool = False  # the transfer id is the message's own, not that of its place in the source
-    forget_with_message: bool = False  # the operation that consumes a message takes transfer ids along
-    forget_early: bool = False  # an id is forgotten when the removal is appended
-    old_offers_arrive: bool = False  # nobody looks from which start an offer comes
-    offer_beside_answer: bool = False  # a failed sync of the source has everything offered again
+    offer_unsynced: bool = False  # the source offers a message whose transfer is not synced
+    number_in_memory: bool = False  # numbers of transfers begin anew at a start
+    received_in_memory: bool = False  # a destination forgets at a start what it stored
+    old_offers_arrive: bool = False  # nobody looks at the attempts of offers
+    old_answers_count: bool = False  # "absent" is believed of any attempt
+    ask_beside_store: bool = False  # "absent" is said while the message is being stored
     give_up_unknown: bool = False  # the source gives up when an answer does not come
     forward_by_setting: bool = False  # the setting of now decides whether a message is in transfer
     unlimited_hops: bool = False
 
-    FAULTS = ("kill", "power_cut", "sync_fails", "refuse", "end_forward")
+    FAULTS = ("kill", "power_cut", "sync_fails", "refuse", "ask", "end_forward")
 
     def start(self) -> State:
         none = (0,) * self.messages
-        empty = Entity((), (), 1, none, (), (), (), ())
+        empty = Entity((), 0, 0, 0, 1, none, (), 0, 0, (), ())
         return State((empty, empty), (1, int(self.is_ring)), sent=0, told=none, refusals=0, faults=0)
 
     def steps(self, state: State) -> Iterator[tuple[Action, State]]:
+        for action, after in self._steps(state):
+            yield action, ranked(after)
+
+    def _steps(self, state: State) -> Iterator[tuple[Action, State]]:
         if state.sent < self.messages and self._has_room(state, FIRST):
             yield ("send", state.sent), self._stored_later(state, FIRST, state.sent, 0)._replace(sent=state.sent + 1)
         if self.ends_forward and state.forwards[FIRST]:
@@ -166,10 +176,7 @@ class EntityTransfer:
     def is_quiet(self, state: State) -> bool:
         if state.sent < self.messages:
             return False
-        for entity in state.entities:
-            if entity.messages or entity.tail or entity.remembered or entity.offers or entity.answers:
-                return False
-        return True
+        return not any(each.messages or each.tail or each.offers or each.answers for each in state.entities)
 
     def view(self, state: State) -> list[list[tuple[int, bool]]]:
         """Of each entity, the messages that are in it, and whether receivers see them."""
@@ -179,7 +186,7 @@ class EntityTransfer:
         ]
 
     def _places(self, state: State, origin: int) -> list[bool]:
-        """For each place where a message lies, whether receivers see it there."""
+        """For each place where a message lies, whether receivers see it there, or may."""
         return [
             self._is_seen(state, here, held)
             for here in (FIRST, SECOND)
@@ -188,11 +195,8 @@ class EntityTransfer:
         ]
 
     def _is_seen(self, state: State, here: int, held: Held) -> bool:
-        return not (state.forwards[here] if self.forward_by_setting else held.is_in_transfer)
-
-    def _transfer_of(self, source: int, held: Held) -> int:
-        """The source's name and the number in its log, as one number from 1 on."""
-        return held.origin + 1 if self.id_of_the_message else 2 * held.number + source
+        is_moving = state.entities[here].moving == held.number
+        return not (is_moving and (state.forwards[here] or not self.forward_by_setting))
 
     def _has_room(self, state: State, here: int) -> bool:
         return len(state.entities[here].tail) < self.tail_limit
@@ -201,131 +205,138 @@ class EntityTransfer:
 
     def _of_source(self, state: State, here: int) -> Iterator[tuple[Action, State]]:
         entity = state.entities[here]
-        messages = entity.messages
-        if self.offer_unsynced:
-            messages += tuple(operation.held for operation in entity.tail if operation.kind == STORE)
         has_room = self._has_room(state, here)
-        for held in messages:
-            if any(operation.held == held and operation.kind != STORE for operation in entity.tail):
-                continue  # it is about to leave
-            if self._is_seen(state, here, held):
-                if has_room:
-                    yield ("consume", here, held.number), appended(state, here, Operation(CONSUME, held))
-            elif held.number not in entity.offered:
-                yield (
-                    ("offer", here, held.number),
-                    changed(
-                        state, here, offers=(*entity.offers, Offer(held, 0)), offered=(*entity.offered, held.number)
-                    ),
-                )
-            elif self.give_up_unknown and has_room:
-                yield ("give_up", here, held.number), appended(state, here, Operation(GIVE_UP, held))
-        if entity.answers and has_room:
-            yield self._answered(state, here)
+        for held in entity.messages:
+            if in_flight(entity, held) or not self._is_seen(state, here, held) or not has_room:
+                continue  # it is about to leave, or in transfer
+            if not state.forwards[here]:
+                yield ("consume", here, held.number), appended(state, here, Operation(CONSUME, held))
+            elif held.hops == self.hop_limit and not self.unlimited_hops:
+                yield ("dead_letter", here, held.number), appended(state, here, Operation(DEAD_LETTER, held))
+            elif not entity.moving and not in_tail(state, here, BEGIN):
+                begun = Operation(BEGIN, held, entity.begun + 1)
+                yield ("begin", here, held.number), appended(state, here, begun)
+        open_one = self._open(entity)
+        if open_one is not None and not self._is_ending(entity):
+            yield from self._offered(state, here, *open_one)
+            if self.give_up_unknown and has_room:
+                yield ("give_up", here), appended(state, here, Operation(GIVE_UP, open_one[1]))
+        for place in range(len(entity.answers)):
+            yield from self._answered(state, here, place)
 
-    def _answered(self, state: State, here: int) -> tuple[Action, State]:
-        (number, answer), *rest = state.entities[here].answers
-        after = changed(state, here, answers=tuple(rest))
-        for held in state.entities[here].messages:
-            if held.number == number and not any(operation.held == held for operation in state.entities[here].tail):
-                kind = REMOVE if answer == STORED else GIVE_UP
-                return ("answered", here, number, answer), appended(after, here, Operation(kind, held))
-        return ("answered", here, number, "too late"), after
+    def _open(self, entity: Entity) -> tuple[int, Held] | None:
+        """The number of the transfer that is open, and its message."""
+        for held in entity.messages:
+            if held.number == entity.moving:
+                return entity.begun, held
+        if self.offer_unsynced:
+            for operation in entity.tail:
+                if operation.kind == BEGIN:
+                    return operation.transfer, operation.held
+        return None
+
+    def _is_ending(self, entity: Entity) -> bool:
+        return any(operation.kind in (REMOVE, RETURN, GIVE_UP) for operation in entity.tail)
+
+    def _offered(self, state: State, here: int, transfer: int, held: Held) -> Iterator[tuple[Action, State]]:
+        entity = state.entities[here]
+        waiting = sum(len(operation.attempts) for operation in state.entities[1 - here].tail)
+        if len(entity.offers) + len(entity.answers) + waiting >= TRAVELLING:
+            return
+        attempt = entity.attempt + 1
+
+        def with_offer(asks: int) -> State:
+            offers = (*entity.offers, Offer(transfer, held, attempt, asks))
+            return changed(state, here, offers=offers, attempt=attempt)
+
+        yield ("offer", here, transfer), with_offer(0)
+        if state.refusals < self.refusals:
+            yield ("ask", here, transfer), with_offer(1)._replace(refusals=state.refusals + 1)
+
+    def _answered(self, state: State, here: int, place: int) -> Iterator[tuple[Action, State]]:
+        entity = state.entities[here]
+        transfer, attempt, answer = entity.answers[place]
+        after = changed(state, here, answers=(*entity.answers[:place], *entity.answers[place + 1 :]))
+        open_one = self._open(entity)
+        is_believed = answer == STORED or attempt == entity.attempt or self.old_answers_count
+        if open_one is None or open_one[0] != transfer or self._is_ending(entity) or not is_believed:
+            yield ("answered", here, place, "too late"), after
+        elif self._has_room(state, here):
+            for kind in (REMOVE,) if answer == STORED else (RETURN, GIVE_UP):
+                yield ("answered", here, place, kind), appended(after, here, Operation(kind, open_one[1]))
 
     # The destination.
 
     def _of_destination(self, state: State, here: int) -> Iterator[tuple[Action, State]]:
         source = 1 - here
         offers = state.entities[source].offers
-        for place, (held, is_old) in enumerate(offers):
+        for place, offer in enumerate(offers):
             after = changed(state, source, offers=(*offers[:place], *offers[place + 1 :]))
-            if not is_old:
-                after = self._without_old_offers(after, source)
-            yield from self._arrived(after, here, held, place, is_old=is_old)
-        if self._has_room(state, here):
-            for transfer in state.entities[here].remembered:
-                yield from self._asked(state, here, transfer)
+            if offer.attempt < state.entities[here].heard and not self.old_offers_arrive:
+                yield ("arrive", source, place, "overtaken"), after
+            else:
+                heard = max(offer.attempt, state.entities[here].heard)
+                yield from self._arrived(changed(after, here, heard=heard), here, offer, place)
 
-    def _arrived(
-        self, state: State, here: int, held: Held, place: int, *, is_old: int
-    ) -> Iterator[tuple[Action, State]]:
-        """state: without the offer, which is here now. An earlier start of the source is answered by nothing."""
+    def _arrived(self, state: State, here: int, offer: Offer, place: int) -> Iterator[tuple[Action, State]]:
+        """state: without the offer, which is here now."""
         source, entity = 1 - here, state.entities[here]
-        transfer = self._transfer_of(source, held)
-        if transfer in entity.remembered:
-            after = state if is_old else answered(state, source, held.number, STORED)
-            yield ("arrive", source, place, "stored before"), after
-            return
+        transfer, held, attempt, asks = offer
         for at, operation in enumerate(entity.tail):
-            if operation.kind == STORE and operation.transfer == transfer:
-                again = operation if is_old else operation._replace(awaited=held.number)
+            if operation.kind == STORE and operation.transfer and not (asks and self.ask_beside_store):
+                again = operation._replace(attempts=(*operation.attempts, attempt))
                 yield ("arrive", source, place, "in flight"), changed(state, here, tail=put(entity.tail, at, again))
                 return
-        if not self._has_room(state, here):
-            return
-        after = self._stored_later(state, here, held.origin, held.hops + 1, transfer, 0 if is_old else held.number)
-        if self.answer_before_durable and not is_old:
-            after = answered(after, source, held.number, STORED)
-        yield ("arrive", source, place, "waits"), after
-        if state.refusals < self.refusals and not is_old:
-            refused = state._replace(refusals=state.refusals + 1)
-            yield ("refuse", source, place), answered(refused, source, held.number, REFUSED)
+        if transfer <= entity.received:
+            yield ("arrive", source, place, "stored before"), answered(state, source, transfer, attempt, STORED)
+        elif asks:
+            yield ("arrive", source, place, "asked"), answered(state, source, transfer, attempt, ABSENT)
+        elif self._has_room(state, here):
+            waiting = () if self.answer_before_durable else (attempt,)
+            after = self._stored_later(state, here, held.origin, held.hops + 1, transfer, waiting)
+            if self.answer_before_durable:
+                after = answered(after, source, transfer, attempt, STORED)
+            yield ("arrive", source, place, "waits"), after
+            if state.refusals < self.refusals:
+                refused = state._replace(refusals=state.refusals + 1)
+                yield ("refuse", source, place), answered(refused, source, transfer, attempt, ABSENT)
 
     def _stored_later(
-        self, state: State, here: int, origin: int, hops: int, transfer: int = 0, awaited: int = 0
+        self, state: State, here: int, origin: int, hops: int, transfer: int = 0, attempts: tuple[int, ...] = ()
     ) -> State:
-        entity = state.entities[here]
-        number = entity.next_number + in_tail(state, here, STORE)
-        held = Held(number, origin, hops, state.forwards[here])
-        return appended(state, here, Operation(STORE, held, transfer, awaited))
-
-    def _asked(self, state: State, here: int, transfer: int) -> Iterator[tuple[Action, State]]:
-        """The destination asks whether the message is removed for good. The answer is a word of the new start, too."""
-        source = 1 - here
-        is_there = any(self._transfer_of(source, held) == transfer for held in state.entities[source].messages)
-        if self.forget_early and in_tail(state, source, REMOVE):
-            is_there = False
-        forgotten = Operation(FORGET, NO_MESSAGE, transfer)
-        if not is_there and forgotten not in state.entities[here].tail:
-            yield ("forget", here, transfer), appended(self._without_old_offers(state, source), here, forgotten)
-
-    def _without_old_offers(self, state: State, source: int) -> State:
-        offers = state.entities[source].offers
-        if self.old_offers_arrive or not any(offer.is_old for offer in offers):
-            return state
-        return changed(state, source, offers=tuple(offer for offer in offers if not offer.is_old))
+        number = state.entities[here].next_number + in_tail(state, here, STORE)
+        return appended(state, here, Operation(STORE, Held(number, origin, hops), transfer, attempts))
 
     # The log.
 
     def _synced(self, state: State, here: int) -> State:
         entity = state.entities[here]
         operation = entity.tail[0]
-        kind, held, transfer, awaited = operation
         after = changed(state, here, **self._applied(entity, operation), tail=entity.tail[1:])
-        if kind == STORE and not transfer:
-            after = after._replace(told=put(after.told, held.origin, 1))
-        if awaited and not self.answer_before_durable:
-            after = answered(after, 1 - here, awaited, STORED)
+        if operation.kind == STORE and not operation.transfer:
+            after = after._replace(told=put(after.told, operation.held.origin, 1))
+        for attempt in operation.attempts:
+            after = answered(after, 1 - here, operation.transfer, attempt, STORED)
         return after
 
     def _applied(self, entity: Entity, operation: Operation) -> dict[str, tuple[object, ...] | int]:
         """Return the fields of an entity that an operation changes. This is the whole meaning of the log."""
         kind, held, transfer, _ = operation
-        rest = tuple(other for other in entity.messages if other != held)
-        if kind == FORGET:
-            return {"remembered": tuple(other for other in entity.remembered if other != transfer)}
-        if kind == REMOVE:
-            return {"messages": rest}
-        ended = put(entity.ended, held.origin, entity.ended[held.origin] + 1)
-        if kind == CONSUME and self.forget_with_message:
-            return {"messages": rest, "ended": ended, "remembered": ()}
-        if kind in (CONSUME, GIVE_UP):
-            return {"messages": rest, "ended": ended}
-        remembered = (*entity.remembered, transfer) if transfer else entity.remembered
-        stored = {"remembered": remembered, "next_number": held.number + 1}
-        if held.is_in_transfer and held.hops == self.hop_limit and not self.unlimited_hops:
-            return {**stored, "ended": ended}
-        return {**stored, "messages": (*entity.messages, held)}
+        if kind == STORE:
+            stored = {"messages": (*entity.messages, held), "next_number": held.number + 1}
+            return {**stored, "received": max(transfer, entity.received)}
+        if kind == BEGIN:
+            return {"moving": held.number, "begun": transfer}
+        if kind == RETURN:
+            return {"moving": 0}
+        left: dict[str, tuple[object, ...] | int] = {
+            "messages": tuple(other for other in entity.messages if other != held)
+        }
+        if kind in (REMOVE, GIVE_UP):
+            left["moving"] = 0
+        if kind != REMOVE:
+            left["ended"] = put(entity.ended, held.origin, entity.ended[held.origin] + 1)
+        return left
 
     # Faults.
 
@@ -341,30 +352,41 @@ class EntityTransfer:
         entity, other = state.entities[here], state.entities[1 - here]
         for operation in entity.tail[:kept]:
             entity = entity._replace(**self._applied(entity, operation))
-        offers = tuple(Offer(held, 1) for held, _ in entity.offers)
-        entity = entity._replace(tail=(), offered=(), offers=offers, answers=())
-        tail = tuple(operation._replace(awaited=0) for operation in other.tail)
-        other = other._replace(tail=tail, offered=(), offers=(), answers=())
+        begun = 0 if self.number_in_memory and not entity.moving else entity.begun
+        received = 0 if self.received_in_memory else entity.received
+        entity = entity._replace(tail=(), heard=0, answers=(), begun=begun, received=received)
+        tail = tuple(operation._replace(attempts=()) for operation in other.tail)
+        other = other._replace(tail=tail, offers=(), answers=())
         entities = (entity, other) if here == FIRST else (other, entity)
         return state._replace(entities=entities, faults=state.faults + 1)
 
     def _sync_failed(self, state: State, here: int) -> State:
-        """A sender or a source that waits is refused, and asks again."""
-        after = state._replace(faults=state.faults + 1)
-        for kind, held, transfer, awaited in state.entities[here].tail:
-            if kind in (REMOVE, GIVE_UP):
-                after = self._offered_again(after, here, held.number)
-            if awaited:
-                after = self._offered_again(after, 1 - here, awaited)
-            if kind == STORE and not transfer:
-                after = after._replace(sent=after.sent - 1)
-        if self.offer_beside_answer:
-            after = changed(after, here, offered=())
-        return changed(after, here, tail=())
+        """A sender is refused, and asks again."""
+        sends = sum(operation.kind == STORE and not operation.transfer for operation in state.entities[here].tail)
+        return changed(state, here, tail=())._replace(faults=state.faults + 1, sent=state.sent - sends)
 
-    def _offered_again(self, state: State, source: int, number: int) -> State:
-        offered = tuple(other for other in state.entities[source].offered if other != number)
-        return changed(state, source, offered=offered)
+
+def ranked(state: State) -> State:
+    """The same with the least attempts: what counts of them is which is higher."""
+    for here in (FIRST, SECOND):
+        source, there = state.entities[here], state.entities[1 - here]
+        used = {0, source.attempt, there.heard}
+        used.update(offer.attempt for offer in source.offers)
+        used.update(attempt for _, attempt, _ in source.answers)
+        used.update(attempt for operation in there.tail for attempt in operation.attempts)
+        rank = {attempt: place for place, attempt in enumerate(sorted(used))}
+        if all(attempt == place for attempt, place in rank.items()):
+            continue
+        state = changed(
+            state,
+            here,
+            attempt=rank[source.attempt],
+            offers=tuple(offer._replace(attempt=rank[offer.attempt]) for offer in source.offers),
+            answers=tuple((transfer, rank[attempt], answer) for transfer, attempt, answer in source.answers),
+        )
+        tail = tuple(each._replace(attempts=tuple(rank[attempt] for attempt in each.attempts)) for each in there.tail)
+        state = changed(state, 1 - here, heard=rank[there.heard], tail=tail)
+    return state
 
 
 def changed(state: State, here: int, **fields: object) -> State:
@@ -375,8 +397,9 @@ def appended(state: State, here: int, operation: Operation) -> State:
     return changed(state, here, tail=(*state.entities[here].tail, operation))
 
 
-def answered(state: State, source: int, number: int, answer: int) -> State:
-    return changed(state, source, answers=(*state.entities[source].answers, (number, answer)))
+def answered(state: State, source: int, transfer: int, attempt: int, answer: int) -> State:
+    answers = (*state.entities[source].answers, (transfer, attempt, answer))
+    return changed(state, source, answers=answers)
 
 
 def in_tail(state: State, here: int, kind: int) -> int:
@@ -384,5 +407,6 @@ def in_tail(state: State, here: int, kind: int) -> int:
     return sum(operation.kind == kind for operation in state.entities[here].tail)
 
 
-def old_offers(state: State) -> int:
-    return sum(offer.is_old for offer in state.entities[FIRST].offers)
+def in_flight(entity: Entity, held: Held) -> bool:
+    """Whether something that becomes of a message is in flight."""
+    return any(operation.held == held and operation.kind != STORE for operation in entity.tail)

@@ -13,13 +13,12 @@ FOLDERS = ("tests/spark",)
 SECONDS = {
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/spark": 180,
-    "tests/models/test_entity_transfer.py": 130,  # with --all; else 5, and so the other models
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
     "tests/conformance/test_capture.py": 90,
     "tests/crash/test_capture_kill.py": 90,
     "tests/conformance/test_azure_async.py": 85,
-    "tests/models/test_session_lock.py": 90,
+    "tests/models/test_session_lock.py": 90,  # with --all; else 5, and so the other models
     "tests/models/test_duplicate_window.py": 80,
     "tests/models/test_peek_lock.py": 80,
     "tests/simulation/test_failing_calls.py": 80,

@@ -82,6 +82,13 @@ def test_messages_that_wait_for_a_full_destination_expire(world: World, peer: Pe
     assert active(world) == [0, 0]
 
 
+def test_an_answer_that_leaves_it_open_gives_no_message_back(world: World, peer: Peer) -> None:
+    world.gate.refuse[StoreTransfer] = Refusal(RESOURCE_LIMIT, "full, perhaps", known=False)
+    send(peer, b"a", queue="first")
+    world.run_for(10_000)
+    assert world.gate.sent(EndTransfer) == [] and len(world.gate.sent(StoreTransfer)) > 2
+
+
 @pytest.mark.parametrize("kind", [TakeTransfer, StoreTransfer, EndTransfer])
 @pytest.mark.parametrize("refusal", [AWAY, UNKNOWN], ids=["away", "unknown"])
 def test_a_broker_that_is_away_is_asked_again_and_nothing_moves_twice(
