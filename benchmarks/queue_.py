@@ -1,7 +1,7 @@
 """Queues at speed: messages/s, latency, memory, start after a kill, sessions, deadlines, each against its goal.
 
     ./run bench queue [--messages N] [--rounds N] [--waiting N] [--sessions N] [--pending N] [--only SECTION …]
-                      [--outcome WHICH] [--peer rabbitmq]
+                      [--outcome WHICH]
 
 Messages have 200 B, are received under peek-lock, and each is settled by a disposition of its own that the service
 answers: completed, or for the rates as --outcome says (what is abandoned comes again until its deliveries are used up).

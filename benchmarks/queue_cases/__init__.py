@@ -2,7 +2,7 @@
 
 rates.py: messages in, out and through. latency.py: from when a message was due to be sent until it was received.
 waiting.py: memory of what waits, and the start after a kill. sessions.py: many sessions against one. deadlines.py: how
-late scheduled and expired messages come. peer.py is a RabbitMQ that runs beside the service, for the rates.
+late scheduled and expired messages come.
 
 settler.py is the receiver of all sections, queues.py makes their queues.
 """

@@ -29,7 +29,7 @@ from queue_cases.settler import Settler
 
 # Messages a second that come due; how long they are all pending before the first does, besides what sending takes.
 DUE_PER_S, QUIET_MS = 5_000, 3_000
-SENT_PER_S = 20_000  # at least, also on a busy machine
+SENT_PER_S = 5_000  # at least, also on a busy machine
 STEP = 7_919  # a prime: number k is sent in place k * STEP
 GOAL_MS = 50.0
 SCHEDULED, ENQUEUED = Symbol("x-opt-scheduled-enqueue-time"), Symbol("x-opt-enqueued-time")
@@ -141,6 +141,7 @@ def measure_deadlines(server: ServerProcess, count: int, runner: asyncio.Runner,
         table.add_row(f"{count:,} {queue}", *cells)
         for what, value_ms in (("behind their times, p99", p99_ms), ("behind their times, the last", last_ms)):
             figures.append(Figure(f"{queue}, {what}", (value_ms,), "ms", GOAL_MS, is_limit=True))
-        figures.append(Figure(f"{queue}, out of order at most", (misplaced_ms,), "ms", GOAL_MS, is_limit=True))
+        if make is _scheduled:  # dead letters that are there together have the order of their numbers
+            figures.append(Figure("scheduled, out of order at most", (misplaced_ms,), "ms", GOAL_MS, is_limit=True))
     console.print(table)
     return figures

@@ -1,7 +1,7 @@
 """The rate of a queue whose messages are in many sessions, all held at once, against one whose are in one session.
 
-The same batches go in but for the session ids; every session has a link of its own with a little credit. Messages of a
-batch are in sessions that follow each other, so in the worst order: each comes to another link.
+The same batches go in but for the session ids; every session has a link of its own with a little credit. Messages come
+in the worst order, where each is of another session than the one before, and twenty of a session one after the other.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from queue_cases.settler import CREDIT, Answers, Settler
 from spine import pid_of, processor_seconds, shown
 
 LINKS_A_CONNECTION = 250
+IN_A_ROW = 20
 GOAL, MOONSHOT = 0.5, 0.9
 # One lock has to last for a round of all sections: the longest there is.
 LOCK_DURATION = "PT5M"
@@ -38,6 +39,7 @@ class Route:
 
     queue: str
     sessions: int
+    in_a_row: int  # messages of one session that follow each other
     rate: list[float] = field(default_factory=list)
     cpu_us: list[float] = field(default_factory=list)
     hold_us: list[float] = field(default_factory=list)  # processor time of the server to hold one session
@@ -45,7 +47,7 @@ class Route:
     def batches(self, count: int) -> list[bytes]:
         """So many payloads, sessions in turn."""
         body = DataBody((bytes(BODY_BYTES),))
-        ids = (f"s{number}" for number in cycle(range(self.sessions)))
+        ids = (f"s{number}" for number in cycle(range(self.sessions)) for _ in range(self.in_a_row))
         return [
             pack_batch(
                 [
@@ -92,22 +94,25 @@ def measure_sessions(
 ) -> list[Figure]:
     """Print the table; the figures of many sessions against one."""
     target, pid = ConnectionString.parse(server.connection_string()), pid_of(server)
-    one, many = Route("one-session", 1), Route("many-sessions", sessions)
-    for route in (one, many):
-        create_queue(target, route.queue, RequiresSession="true", LockDuration=LOCK_DURATION)
+    one = Route("one-session", 1, 1)
+    rows = [Route("sessions-in-rows", sessions, IN_A_ROW), Route("sessions-in-turn", sessions, 1)]
     count = -(-messages // BATCH_MESSAGES)
-    payloads = {route.queue: route.batches(count) for route in (one, many)}
+    payloads = {}
+    for route in (one, *rows):
+        create_queue(target, route.queue, RequiresSession="true", LockDuration=LOCK_DURATION)
+        payloads[route.queue] = route.batches(count)
     for number in range(rounds):
         console.print(f"sessions, round {number + 1} …")
-        for route in (one, many):
+        for route in (one, *rows):
             runner.run(_round(target, pid, route, payloads[route.queue]))
-    table = Table("sessions held", "in + out, messages/s", "CPU of the service, us", "CPU to hold one, us")
-    for route in (one, many):
+    table = Table("sessions held", "in a row", "in + out, messages/s", "CPU of the service, us", "CPU to hold one, us")
+    figures = []
+    for route in (one, *rows):
         cells = (shown(route.rate, ",.0f"), shown(route.cpu_us, ".2f"), shown(route.hold_us, ".0f"))
-        table.add_row(f"{route.sessions:,}", *cells)
+        table.add_row(f"{route.sessions:,}", "all" if route is one else f"{route.in_a_row}", *cells)
+        if route is not one:
+            name = f"{sessions:,} sessions, {route.in_a_row} in a row, against one"
+            figures.append(Figure(f"{name}: rate", ratios(route.rate, one.rate), "x", GOAL, MOONSHOT))
+            figures.append(Figure(f"{name}: by processor time", ratios(one.cpu_us, route.cpu_us), "x"))
     console.print(table)
-    name = f"{sessions:,} sessions against one"
-    return [
-        Figure(f"{name}: rate", ratios(many.rate, one.rate), "x", GOAL, MOONSHOT),
-        Figure(f"{name}: messages a second of the service's processor", ratios(one.cpu_us, many.cpu_us), "x"),
-    ]
+    return figures
