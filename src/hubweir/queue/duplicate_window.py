@@ -52,6 +52,16 @@ class DuplicateWindow:
     def __len__(self) -> int:
         return len(self._newest) + sum(len(each.hashes) for each in self._generations)
 
+    @property
+    def newest_ms(self) -> int | None:
+        """When the newest id came, by enqueued times as they are now; None where there is none.
+
+        What the log got since says nothing of the window: its stamps may have jumped, and no SKIPPED tells of that.
+        """
+        if self._newest:
+            return next(reversed(self._newest.values())) + self._skipped_ms
+        return self._generations[-1].newest_ms + self._skipped_ms if self._generations else None
+
     def skip(self, skipped_ms: int) -> None:
         """So much of the time up to the next ids did not pass. (window_clock.py)"""
         self._skipped_ms += skipped_ms

@@ -145,8 +145,8 @@ class Fragment:
         """Have this state, which is what the log says; on_done when the settings are durable, too."""
         self._core.state = state
         self._forwarding.adopt()
-        last_ms = self.log.bounds.last_time_ms
-        self._window_clock.begin(times.stamp_ms if last_ms is None else last_ms, times.monotonic_ms)
+        newest_ms = state.duplicates.newest_ms
+        self._window_clock.begin(times.stamp_ms if newest_ms is None else newest_ms, times.monotonic_ms)
         self.transactions.opened()
         self._core.dead_letter_over(state.messages.delivered_often(self.settings.max_delivery_count))
         self._log_settings(times, on_done)

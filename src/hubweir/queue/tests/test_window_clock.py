@@ -79,6 +79,24 @@ def test_time_before_a_start_that_nobody_saw_pass_does_not_count(
     assert not is_dropped(window, "m") and not is_dropped(window, "n")
 
 
+@pytest.mark.parametrize("with_snapshot", [False, True])
+def test_what_was_logged_behind_a_jump_and_before_a_start_hides_it_from_no_window(
+    window: QueueBench, with_snapshot: bool
+) -> None:
+    window.send("a", message_id="m")
+    window.env.jump(WINDOW_MS)
+    (got,) = window.receive()  # logged with a stamp of the new time, and nobody sends
+    window.complete([got])
+    if with_snapshot:
+        window.fragment.upkeep.snapshot_records = 1
+        window.fragment.maintain(window.times())
+        window.run_for(500)
+    window.restart()
+    assert is_dropped(window, "m")
+    window.run_for(WINDOW_MS + SLACK_MS)
+    assert not is_dropped(window, "m")
+
+
 def test_what_the_log_refused_of_a_jump_is_told_with_the_next_send(window: QueueBench) -> None:
     window.send("a", message_id="m")
     window.env.jump(WINDOW_MS)
