@@ -279,6 +279,9 @@ class Fragment:
     def _skipped_ms(self, messages: int, window_ms: int, times: Times) -> int:
         """What the clock skipped before these messages, which have room in the window."""
         clock = self._window_clock
+        # Their enqueued time: a clock that was ahead while something else was logged, and is set back, leaves it ahead.
+        last_ms = max(self._core.appended_ms, self.log.bounds.last_time_ms or 0)
+        times = Times(max(times.stamp_ms, last_ms), times.monotonic_ms)
         if not len(self._core.state.duplicates) + self._messages_under_way:
             clock.begin(times.stamp_ms, times.monotonic_ms)
         skipped_ms = clock.skipped_ms(times)

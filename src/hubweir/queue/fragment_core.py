@@ -78,6 +78,7 @@ class FragmentCore:
         # Counts of deliveries that the log refused, and has not got yet; by the number of their run, too.
         self._again: dict[int, list[Operation]] = {}
         self.bytes_under_way = 0
+        self.appended_ms = 0  # the enqueued time of what was appended last
         self.other_bytes: Callable[[], int] | None = None
         self.over = array("q")  # were delivered too often, and could not be dead-lettered yet
 
@@ -150,7 +151,7 @@ class FragmentCore:
             on_done(outcome)
 
         try:
-            self.log.append(run, now_ms=times.stamp_ms, on_done=done)
+            self.appended_ms = self.log.append(run, now_ms=times.stamp_ms, on_done=done).enqueued_time_ms
         except StoreError as error:
             done(Refused(error))
 

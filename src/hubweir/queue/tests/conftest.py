@@ -161,7 +161,8 @@ class QueueBench:
             fragment_number=self.number,
         )
         refused = answered(self.env, lambda on_done: self.fragment.load(self.times(), on_done))
-        assert refused is None, refused
+        if refused is not None:
+            raise refused.error
         self._turn()
 
     def times(self) -> Times:

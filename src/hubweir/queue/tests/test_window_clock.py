@@ -8,6 +8,7 @@ import pytest
 
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.queue.fragment import Times
+from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.tests.conftest import QueueBench, bodies, message
 from hubweir.queue.window_clock import SLACK_MS, WindowClock
 from hubweir.testing.memory_faults import Fault
@@ -95,6 +96,22 @@ def test_what_was_logged_behind_a_jump_and_before_a_start_hides_it_from_no_windo
     assert is_dropped(window, "m")
     window.run_for(WINDOW_MS + SLACK_MS)
     assert not is_dropped(window, "m")
+
+
+@pytest.mark.parametrize("wait_ms", [0, 50])
+def test_a_clock_that_was_ahead_while_something_else_was_logged_ends_no_window(
+    window: QueueBench, wait_ms: int
+) -> None:
+    window.send("a", message_id="m")
+    (got,) = window.receive()
+    window.env.jump(WINDOW_MS)
+    window.fragment.settle(got.token, SettleOutcome.COMPLETE, window.times(), lambda codes: None)
+    window.run_for(wait_ms)
+    window.env.jump(-WINDOW_MS)
+    for _ in range(2):
+        window.send("again", message_id="m")
+        assert window.fragment.counts().active == 0
+        window.restart()
 
 
 def test_what_the_log_refused_of_a_jump_is_told_with_the_next_send(window: QueueBench) -> None:
