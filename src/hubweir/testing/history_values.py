@@ -1,0 +1,113 @@
+"""What the checkers of histories know: messages, their locks, settlements, and who holds a session."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from hubweir.errors import HubweirError
+
+NEVER_MS = 2**62
+
+
+class Violation(HubweirError):
+    """What was observed cannot be, if the promise holds that the text begins with."""
+
+
+class Place(Enum):
+    """Where a message is for certain. UNSURE: nobody was told."""
+
+    WAITING = 0
+    DEFERRED = 1
+    DEAD = 2
+    GONE = 3
+    UNSURE = 4
+
+
+class Sent:
+    """A message. accepted: None while nobody said. least, most: deliveries that the next receiver may be told of.
+
+    order: among all. stored_by_ms: it was stored by then, if it is. position: among the messages of its session.
+    ready_at, gone_at: ticks.
+    """
+
+    __slots__ = (
+        "accepted", "began_ms", "checksum", "crashes", "gone_at", "group", "is_scheduled", "is_seen", "least", "lock",
+        "may_be_gone", "may_expire", "message_id", "most", "number", "order", "place", "position", "ready_at",
+        "session", "stored_by_ms", "text",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        order: int,
+        text: str,
+        group: int,
+        checksum: int,
+        began_ms: int,
+        session: str | None,
+        message_id: str | None,
+        is_scheduled: bool,
+        may_expire: bool,
+    ) -> None:
+        self.order = order
+        self.text = text
+        self.group = group
+        self.checksum = checksum
+        self.began_ms = began_ms
+        self.session = session
+        self.message_id = message_id
+        self.is_scheduled = is_scheduled
+        self.may_expire = may_expire
+        self.accepted: bool | None = None
+        self.is_seen = self.may_be_gone = False
+        self.stored_by_ms = NEVER_MS
+        self.number: int | None = None
+        self.place = Place.WAITING
+        self.lock: Lock | None = None
+        self.least = self.most = self.crashes = 0
+        self.position = self.ready_at = self.gone_at = 0
+
+
+class Lock:
+    """A receiver's word that a message is its own. hold: of the session that it was given in."""
+
+    __slots__ = ("hold", "is_over", "sent", "settling", "token", "until_ms")
+
+    def __init__(self, sent: Sent, token: bytes, until_ms: int, hold: Hold | None) -> None:
+        self.sent = sent
+        self.token = token
+        self.until_ms = until_ms
+        self.hold = hold
+        self.is_over = False
+        self.settling: Settlement | None = None
+
+    @property
+    def ends_ms(self) -> int:
+        """When it ends, if nobody ends it before."""
+        return self.until_ms if self.hold is None else self.hold.until_ms
+
+
+class Settlement:
+    """A request to settle. is_good: its lock held then; is_sure: that is certain."""
+
+    __slots__ = ("is_good", "is_sure", "lock", "outcome", "passed_by", "tick")
+
+    def __init__(self, lock: Lock, outcome: Any, is_good: bool, is_sure: bool, tick: int) -> None:
+        self.lock = lock
+        self.outcome = outcome
+        self.is_good = is_good
+        self.is_sure = is_sure
+        self.tick = tick
+        self.passed_by: str | None = None
+
+
+class Hold:
+    """A receiver's word that a session is its own. locks: of what it was given."""
+
+    __slots__ = ("is_over", "locks", "session", "until_ms")
+
+    def __init__(self, session: str, until_ms: int) -> None:
+        self.session = session
+        self.until_ms = until_ms
+        self.is_over = False
+        self.locks: list[Lock] = []

@@ -1,0 +1,435 @@
+"""What clients of a queue or a subscription sent, got, settled and were told; and what cannot be true of it (T15).
+
+A history is told everything in the order in which clients see it, one call an observation, each in constant time but
+for the logarithm of a session's size. `Violation` is raised by the first observation that breaks a promise:
+
+- conservation (P1, P2): what was accepted is somewhere, once, until it was settled, taken, or could expire; what was
+  refused is nowhere; a group of which nobody was told is there whole, or not at all; no byte of a message changes;
+- exclusivity (P7): nobody gets a message while another one's lock holds, and a token settles only while it does;
+- settled for good (P7): what a settlement was answered for stays so;
+- counts (P8): a delivery counts once when it failed, and not otherwise; a crash may add one, or forget some;
+- numbers (P4): a sequence number is one message's for ever.
+
+Sessions are session_history.py, duplicates duplicate_history.py. Times are milliseconds of one clock that never goes
+back; slack_ms is how late clients may see what happened, 0 where they see it in the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from zlib import crc32
+
+from hubweir.testing.duplicate_history import DuplicateHistory
+from hubweir.testing.history_values import Hold, Lock, Place, Sent, Settlement, Violation
+from hubweir.testing.session_history import SessionHistory
+
+
+class Outcome(Enum):
+    """How a receiver settles."""
+
+    COMPLETE = 0
+    ABANDON = 1
+    DEFER = 2
+    DEAD_LETTER = 3
+    RELEASE = 4
+
+
+class Answer(Enum):
+    """What became of a settlement. REFUSED: nothing did, the lock is as before. UNKNOWN: nobody said."""
+
+    DONE = 0
+    LOST = 1
+    REFUSED = 2
+    UNKNOWN = 3
+
+
+_NOT_COUNTED = (Outcome.DEFER, Outcome.DEAD_LETTER, Outcome.RELEASE)
+_AT_ONCE = (Outcome.ABANDON, Outcome.RELEASE)  # the message may be another one's before the answer comes
+
+
+class MessageHistory:
+    """See the module's text. Texts name messages: no two sends have the same.
+
+    most_deliveries: so many failed ones make a dead letter; None: nothing is known of counts. window_ms: of duplicate
+    detection; None: there is none.
+    """
+
+    def __init__(self, *, slack_ms: int = 0, most_deliveries: int | None = None, window_ms: int | None = None) -> None:
+        self.sent: dict[str, Sent] = {}
+        self.groups: dict[int, list[Sent]] = {}
+        self.sessions = SessionHistory(slack_ms, self._may_be_dead)
+        self.allowance = 0  # so many messages may be gone, by takes that nobody answered
+        self.tick = 0  # of the newest observation
+        self.crashes = 0
+        self._slack_ms = slack_ms
+        self._most_deliveries = most_deliveries
+        self._duplicates = None if window_ms is None else DuplicateHistory(window_ms)
+        self._numbers: dict[int, Sent] = {}
+        self._locks: dict[bytes, Lock] = {}
+        self._locked: dict[Sent, None] = {}
+        self._flying: dict[Settlement, None] = {}
+
+    # Senders
+
+    def send(
+        self,
+        group: int,
+        text: str,
+        body: bytes,
+        now_ms: int,
+        *,
+        session: str | None = None,
+        message_id: str | None = None,
+        is_scheduled: bool = False,
+        may_expire: bool = False,
+    ) -> Sent:
+        """A message is about to be sent, as one of a group that is stored whole or not at all."""
+        self.tick += 1
+        assert text not in self.sent, f"{text} is sent twice"
+        sent = Sent(len(self.sent), text, group, crc32(body), now_ms, session, message_id, is_scheduled, may_expire)
+        self.sent[text] = sent
+        self.groups.setdefault(group, []).append(sent)
+        if session is not None:
+            self.sessions.enter(sent)
+        if self._duplicates is not None:
+            self._duplicates.enter(sent)
+        return sent
+
+    def accepted(self, group: int, now_ms: int) -> None:
+        """The sender was told so."""
+        self.tick += 1
+        for sent in self.groups[group]:
+            if sent.accepted is False:
+                raise Violation(f"P1: {sent.text} is accepted behind its refusal")
+            sent.accepted = True
+            sent.stored_by_ms = min(sent.stored_by_ms, now_ms)
+            self._ready(sent)
+
+    def refused(self, group: int) -> None:
+        """The sender was told that nothing was stored."""
+        self.tick += 1
+        for sent in self.groups[group]:
+            if sent.accepted or sent.is_seen:
+                raise Violation(f"P1: {sent.text} was there, and is refused")
+            sent.accepted = False
+
+    # Receivers
+
+    def received(
+        self,
+        text: str,
+        number: int,
+        body: bytes,
+        now_ms: int,
+        *,
+        token: bytes,
+        until_ms: int,
+        deliveries: int | None = None,
+        asked: int | None = None,
+        hold: Hold | None = None,
+        is_dead: bool = False,
+        is_asked_by_number: bool = False,
+    ) -> Lock:
+        """A receiver has it under lock. asked: the tick of its question; None: at some time."""
+        sent = self._came(text, number, body, now_ms, is_dead, is_asked_by_number)
+        self._expect_free(sent, now_ms, is_dead)
+        if deliveries is not None:
+            self._count(sent, deliveries, counts=not is_dead)
+        if hold is not None and not is_asked_by_number:
+            self.sessions.delivered(sent, hold, now_ms, self.tick if asked is None else asked)
+        lock = Lock(sent, token, until_ms, hold)
+        if self._locks.setdefault(token, lock) is not lock:
+            raise Violation(f"P7: the token of {text} was given before")
+        sent.lock = lock
+        self._locked[sent] = None
+        if hold is not None:
+            hold.locks.append(lock)
+        return lock
+
+    def taken(
+        self,
+        text: str,
+        number: int,
+        body: bytes,
+        now_ms: int,
+        *,
+        asked: int | None = None,
+        hold: Hold | None = None,
+        is_dead: bool = False,
+        is_asked_by_number: bool = False,
+    ) -> None:
+        """A receiver has it, and it is gone."""
+        sent = self._came(text, number, body, now_ms, is_dead, is_asked_by_number)
+        self._expect_free(sent, now_ms, is_dead)
+        if hold is not None and not is_asked_by_number:
+            self.sessions.delivered(sent, hold, now_ms, self.tick if asked is None else asked)
+        self._gone(sent)
+
+    def may_be_taken(self, most: int) -> None:
+        """So many messages may be gone: whoever took them was not answered."""
+        self.allowance += most
+
+    def peeked(self, text: str, number: int, body: bytes, now_ms: int, *, asked: int) -> None:
+        """It was shown to who had asked at this tick."""
+        sent = self._seen(text, number, body, now_ms)
+        if sent.place is Place.GONE and sent.gone_at < asked:
+            raise Violation(f"P7: {text} was gone, and is shown")
+
+    def settling(self, token: bytes, outcome: Outcome, now_ms: int) -> Settlement:
+        """A receiver is about to settle."""
+        self.tick += 1
+        lock = self._locks[token]
+        sent, left_ms = lock.sent, lock.ends_ms - now_ms
+        is_mine = sent.lock is lock and not lock.is_over and lock.settling is None
+        is_good = is_mine and left_ms > 0
+        is_sure = not is_mine or not -self._slack_ms < left_ms <= self._slack_ms
+        settlement = Settlement(lock, outcome, is_good, is_sure, self.tick)
+        if is_good:
+            lock.settling = settlement
+            self._flying[settlement] = None
+            if sent.session is not None:
+                self.sessions.settling(settlement)
+            if outcome is Outcome.RELEASE and sent.place is not Place.DEAD:
+                sent.least -= 1
+                sent.most -= 1
+        return settlement
+
+    def settled(self, settlement: Settlement, answer: Answer) -> None:
+        """It was answered; behind a crash nothing is."""
+        self.tick += 1
+        lock, sent = settlement.lock, settlement.lock.sent
+        if settlement.is_good and self._flying.pop(settlement, settlement) is settlement:
+            return  # a crash came first
+        if answer in (Answer.DONE, Answer.LOST) and (answer is Answer.DONE) is not settlement.is_good:
+            if settlement.is_sure:
+                raise Violation(f"P7: {sent.text}: {settlement.outcome.name} was answered {answer.name}")
+            if answer is Answer.DONE and sent.lock is lock:
+                self._effect(settlement)
+            elif answer is Answer.LOST:
+                self._let_go(lock)
+        elif not settlement.is_good:
+            return
+        elif answer is Answer.DONE:
+            self._effect(settlement)
+        else:
+            lock.settling = None
+            if settlement.outcome is Outcome.DEAD_LETTER and sent.place is Place.DEAD and sent.lock is lock:
+                self._let_go(lock)  # there it is abandoned at once, and its answer waits for others
+            if answer is not Answer.REFUSED:
+                self._perhaps(settlement)
+            if settlement.outcome is Outcome.RELEASE and sent.lock is lock:
+                self._let_go(lock)
+            elif lock.is_over and sent.lock is lock:
+                sent.lock = None
+                self._ready(sent)
+        if sent.session is not None:
+            self.sessions.settled(settlement, is_back=sent.lock is None and sent.place is Place.WAITING)
+
+    def renewed(self, token: bytes, until_ms: int | None, now_ms: int) -> None:
+        """A lock holds until then; None: it was lost."""
+        self.tick += 1
+        lock = self._locks[token]
+        is_good = lock.sent.lock is lock and not lock.is_over and lock.settling is None and lock.ends_ms > now_ms
+        if (until_ms is not None) is not is_good and abs(lock.ends_ms - now_ms) >= self._slack_ms:
+            raise Violation(f"P7: {lock.sent.text}: a lock was renewed until {until_ms}")
+        if until_ms is not None and lock.hold is None:
+            lock.until_ms = until_ms
+
+    def cancelled(self, text: str, answer: Answer) -> None:
+        """A scheduled message was cancelled, or may be."""
+        self.tick += 1
+        if answer is Answer.DONE:
+            self._gone(self.sent[text])
+        elif answer is Answer.UNKNOWN:
+            self.sent[text].may_be_gone = True
+
+    # Sessions
+
+    def hold(self, session: str, until_ms: int, now_ms: int) -> Hold:
+        """A receiver holds the session."""
+        self.tick += 1
+        return self.sessions.hold(session, until_ms, now_ms)
+
+    def let_go(self, hold: Hold) -> None:
+        """It holds it no longer: it said so, or was told so. Twice does nothing."""
+        self.tick += 1
+        if not hold.is_over:
+            hold.is_over = True
+            for lock in hold.locks:
+                if lock.sent.lock is lock:
+                    self._let_go(lock)
+
+    # Ends
+
+    def crashed(self) -> None:
+        """All locks and holds are over, and what was not answered is unknown."""
+        self.tick += 1
+        self.crashes += 1
+        for settlement in self._flying:
+            self._perhaps(settlement)
+            settlement.lock.settling = None
+        self._flying = {}
+        for sent in list(self._locked):
+            if sent.lock is not None:
+                self._let_go(sent.lock)
+        self._locked = {}
+        self.sessions.crashed()
+
+    def left(self, found: Iterable[tuple[str, int, bytes, bool]], now_ms: int) -> None:
+        """These are all that are left in the end: text, number, body, whether it is a dead letter."""
+        there: set[str] = set()
+        for text, number, body, is_dead in found:
+            sent = self._seen(text, number, body, now_ms)
+            if text in there:
+                raise Violation(f"P1: {text} is there twice")
+            if sent.place is Place.GONE:
+                raise Violation(f"P7: {text} was gone, and is there")
+            if sent.place is Place.DEAD and not is_dead:
+                raise Violation(f"P7: {text} was a dead letter, and is none")
+            if is_dead:
+                self._expect_dead(sent)
+            there.add(text)
+        missing = [sent.text for sent in self.sent.values() if sent.text not in there and self._is_missing(sent)]
+        if len(missing) > self.allowance:
+            raise Violation(f"P1: lost: {', '.join(missing[:5])}; {len(missing)}, and {self.allowance} may be gone")
+
+    def is_there(self, group: int) -> bool | None:
+        """Whether a group that nobody answered for is stored; None: that cannot be told."""
+        some = self.groups[group]
+        if any(sent.is_seen for sent in some):
+            return True
+        return None if self.allowance or any(sent.may_expire or sent.may_be_gone for sent in some) else False
+
+    def _is_missing(self, sent: Sent) -> bool:
+        """Of one that is not there: whether it should be."""
+        if sent.place is Place.GONE or sent.may_be_gone or sent.may_expire or sent.accepted is False:
+            return False
+        if not sent.accepted and not any(each.is_seen or each.accepted for each in self.groups[sent.group]):
+            return False
+        return self._duplicates is None or sent.is_seen or not self._duplicates.may_be_dropped(sent)
+
+    # Of one message
+
+    def _seen(self, text: str, number: int, body: bytes, now_ms: int) -> Sent:
+        self.tick += 1
+        sent = self.sent.get(text)
+        if sent is None or crc32(body) != sent.checksum:
+            raise Violation(f"P1: the bytes of {text[:40]}, number {number}, are not those that were sent")
+        if sent.accepted is False:
+            raise Violation(f"P1: {text} was refused, and is there")
+        if self._numbers.setdefault(number, sent) is not sent:
+            raise Violation(f"P4: number {number} is of {text}, and was of {self._numbers[number].text}")
+        if sent.number != number:
+            if sent.number is not None and not sent.is_scheduled:
+                raise Violation(f"P4: {text} has number {number}, and had {sent.number}")
+            sent.number = number
+        if not sent.is_seen:
+            sent.is_seen = sent.accepted = True
+            sent.stored_by_ms = min(sent.stored_by_ms, now_ms)
+            if self._duplicates is not None:
+                self._duplicates.seen(sent)
+        return sent
+
+    def _came(self, text: str, number: int, body: bytes, now_ms: int, is_dead: bool, is_asked_by_number: bool) -> Sent:
+        sent = self._seen(text, number, body, now_ms)
+        place = sent.place
+        if place is Place.GONE:
+            raise Violation(f"P7: {text} was gone, and comes again")
+        if place is Place.DEAD and not is_dead:
+            raise Violation(f"P7: {text} is a dead letter, and comes from the queue")
+        if place is Place.DEFERRED and not is_dead and not is_asked_by_number:
+            raise Violation(f"P7: {text} is deferred, and comes unasked")
+        if is_dead:
+            self._expect_dead(sent)
+        sent.may_be_gone = False
+        sent.place = Place.DEAD if is_dead else Place.DEFERRED if is_asked_by_number else Place.WAITING
+        if not is_dead and not is_asked_by_number:
+            sent.is_scheduled = False  # its number is for good from now on
+        return sent
+
+    def _expect_dead(self, sent: Sent) -> None:
+        """It is a dead letter: somebody made it one, or it was delivered too often, or its time was over."""
+        self._know_crashes(sent)
+        is_known = self._most_deliveries is not None and not sent.may_expire
+        if is_known and sent.place in (Place.WAITING, Place.DEFERRED) and sent.most < (self._most_deliveries or 0):
+            raise Violation(f"P8: {sent.text} is a dead letter behind {sent.most} deliveries, and by nobody's word")
+
+    def _expect_free(self, sent: Sent, now_ms: int, is_dead: bool) -> None:
+        lock = sent.lock
+        if lock is None:
+            return
+        settling = lock.settling
+        if settling is not None:
+            is_free = self._slack_ms or settling.outcome in _AT_ONCE or is_dead
+        else:
+            is_free = lock.is_over or lock.ends_ms <= now_ms + self._slack_ms
+        if not is_free:
+            raise Violation(f"P7: {sent.text} is locked for another {lock.ends_ms - now_ms} ms")
+
+    def _count(self, sent: Sent, deliveries: int, *, counts: bool) -> None:
+        self._know_crashes(sent)
+        if not sent.least <= deliveries <= sent.most:
+            raise Violation(f"P8: {sent.text} counts {deliveries} deliveries of {sent.least} to {sent.most}")
+        most = self._most_deliveries
+        if counts and most is not None and deliveries >= most and sent.place is Place.WAITING:
+            raise Violation(f"P8: {sent.text} comes again behind {deliveries} deliveries of {most}")
+        sent.least = sent.most = deliveries + counts
+
+    def _may_be_dead(self, sent: Sent) -> bool:
+        self._know_crashes(sent)
+        return self._most_deliveries is not None and sent.most >= self._most_deliveries
+
+    def _know_crashes(self, sent: Sent) -> None:
+        """A crash may have counted a delivery that nobody saw, or forgotten those that it saw last."""
+        if sent.crashes != self.crashes:
+            sent.most += self.crashes - sent.crashes
+            sent.least, sent.crashes = 0, self.crashes
+
+    def _ready(self, sent: Sent) -> None:
+        may_be_dropped = self._duplicates is not None and not sent.is_seen and sent.message_id is not None
+        if sent.session is not None and not may_be_dropped:
+            self.sessions.ready(sent, self.tick)
+
+    def _gone(self, sent: Sent) -> None:
+        sent.place, sent.lock, sent.gone_at = Place.GONE, None, self.tick
+        self._locked.pop(sent, None)
+
+    def _let_go(self, lock: Lock) -> None:
+        """A lock is over; what is being settled is decided by its answer."""
+        lock.is_over = True
+        sent = lock.sent
+        if sent.lock is lock and lock.settling is None:
+            sent.lock = None
+            self._locked.pop(sent, None)
+            self._ready(sent)
+
+    def _effect(self, settlement: Settlement) -> None:
+        lock, outcome = settlement.lock, settlement.outcome
+        sent = lock.sent
+        lock.settling, lock.is_over = None, True
+        if outcome in (Outcome.DEFER, Outcome.DEAD_LETTER) and sent.place is not Place.DEAD:
+            sent.least -= 1
+            sent.most -= 1
+        if sent.lock is not lock:
+            return  # it is another one's by now
+        if outcome is Outcome.COMPLETE:
+            self._gone(sent)
+            return
+        if outcome is Outcome.DEFER and sent.place is not Place.DEAD:
+            sent.place = Place.DEFERRED
+        elif outcome is Outcome.DEAD_LETTER:
+            sent.place = Place.DEAD
+        self._let_go(lock)
+
+    def _perhaps(self, settlement: Settlement) -> None:
+        """It may be done, or not."""
+        sent, outcome = settlement.lock.sent, settlement.outcome
+        if outcome in _NOT_COUNTED:
+            sent.least = max(0, sent.least - 1)
+        if outcome is Outcome.RELEASE:
+            sent.most += 1
+        if outcome is Outcome.COMPLETE:
+            sent.may_be_gone = True
+        elif outcome in (Outcome.DEFER, Outcome.DEAD_LETTER) and sent.place is not Place.DEAD:
+            sent.place = Place.UNSURE

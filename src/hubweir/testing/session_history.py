@@ -1,0 +1,164 @@
+"""Checks message sessions: one holder at a time, first in first out also over abandon, and a state that stays (P10).
+
+A message is out of order when an earlier one of its session was ready before the receive was asked for: it was
+accepted, or given back, and nobody had it. The order is that of the sends, which must be one sender's for each session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from hubweir.testing.history_values import Hold, Place, Sent, Settlement, Violation
+
+
+class _Session:
+    """One session. ready: a heap of positions in messages; some are ready no more. flying: what settles them. states:
+    those that it may have; setting: those on their way, the oldest first."""
+
+    __slots__ = ("flying", "hold", "messages", "ready", "setting", "states")
+
+    def __init__(self) -> None:
+        self.messages: list[Sent] = []
+        self.ready: list[int] = []
+        self.flying: dict[Settlement, None] = {}
+        self.hold: Hold | None = None
+        self.states: set[bytes | None] = {None}
+        self.setting: list[bytes | None] = []
+
+
+class SessionHistory:
+    """All sessions of one history, which calls this; but for states, which are told here.
+
+    may_be_dead: whether a message may be a dead letter, for it was delivered too often.
+    """
+
+    def __init__(self, slack_ms: int, may_be_dead: Callable[[Sent], bool]) -> None:
+        self._slack_ms = slack_ms
+        self._may_be_dead = may_be_dead
+        self._sessions: dict[str, _Session] = {}
+
+    def _of(self, session: str) -> _Session:
+        found = self._sessions.get(session)
+        if found is None:
+            found = self._sessions[session] = _Session()
+        return found
+
+    # Messages
+
+    def enter(self, sent: Sent) -> None:
+        """A message is sent behind all others of its session."""
+        session = self._of(sent.session or "")
+        sent.position = len(session.messages)
+        session.messages.append(sent)
+
+    def ready(self, sent: Sent, tick: int) -> None:
+        """It may be delivered from this tick on."""
+        if _is_ready(sent) and not self._may_be_dead(sent):
+            sent.ready_at = tick
+            heappush(self._of(sent.session or "").ready, sent.position)
+
+    def delivered(self, sent: Sent, hold: Hold, now_ms: int, asked: int) -> None:
+        """It is delivered to a holder that asked for messages at this tick."""
+        if sent.session != hold.session:
+            raise Violation(f"P10: {sent.text} of session {sent.session} comes in {hold.session}")
+        if hold.is_over and not self._slack_ms:
+            raise Violation(f"P10: {sent.text} comes to one who holds session {hold.session} no more")
+        session = self._of(hold.session)
+        later: list[int] = []
+        ready = session.ready
+        while ready and ready[0] < sent.position:
+            position = heappop(ready)
+            earlier = session.messages[position]
+            if not _is_ready(earlier) or self._may_be_dead(earlier):
+                continue
+            if earlier.ready_at < asked:
+                raise Violation(f"P10: {sent.text} comes before {earlier.text}, which waits in {hold.session}")
+            later.append(position)
+        for position in later:
+            heappush(ready, position)
+        for settlement in list(session.flying):
+            self._pass(settlement, sent, hold, asked)
+            if settlement.lock.sent is sent:
+                del session.flying[settlement]  # it was given back, and is here again
+
+    def _pass(self, settlement: Settlement, sent: Sent, hold: Hold, asked: int) -> None:
+        """Note that a message comes while an earlier one is being given back, or was its last holder's."""
+        earlier = settlement.lock.sent
+        is_back = settlement.outcome.name in ("ABANDON", "RELEASE") or settlement.lock.hold is not hold
+        if earlier is sent:
+            self._expect_not_passed(settlement)
+        elif is_back and settlement.tick < asked and earlier.position < sent.position:
+            settlement.passed_by = settlement.passed_by or sent.text
+
+    def _expect_not_passed(self, settlement: Settlement) -> None:
+        if settlement.passed_by is not None:
+            text = settlement.lock.sent.text
+            raise Violation(f"P10: {text} was given back, and {settlement.passed_by} came meanwhile")
+
+    def settling(self, settlement: Settlement) -> None:
+        """A message of a session is being settled."""
+        self._of(settlement.lock.sent.session or "").flying[settlement] = None
+
+    def settled(self, settlement: Settlement, *, is_back: bool) -> None:
+        """It was answered. is_back: the message waits again."""
+        sent = settlement.lock.sent
+        self._of(sent.session or "").flying.pop(settlement, None)
+        if is_back:
+            self._expect_not_passed(settlement)
+
+    # Holders
+
+    def hold(self, name: str, until_ms: int, now_ms: int) -> Hold:
+        """Somebody holds the session."""
+        session = self._of(name)
+        before = session.hold
+        if before is not None and not before.is_over and before.until_ms > now_ms + self._slack_ms:
+            raise Violation(f"P10: session {name} is another one's for {before.until_ms - now_ms} ms")
+        undecided = [each.lock.sent.text for each in session.flying if each.lock.hold is not None]
+        if (undecided or session.setting) and not self._slack_ms:
+            raise Violation(f"P10: session {name} is given while {undecided or session.setting} is on its way")
+        if before is not None:
+            before.is_over = True
+        session.hold = Hold(name, until_ms)
+        return session.hold
+
+    def crashed(self) -> None:
+        """Nobody holds a session any more."""
+        for session in self._sessions.values():
+            if session.hold is not None:
+                session.hold.is_over = True
+            session.states.update(session.setting)
+            session.setting, session.flying = [], {}
+
+    # States
+
+    def setting(self, name: str, state: bytes | None) -> None:
+        """A holder is about to set the session's state."""
+        self._of(name).setting.append(state)
+
+    def set_done(self, name: str, *, is_done: bool | None) -> None:
+        """The oldest setting was answered. None: nobody said."""
+        session = self._of(name)
+        state = session.setting.pop(0)
+        if is_done:
+            session.states = {state}
+        elif is_done is None:
+            session.states.add(state)
+
+    def take_back(self, name: str) -> None:
+        """The newest setting was not done at all."""
+        self._of(name).setting.pop()
+
+    def state_seen(self, name: str, state: bytes | None) -> None:
+        """A holder was told that this is the session's state."""
+        session = self._of(name)
+        if state not in session.states and state not in session.setting:
+            raise Violation(f"P10: session {name} has the state {state!r}, and should have one of {session.states}")
+        if not session.setting:
+            session.states = {state}
+
+
+def _is_ready(sent: Sent) -> bool:
+    is_whole = sent.accepted and not sent.may_be_gone and not sent.may_expire and not sent.is_scheduled
+    return bool(is_whole) and sent.place is Place.WAITING and sent.lock is None
