@@ -12,6 +12,8 @@ for the logarithm of a session's size. `Violation` is raised by the first observ
 
 Sessions are session_history.py, duplicates duplicate_history.py. Times are milliseconds of one clock that never goes
 back; slack_ms is how late clients may see what happened, 0 where they see it in the call.
+
+Long because what one observation says of a message is held against all others: one state, one place to check it.
 """
 
 from __future__ import annotations

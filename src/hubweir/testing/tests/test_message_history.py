@@ -1,4 +1,7 @@
-"""The checkers of histories (T15): a good history passes, and each planted fault is found where it is observed."""
+"""The checkers of histories (T15): a good history passes, and each planted fault is found where it is observed.
+
+Long because each fault is a small history of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""`hubweir` with one planted defect in its queues, named by PLANTED: the control arm of test_message_kill.py."""
+
+import os
+from array import array
+
+from hubweir.cli.main import main
+from hubweir.queue.duplicate_window import DuplicateWindow
+from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.message_session import MessageSession, MessageSessions
+from hubweir.queue.operation import SESSION_STATE, SETTLED
+
+gather = FragmentCore.gather
+
+
+def without(code):  # type: ignore[no-untyped-def]
+    """Operations of this code are answered and never logged."""
+
+    def hasty(self, operations, on_done=None):  # type: ignore[no-untyped-def]
+        if operations and operations[0].code == code and on_done is not None:
+            on_done(None)
+        else:
+            gather(self, operations, on_done)
+
+    FragmentCore.gather = hasty  # type: ignore[method-assign]
+
+
+def forgotten_ids() -> None:
+    DuplicateWindow.duplicates_in = lambda self, data, fields, **named: []  # type: ignore[method-assign]
+
+
+def held_sessions_given() -> None:
+    MessageSession.is_free = property(lambda self: not self.is_ending)  # type: ignore[method-assign, assignment]
+
+
+def passed_over() -> None:
+    MessageSessions.look_again = lambda self, messages, counts: array("q")  # type: ignore[method-assign,assignment,return-value]
+
+
+{
+    "settlements": lambda: without(SETTLED),
+    "states": lambda: without(SESSION_STATE),
+    "ids": forgotten_ids,
+    "holders": held_sessions_given,
+    "order": passed_over,
+}[os.environ["PLANTED"]]()
+main()
