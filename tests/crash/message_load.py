@@ -25,7 +25,7 @@ from hubweir.errors import MESSAGE_LOCK_LOST, SESSION_LOCK_LOST, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.testing.history_values import Violation
-from hubweir.testing.message_history import Answer, MessageHistory, Outcome
+from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 
 JOBS, TURNS, NEWS = "jobs", "turns", "news"
 SUBSCRIPTIONS = ("one", "two", "three")
@@ -36,8 +36,12 @@ TAKEN_AT_ONCE = 5
 WAIT_S = 20.0
 COMMON = {"LockDuration": "PT1M", "MaxDeliveryCount": "1000"}
 OUTCOMES = {
-    Outcome.COMPLETE: 14, Outcome.ABANDON: 4, Outcome.DEFER: 1, Outcome.DEAD_LETTER: 1, Outcome.RELEASE: 1,
-}  # fmt: skip
+    SeenOutcome.COMPLETE: 14,
+    SeenOutcome.ABANDON: 4,
+    SeenOutcome.DEFER: 1,
+    SeenOutcome.DEAD_LETTER: 1,
+    SeenOutcome.RELEASE: 1,
+}
 
 
 def now_ms() -> int:
@@ -85,7 +89,7 @@ class MessageLoad:
         for history in self.histories.values():
             history.crashed()
         for text in self._scheduled:
-            self.histories[JOBS].cancelled(text, Answer.UNKNOWN)
+            self.histories[JOBS].cancelled(text, SeenAnswer.UNKNOWN)
         self._scheduled = set()
         self.histories[DELETED_FROM].may_be_taken(2 * TAKEN_AT_ONCE)
 
@@ -171,7 +175,7 @@ class MessageLoad:
                 self._scheduled.add(text)
                 try:
                     await sender.cancel(numbers[0])
-                    history.cancelled(text, Answer.DONE)
+                    history.cancelled(text, SeenAnswer.DONE)
                 except ServiceError:
                     if self._is_ending:
                         raise
@@ -187,7 +191,7 @@ class MessageLoad:
             if deferred and self._random.random() < 0.5:
                 run = await receiver.receive_deferred(deferred.pop())
                 self._take_in(history, run, is_asked_by_number=True)
-                await self._settle(receiver, history, list(run), outcome=Outcome.COMPLETE)
+                await self._settle(receiver, history, list(run), outcome=SeenOutcome.COMPLETE)
                 continue
             run = await receiver.receive(TAKEN_AT_ONCE, max_wait_s=0.5)
             if deletes:
@@ -196,7 +200,7 @@ class MessageLoad:
                 continue
             self._take_in(history, run)
             for outcome, some in self._parts(list(run)):
-                if await self._settle(receiver, history, some, outcome=outcome) and outcome is Outcome.DEFER:
+                if await self._settle(receiver, history, some, outcome=outcome) and outcome is SeenOutcome.DEFER:
                     deferred += [each.sequence_number for each in some]
 
     async def _hold(self, client: QueueClient) -> None:
@@ -239,25 +243,28 @@ class MessageLoad:
                 **how,
             )
 
-    def _parts(self, messages: list[ReceivedMessage]) -> list[tuple[Outcome, list[ReceivedMessage]]]:
-        parts: dict[Outcome, list[ReceivedMessage]] = {}
+    def _parts(self, messages: list[ReceivedMessage]) -> list[tuple[SeenOutcome, list[ReceivedMessage]]]:
+        parts: dict[SeenOutcome, list[ReceivedMessage]] = {}
         for each in messages:
             outcome = self._random.choices(list(OUTCOMES), list(OUTCOMES.values()))[0]
             parts.setdefault(outcome, []).append(each)
         return list(parts.items())
 
     async def _settle(
-        self, receiver: QueueReceiver, history: MessageHistory, messages: list[ReceivedMessage], *, outcome: Outcome
+        self, receiver: QueueReceiver, history: MessageHistory, messages: list[ReceivedMessage], *, outcome: SeenOutcome
     ) -> bool:
         settle = {
-            Outcome.COMPLETE: receiver.complete, Outcome.ABANDON: receiver.abandon, Outcome.DEFER: receiver.defer,
-            Outcome.DEAD_LETTER: receiver.dead_letter, Outcome.RELEASE: receiver.release,
-        }[outcome]  # fmt: skip
+            SeenOutcome.COMPLETE: receiver.complete,
+            SeenOutcome.ABANDON: receiver.abandon,
+            SeenOutcome.DEFER: receiver.defer,
+            SeenOutcome.DEAD_LETTER: receiver.dead_letter,
+            SeenOutcome.RELEASE: receiver.release,
+        }[outcome]
         tokens = [each.lock_token for each in messages]
         asked = [history.settling(token.bytes, outcome, now_ms()) for token in tokens if token is not None]
         await settle(messages)  # of one that is lost, the error says so
         for settlement in asked:
-            history.settled(settlement, Answer.DONE)
+            history.settled(settlement, SeenAnswer.DONE)
         self.counts["settled"] += len(asked)
         return True
 

@@ -29,10 +29,10 @@ from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import DELETE, PEEK_LOCK, Got, QueueBench, message, opened, run_of
 from hubweir.testing.answers import answered
-from hubweir.testing.history_values import Hold, Place, Violation
+from hubweir.testing.history_values import SeenHold, SeenPlace, Violation
 from hubweir.testing.memory_faults import Killed, Plan, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
-from hubweir.testing.message_history import Answer, MessageHistory, Outcome
+from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 from hubweir.testing.simulated_env import SimulatedEnv
 from hubweir.topic.tests.topic_bench import TopicBench, sql
 
@@ -65,7 +65,7 @@ class View:
     only_odd: bool = False
     tokens: list[bytes] = field(default_factory=list)
     receivers: list[FragmentReceiver] = field(default_factory=list)
-    holds: dict[FragmentReceiver, Hold] = field(default_factory=dict)
+    holds: dict[FragmentReceiver, SeenHold] = field(default_factory=dict)
     asked: dict[FragmentReceiver, Asked] = field(default_factory=dict)
     wanted: set[str] = field(default_factory=set)  # deferred ones that are asked for
 
@@ -163,10 +163,11 @@ class FragmentWorld:
             self.bench.run_for(500)
         self.crash(power_cut=choice < 0.7)
 
-    def crash(self, *, power_cut: bool) -> None:
-        """The process is over; the next one is there, and has not opened anything."""
+    def crash(self, *, power_cut: bool, heals: bool = True) -> None:
+        """The process is over; the next one is there, and has not opened anything. heals: faults are over, too."""
         self.raise_faults()
-        self.files.heal()
+        if heals:
+            self.files.heal()
         self.passed_ms += self.bench.env.monotonic_ms()
         self.life += 1
         for view in self.views:
@@ -177,7 +178,7 @@ class FragmentWorld:
             view.history.may_be_taken(len(view.wanted))
             view.receivers, view.holds, view.asked, view.wanted = [], {}, {}, set()
             for text in self.scheduled.values():
-                view.history.cancelled(text, Answer.UNKNOWN)
+                view.history.cancelled(text, SeenAnswer.UNKNOWN)
         self.scheduled = {}
         self.env_trace.update(self.bench.env.trace.digest())
         self.bench.env.crash(power_cut=power_cut)
@@ -360,9 +361,9 @@ class FragmentWorld:
             return
         recent = view.tokens[-12:]
         tokens = self.random.sample(recent, min(len(recent), self.random.choice([1, 1, 3])))
-        outcome = self.random.choice([*Outcome, Outcome.ABANDON])
+        outcome = self.random.choice([*SeenOutcome, SeenOutcome.ABANDON])
         details = None
-        if outcome is Outcome.ABANDON and self.random.random() < 0.4:
+        if outcome is SeenOutcome.ABANDON and self.random.random() < 0.4:
             details = SettleDetails(properties=CHANGES)
         asked = [view.history.settling(token, outcome, self.now()) for token in tokens]
 
@@ -370,9 +371,9 @@ class FragmentWorld:
             assert not isinstance(answer, ServiceError)
             for place, settlement in enumerate(asked):
                 if isinstance(answer, Refused):
-                    view.history.settled(settlement, Answer.REFUSED if answer.known else Answer.UNKNOWN)
+                    view.history.settled(settlement, SeenAnswer.REFUSED if answer.known else SeenAnswer.UNKNOWN)
                 else:
-                    view.history.settled(settlement, Answer.DONE if answer[place] == SETTLED else Answer.LOST)
+                    view.history.settled(settlement, SeenAnswer.DONE if answer[place] == SETTLED else SeenAnswer.LOST)
 
         fragment, times = self._bench(view).fragment, self.bench.times()
         said = SettleOutcome[outcome.name]
@@ -406,7 +407,7 @@ class FragmentWorld:
 
     def take_deferred(self) -> None:
         view = self.random.choice(self.views)
-        deferred = [sent for sent in view.history.sent.values() if sent.place is Place.DEFERRED and sent.number]
+        deferred = [sent for sent in view.history.sent.values() if sent.place is SeenPlace.DEFERRED and sent.number]
         deferred = [sent for sent in deferred if sent.text not in view.wanted]
         if not deferred:
             return
@@ -507,7 +508,7 @@ class FragmentWorld:
         def answered(answer: Any) -> None:
             del self.scheduled[number]
             is_refused = isinstance(answer, Refused) and answer.known
-            said = Answer.DONE if answer is None else Answer.REFUSED if is_refused else Answer.UNKNOWN
+            said = SeenAnswer.DONE if answer is None else SeenAnswer.REFUSED if is_refused else SeenAnswer.UNKNOWN
             view.history.cancelled(sent.text, said)
 
         with suppress(ServiceError):
@@ -585,7 +586,8 @@ class FragmentWorld:
     def _peeked(self, bench: QueueBench, sub_queue: SubQueue, from_number: int) -> list[Got]:
         peek = partial(bench.fragment.peek, sub_queue, from_number, max_count=1_000, max_bytes=MANY_BYTES)
         answer: Any = answered(bench.env, lambda on_done: peek(on_done=on_done))
-        assert isinstance(answer, ReceivedMessages), answer
+        if not isinstance(answer, ReceivedMessages):
+            raise Violation(f"P1: what is left cannot be read: {answer}")
         return opened(answer)
 
     def _check_groups(self) -> None:

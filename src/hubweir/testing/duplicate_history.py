@@ -6,7 +6,7 @@ lie within the window for certain when all four moments do. Nothing is said of i
 
 from __future__ import annotations
 
-from hubweir.testing.history_values import Place, Sent, Violation
+from hubweir.testing.history_values import SeenMessage, SeenPlace, Violation
 
 
 class DuplicateHistory:
@@ -14,15 +14,15 @@ class DuplicateHistory:
 
     def __init__(self, window_ms: int) -> None:
         self._window_ms = window_ms
-        self._sent: dict[str, list[Sent]] = {}  # by message id
-        self._seen: dict[str, list[Sent]] = {}
+        self._sent: dict[str, list[SeenMessage]] = {}  # by message id
+        self._seen: dict[str, list[SeenMessage]] = {}
 
-    def enter(self, sent: Sent) -> None:
+    def enter(self, sent: SeenMessage) -> None:
         """It is about to be sent."""
         if sent.message_id is not None:
             self._sent.setdefault(sent.message_id, []).append(sent)
 
-    def seen(self, sent: Sent) -> None:
+    def seen(self, sent: SeenMessage) -> None:
         """It was seen for the first time."""
         if sent.message_id is None:
             return
@@ -36,7 +36,7 @@ class DuplicateHistory:
                 )
         others.append(sent)
 
-    def may_be_dropped(self, sent: Sent) -> bool:
+    def may_be_dropped(self, sent: SeenMessage) -> bool:
         """Of one that was not seen: whether another was there for it, or is missed in its place."""
         return any(
             _was_there(other) or (other.accepted and other.order < sent.order)
@@ -45,5 +45,5 @@ class DuplicateHistory:
         )
 
 
-def _was_there(sent: Sent) -> bool:
-    return sent.is_seen or sent.may_be_gone or sent.may_expire or sent.place is Place.GONE
+def _was_there(sent: SeenMessage) -> bool:
+    return sent.is_seen or sent.may_be_gone or sent.may_expire or sent.place is SeenPlace.GONE

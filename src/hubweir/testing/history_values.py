@@ -14,7 +14,7 @@ class Violation(HubweirError):
     """What was observed cannot be, if the promise holds that the text begins with."""
 
 
-class Place(Enum):
+class SeenPlace(Enum):
     """Where a message is for certain. UNSURE: nobody was told."""
 
     WAITING = 0
@@ -24,7 +24,7 @@ class Place(Enum):
     UNSURE = 4
 
 
-class Sent:
+class SeenMessage:
     """A message. accepted: None while nobody said. least, most: deliveries that the next receiver may be told of.
 
     order: among all. stored_by_ms: it was stored by then, if it is. position: among the messages of its session.
@@ -62,24 +62,24 @@ class Sent:
         self.is_seen = self.may_be_gone = False
         self.stored_by_ms = NEVER_MS
         self.number: int | None = None
-        self.place = Place.WAITING
-        self.lock: Lock | None = None
+        self.place = SeenPlace.WAITING
+        self.lock: SeenLock | None = None
         self.least = self.most = self.crashes = 0
         self.position = self.ready_at = self.gone_at = 0
 
 
-class Lock:
+class SeenLock:
     """A receiver's word that a message is its own. hold: of the session that it was given in."""
 
     __slots__ = ("hold", "is_over", "sent", "settling", "token", "until_ms")
 
-    def __init__(self, sent: Sent, token: bytes, until_ms: int, hold: Hold | None) -> None:
+    def __init__(self, sent: SeenMessage, token: bytes, until_ms: int, hold: SeenHold | None) -> None:
         self.sent = sent
         self.token = token
         self.until_ms = until_ms
         self.hold = hold
         self.is_over = False
-        self.settling: Settlement | None = None
+        self.settling: SeenSettlement | None = None
 
     @property
     def ends_ms(self) -> int:
@@ -87,12 +87,12 @@ class Lock:
         return self.until_ms if self.hold is None else self.hold.until_ms
 
 
-class Settlement:
+class SeenSettlement:
     """A request to settle. is_good: its lock held then; is_sure: that is certain."""
 
     __slots__ = ("is_good", "is_sure", "lock", "outcome", "passed_by", "tick")
 
-    def __init__(self, lock: Lock, outcome: Any, is_good: bool, is_sure: bool, tick: int) -> None:
+    def __init__(self, lock: SeenLock, outcome: Any, is_good: bool, is_sure: bool, tick: int) -> None:
         self.lock = lock
         self.outcome = outcome
         self.is_good = is_good
@@ -101,7 +101,7 @@ class Settlement:
         self.passed_by: str | None = None
 
 
-class Hold:
+class SeenHold:
     """A receiver's word that a session is its own. locks: of what it was given."""
 
     __slots__ = ("is_over", "locks", "session", "until_ms")
@@ -110,4 +110,4 @@ class Hold:
         self.session = session
         self.until_ms = until_ms
         self.is_over = False
-        self.locks: list[Lock] = []
+        self.locks: list[SeenLock] = []

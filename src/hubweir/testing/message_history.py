@@ -23,11 +23,11 @@ from enum import Enum
 from zlib import crc32
 
 from hubweir.testing.duplicate_history import DuplicateHistory
-from hubweir.testing.history_values import Hold, Lock, Place, Sent, Settlement, Violation
+from hubweir.testing.history_values import SeenHold, SeenLock, SeenMessage, SeenPlace, SeenSettlement, Violation
 from hubweir.testing.session_history import SessionHistory
 
 
-class Outcome(Enum):
+class SeenOutcome(Enum):
     """How a receiver settles."""
 
     COMPLETE = 0
@@ -37,7 +37,7 @@ class Outcome(Enum):
     RELEASE = 4
 
 
-class Answer(Enum):
+class SeenAnswer(Enum):
     """What became of a settlement. REFUSED: nothing did, the lock is as before. UNKNOWN: nobody said."""
 
     DONE = 0
@@ -46,8 +46,8 @@ class Answer(Enum):
     UNKNOWN = 3
 
 
-_NOT_COUNTED = (Outcome.DEFER, Outcome.DEAD_LETTER, Outcome.RELEASE)
-_AT_ONCE = (Outcome.ABANDON, Outcome.RELEASE)  # the message may be another one's before the answer comes
+_NOT_COUNTED = (SeenOutcome.DEFER, SeenOutcome.DEAD_LETTER, SeenOutcome.RELEASE)
+_AT_ONCE = (SeenOutcome.ABANDON, SeenOutcome.RELEASE)  # the message may be another one's before the answer comes
 
 
 class MessageHistory:
@@ -58,8 +58,8 @@ class MessageHistory:
     """
 
     def __init__(self, *, slack_ms: int = 0, most_deliveries: int | None = None, window_ms: int | None = None) -> None:
-        self.sent: dict[str, Sent] = {}
-        self.groups: dict[int, list[Sent]] = {}
+        self.sent: dict[str, SeenMessage] = {}
+        self.groups: dict[int, list[SeenMessage]] = {}
         self.sessions = SessionHistory(slack_ms, self._may_be_dead)
         self.allowance = 0  # so many messages may be gone, by takes that nobody answered
         self.tick = 0  # of the newest observation
@@ -67,10 +67,10 @@ class MessageHistory:
         self._slack_ms = slack_ms
         self._most_deliveries = most_deliveries
         self._duplicates = None if window_ms is None else DuplicateHistory(window_ms)
-        self._numbers: dict[int, Sent] = {}
-        self._locks: dict[bytes, Lock] = {}
-        self._locked: dict[Sent, None] = {}
-        self._flying: dict[Settlement, None] = {}
+        self._numbers: dict[int, SeenMessage] = {}
+        self._locks: dict[bytes, SeenLock] = {}
+        self._locked: dict[SeenMessage, None] = {}
+        self._flying: dict[SeenSettlement, None] = {}
 
     # Senders
 
@@ -85,11 +85,13 @@ class MessageHistory:
         message_id: str | None = None,
         is_scheduled: bool = False,
         may_expire: bool = False,
-    ) -> Sent:
+    ) -> SeenMessage:
         """A message is about to be sent, as one of a group that is stored whole or not at all."""
         self.tick += 1
         assert text not in self.sent, f"{text} is sent twice"
-        sent = Sent(len(self.sent), text, group, crc32(body), now_ms, session, message_id, is_scheduled, may_expire)
+        sent = SeenMessage(
+            len(self.sent), text, group, crc32(body), now_ms, session, message_id, is_scheduled, may_expire
+        )
         self.sent[text] = sent
         self.groups.setdefault(group, []).append(sent)
         if session is not None:
@@ -129,10 +131,10 @@ class MessageHistory:
         until_ms: int,
         deliveries: int | None = None,
         asked: int | None = None,
-        hold: Hold | None = None,
+        hold: SeenHold | None = None,
         is_dead: bool = False,
         is_asked_by_number: bool = False,
-    ) -> Lock:
+    ) -> SeenLock:
         """A receiver has it under lock. asked: the tick of its question; None: at some time."""
         sent = self._came(text, number, body, now_ms, is_dead, is_asked_by_number)
         self._expect_free(sent, now_ms, is_dead)
@@ -140,7 +142,7 @@ class MessageHistory:
             self._count(sent, deliveries, counts=not is_dead)
         if hold is not None and not is_asked_by_number:
             self.sessions.delivered(sent, hold, now_ms, self.tick if asked is None else asked)
-        lock = Lock(sent, token, until_ms, hold)
+        lock = SeenLock(sent, token, until_ms, hold)
         if self._locks.setdefault(token, lock) is not lock:
             raise Violation(f"P7: the token of {text} was given before")
         sent.lock = lock
@@ -157,7 +159,7 @@ class MessageHistory:
         now_ms: int,
         *,
         asked: int | None = None,
-        hold: Hold | None = None,
+        hold: SeenHold | None = None,
         is_dead: bool = False,
         is_asked_by_number: bool = False,
     ) -> None:
@@ -175,10 +177,10 @@ class MessageHistory:
     def peeked(self, text: str, number: int, body: bytes, now_ms: int, *, asked: int) -> None:
         """It was shown to who had asked at this tick."""
         sent = self._seen(text, number, body, now_ms)
-        if sent.place is Place.GONE and sent.gone_at < asked:
+        if sent.place is SeenPlace.GONE and sent.gone_at < asked:
             raise Violation(f"P7: {text} was gone, and is shown")
 
-    def settling(self, token: bytes, outcome: Outcome, now_ms: int) -> Settlement:
+    def settling(self, token: bytes, outcome: SeenOutcome, now_ms: int) -> SeenSettlement:
         """A receiver is about to settle."""
         self.tick += 1
         lock = self._locks[token]
@@ -186,47 +188,47 @@ class MessageHistory:
         is_mine = sent.lock is lock and not lock.is_over and lock.settling is None
         is_good = is_mine and left_ms > 0
         is_sure = not is_mine or not -self._slack_ms < left_ms <= self._slack_ms
-        settlement = Settlement(lock, outcome, is_good, is_sure, self.tick)
+        settlement = SeenSettlement(lock, outcome, is_good, is_sure, self.tick)
         if is_good:
             lock.settling = settlement
             self._flying[settlement] = None
             if sent.session is not None:
                 self.sessions.settling(settlement)
-            if outcome is Outcome.RELEASE and sent.place is not Place.DEAD:
+            if outcome is SeenOutcome.RELEASE and sent.place is not SeenPlace.DEAD:
                 sent.least -= 1
                 sent.most -= 1
         return settlement
 
-    def settled(self, settlement: Settlement, answer: Answer) -> None:
+    def settled(self, settlement: SeenSettlement, answer: SeenAnswer) -> None:
         """It was answered; behind a crash nothing is."""
         self.tick += 1
         lock, sent = settlement.lock, settlement.lock.sent
         if settlement.is_good and self._flying.pop(settlement, settlement) is settlement:
             return  # a crash came first
-        if answer in (Answer.DONE, Answer.LOST) and (answer is Answer.DONE) is not settlement.is_good:
+        if answer in (SeenAnswer.DONE, SeenAnswer.LOST) and (answer is SeenAnswer.DONE) is not settlement.is_good:
             if settlement.is_sure:
                 raise Violation(f"P7: {sent.text}: {settlement.outcome.name} was answered {answer.name}")
-            if answer is Answer.DONE and sent.lock is lock:
+            if answer is SeenAnswer.DONE and sent.lock is lock:
                 self._effect(settlement)
-            elif answer is Answer.LOST:
+            elif answer is SeenAnswer.LOST:
                 self._let_go(lock)
         elif not settlement.is_good:
             return
-        elif answer is Answer.DONE:
+        elif answer is SeenAnswer.DONE:
             self._effect(settlement)
         else:
             lock.settling = None
-            if settlement.outcome is Outcome.DEAD_LETTER and sent.place is Place.DEAD and sent.lock is lock:
+            if settlement.outcome is SeenOutcome.DEAD_LETTER and sent.place is SeenPlace.DEAD and sent.lock is lock:
                 self._let_go(lock)  # there it is abandoned at once, and its answer waits for others
-            if answer is not Answer.REFUSED:
+            if answer is not SeenAnswer.REFUSED:
                 self._perhaps(settlement)
-            if settlement.outcome is Outcome.RELEASE and sent.lock is lock:
+            if settlement.outcome is SeenOutcome.RELEASE and sent.lock is lock:
                 self._let_go(lock)
             elif lock.is_over and sent.lock is lock:
                 sent.lock = None
                 self._ready(sent)
         if sent.session is not None:
-            self.sessions.settled(settlement, is_back=sent.lock is None and sent.place is Place.WAITING)
+            self.sessions.settled(settlement, is_back=sent.lock is None and sent.place is SeenPlace.WAITING)
 
     def renewed(self, token: bytes, until_ms: int | None, now_ms: int) -> None:
         """A lock holds until then; None: it was lost."""
@@ -238,22 +240,22 @@ class MessageHistory:
         if until_ms is not None and lock.hold is None:
             lock.until_ms = until_ms
 
-    def cancelled(self, text: str, answer: Answer) -> None:
+    def cancelled(self, text: str, answer: SeenAnswer) -> None:
         """A scheduled message was cancelled, or may be."""
         self.tick += 1
-        if answer is Answer.DONE:
+        if answer is SeenAnswer.DONE:
             self._gone(self.sent[text])
-        elif answer is Answer.UNKNOWN:
+        elif answer is SeenAnswer.UNKNOWN:
             self.sent[text].may_be_gone = True
 
     # Sessions
 
-    def hold(self, session: str, until_ms: int, now_ms: int) -> Hold:
+    def hold(self, session: str, until_ms: int, now_ms: int) -> SeenHold:
         """A receiver holds the session."""
         self.tick += 1
         return self.sessions.hold(session, until_ms, now_ms)
 
-    def let_go(self, hold: Hold) -> None:
+    def let_go(self, hold: SeenHold) -> None:
         """It holds it no longer: it said so, or was told so. Twice does nothing."""
         self.tick += 1
         if not hold.is_over:
@@ -285,9 +287,9 @@ class MessageHistory:
             sent = self._seen(text, number, body, now_ms)
             if text in there:
                 raise Violation(f"P1: {text} is there twice")
-            if sent.place is Place.GONE:
+            if sent.place is SeenPlace.GONE:
                 raise Violation(f"P7: {text} was gone, and is there")
-            if sent.place is Place.DEAD and not is_dead:
+            if sent.place is SeenPlace.DEAD and not is_dead:
                 raise Violation(f"P7: {text} was a dead letter, and is none")
             if is_dead:
                 self._expect_dead(sent)
@@ -303,9 +305,9 @@ class MessageHistory:
             return True
         return None if self.allowance or any(sent.may_expire or sent.may_be_gone for sent in some) else False
 
-    def _is_missing(self, sent: Sent) -> bool:
+    def _is_missing(self, sent: SeenMessage) -> bool:
         """Of one that is not there: whether it should be."""
-        if sent.place is Place.GONE or sent.may_be_gone or sent.may_expire or sent.accepted is False:
+        if sent.place is SeenPlace.GONE or sent.may_be_gone or sent.may_expire or sent.accepted is False:
             return False
         if not sent.accepted and not any(each.is_seen or each.accepted for each in self.groups[sent.group]):
             return False
@@ -313,7 +315,7 @@ class MessageHistory:
 
     # Of one message
 
-    def _seen(self, text: str, number: int, body: bytes, now_ms: int) -> Sent:
+    def _seen(self, text: str, number: int, body: bytes, now_ms: int) -> SeenMessage:
         self.tick += 1
         sent = self.sent.get(text)
         if sent is None or crc32(body) != sent.checksum:
@@ -333,31 +335,37 @@ class MessageHistory:
                 self._duplicates.seen(sent)
         return sent
 
-    def _came(self, text: str, number: int, body: bytes, now_ms: int, is_dead: bool, is_asked_by_number: bool) -> Sent:
+    def _came(
+        self, text: str, number: int, body: bytes, now_ms: int, is_dead: bool, is_asked_by_number: bool
+    ) -> SeenMessage:
         sent = self._seen(text, number, body, now_ms)
         place = sent.place
-        if place is Place.GONE:
+        if place is SeenPlace.GONE:
             raise Violation(f"P7: {text} was gone, and comes again")
-        if place is Place.DEAD and not is_dead:
+        if place is SeenPlace.DEAD and not is_dead:
             raise Violation(f"P7: {text} is a dead letter, and comes from the queue")
-        if place is Place.DEFERRED and not is_dead and not is_asked_by_number:
+        if place is SeenPlace.DEFERRED and not is_dead and not is_asked_by_number:
             raise Violation(f"P7: {text} is deferred, and comes unasked")
         if is_dead:
             self._expect_dead(sent)
         sent.may_be_gone = False
-        sent.place = Place.DEAD if is_dead else Place.DEFERRED if is_asked_by_number else Place.WAITING
+        sent.place = SeenPlace.DEAD if is_dead else SeenPlace.DEFERRED if is_asked_by_number else SeenPlace.WAITING
         if not is_dead and not is_asked_by_number:
             sent.is_scheduled = False  # its number is for good from now on
         return sent
 
-    def _expect_dead(self, sent: Sent) -> None:
+    def _expect_dead(self, sent: SeenMessage) -> None:
         """It is a dead letter: somebody made it one, or it was delivered too often, or its time was over."""
         self._know_crashes(sent)
         is_known = self._most_deliveries is not None and not sent.may_expire
-        if is_known and sent.place in (Place.WAITING, Place.DEFERRED) and sent.most < (self._most_deliveries or 0):
+        if (
+            is_known
+            and sent.place in (SeenPlace.WAITING, SeenPlace.DEFERRED)
+            and sent.most < (self._most_deliveries or 0)
+        ):
             raise Violation(f"P8: {sent.text} is a dead letter behind {sent.most} deliveries, and by nobody's word")
 
-    def _expect_free(self, sent: Sent, now_ms: int, is_dead: bool) -> None:
+    def _expect_free(self, sent: SeenMessage, now_ms: int, is_dead: bool) -> None:
         lock = sent.lock
         if lock is None:
             return
@@ -369,35 +377,35 @@ class MessageHistory:
         if not is_free:
             raise Violation(f"P7: {sent.text} is locked for another {lock.ends_ms - now_ms} ms")
 
-    def _count(self, sent: Sent, deliveries: int, *, counts: bool) -> None:
+    def _count(self, sent: SeenMessage, deliveries: int, *, counts: bool) -> None:
         self._know_crashes(sent)
         if not sent.least <= deliveries <= sent.most:
             raise Violation(f"P8: {sent.text} counts {deliveries} deliveries of {sent.least} to {sent.most}")
         most = self._most_deliveries
-        if counts and most is not None and deliveries >= most and sent.place is Place.WAITING:
+        if counts and most is not None and deliveries >= most and sent.place is SeenPlace.WAITING:
             raise Violation(f"P8: {sent.text} comes again behind {deliveries} deliveries of {most}")
         sent.least = sent.most = deliveries + counts
 
-    def _may_be_dead(self, sent: Sent) -> bool:
+    def _may_be_dead(self, sent: SeenMessage) -> bool:
         self._know_crashes(sent)
         return self._most_deliveries is not None and sent.most >= self._most_deliveries
 
-    def _know_crashes(self, sent: Sent) -> None:
+    def _know_crashes(self, sent: SeenMessage) -> None:
         """A crash may have counted a delivery that nobody saw, or forgotten those that it saw last."""
         if sent.crashes != self.crashes:
             sent.most += self.crashes - sent.crashes
             sent.least, sent.crashes = 0, self.crashes
 
-    def _ready(self, sent: Sent) -> None:
+    def _ready(self, sent: SeenMessage) -> None:
         may_be_dropped = self._duplicates is not None and not sent.is_seen and sent.message_id is not None
         if sent.session is not None and not may_be_dropped:
             self.sessions.ready(sent, self.tick)
 
-    def _gone(self, sent: Sent) -> None:
-        sent.place, sent.lock, sent.gone_at = Place.GONE, None, self.tick
+    def _gone(self, sent: SeenMessage) -> None:
+        sent.place, sent.lock, sent.gone_at = SeenPlace.GONE, None, self.tick
         self._locked.pop(sent, None)
 
-    def _let_go(self, lock: Lock) -> None:
+    def _let_go(self, lock: SeenLock) -> None:
         """A lock is over; what is being settled is decided by its answer."""
         lock.is_over = True
         sent = lock.sent
@@ -406,32 +414,32 @@ class MessageHistory:
             self._locked.pop(sent, None)
             self._ready(sent)
 
-    def _effect(self, settlement: Settlement) -> None:
+    def _effect(self, settlement: SeenSettlement) -> None:
         lock, outcome = settlement.lock, settlement.outcome
         sent = lock.sent
         lock.settling, lock.is_over = None, True
-        if outcome in (Outcome.DEFER, Outcome.DEAD_LETTER) and sent.place is not Place.DEAD:
+        if outcome in (SeenOutcome.DEFER, SeenOutcome.DEAD_LETTER) and sent.place is not SeenPlace.DEAD:
             sent.least -= 1
             sent.most -= 1
         if sent.lock is not lock:
             return  # it is another one's by now
-        if outcome is Outcome.COMPLETE:
+        if outcome is SeenOutcome.COMPLETE:
             self._gone(sent)
             return
-        if outcome is Outcome.DEFER and sent.place is not Place.DEAD:
-            sent.place = Place.DEFERRED
-        elif outcome is Outcome.DEAD_LETTER:
-            sent.place = Place.DEAD
+        if outcome is SeenOutcome.DEFER and sent.place is not SeenPlace.DEAD:
+            sent.place = SeenPlace.DEFERRED
+        elif outcome is SeenOutcome.DEAD_LETTER:
+            sent.place = SeenPlace.DEAD
         self._let_go(lock)
 
-    def _perhaps(self, settlement: Settlement) -> None:
+    def _perhaps(self, settlement: SeenSettlement) -> None:
         """It may be done, or not."""
         sent, outcome = settlement.lock.sent, settlement.outcome
         if outcome in _NOT_COUNTED:
             sent.least = max(0, sent.least - 1)
-        if outcome is Outcome.RELEASE:
+        if outcome is SeenOutcome.RELEASE:
             sent.most += 1
-        if outcome is Outcome.COMPLETE:
+        if outcome is SeenOutcome.COMPLETE:
             sent.may_be_gone = True
-        elif outcome in (Outcome.DEFER, Outcome.DEAD_LETTER) and sent.place is not Place.DEAD:
-            sent.place = Place.UNSURE
+        elif outcome in (SeenOutcome.DEFER, SeenOutcome.DEAD_LETTER) and sent.place is not SeenPlace.DEAD:
+            sent.place = SeenPlace.UNSURE

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from hubweir.testing.history_values import Hold, Place, Sent, Settlement, Violation
+from hubweir.testing.history_values import SeenHold, SeenMessage, SeenPlace, SeenSettlement, Violation
 
 
 class _Session:
@@ -19,10 +19,10 @@ class _Session:
     __slots__ = ("flying", "hold", "messages", "ready", "setting", "states")
 
     def __init__(self) -> None:
-        self.messages: list[Sent] = []
+        self.messages: list[SeenMessage] = []
         self.ready: list[int] = []
-        self.flying: dict[Settlement, None] = {}
-        self.hold: Hold | None = None
+        self.flying: dict[SeenSettlement, None] = {}
+        self.hold: SeenHold | None = None
         self.states: set[bytes | None] = {None}
         self.setting: list[bytes | None] = []
 
@@ -33,7 +33,7 @@ class SessionHistory:
     may_be_dead: whether a message may be a dead letter, for it was delivered too often.
     """
 
-    def __init__(self, slack_ms: int, may_be_dead: Callable[[Sent], bool]) -> None:
+    def __init__(self, slack_ms: int, may_be_dead: Callable[[SeenMessage], bool]) -> None:
         self._slack_ms = slack_ms
         self._may_be_dead = may_be_dead
         self._sessions: dict[str, _Session] = {}
@@ -46,19 +46,19 @@ class SessionHistory:
 
     # Messages
 
-    def enter(self, sent: Sent) -> None:
+    def enter(self, sent: SeenMessage) -> None:
         """A message is sent behind all others of its session."""
         session = self._of(sent.session or "")
         sent.position = len(session.messages)
         session.messages.append(sent)
 
-    def ready(self, sent: Sent, tick: int) -> None:
+    def ready(self, sent: SeenMessage, tick: int) -> None:
         """It may be delivered from this tick on."""
         if _is_ready(sent) and not self._may_be_dead(sent):
             sent.ready_at = tick
             heappush(self._of(sent.session or "").ready, sent.position)
 
-    def delivered(self, sent: Sent, hold: Hold, now_ms: int, asked: int) -> None:
+    def delivered(self, sent: SeenMessage, hold: SeenHold, now_ms: int, asked: int) -> None:
         """It is delivered to a holder that asked for messages at this tick."""
         if sent.session != hold.session:
             raise Violation(f"P10: {sent.text} of session {sent.session} comes in {hold.session}")
@@ -82,7 +82,7 @@ class SessionHistory:
             if settlement.lock.sent is sent:
                 del session.flying[settlement]  # it was given back, and is here again
 
-    def _pass(self, settlement: Settlement, sent: Sent, hold: Hold, asked: int) -> None:
+    def _pass(self, settlement: SeenSettlement, sent: SeenMessage, hold: SeenHold, asked: int) -> None:
         """Note that a message comes while an earlier one is being given back, or was its last holder's."""
         earlier = settlement.lock.sent
         is_back = settlement.outcome.name in ("ABANDON", "RELEASE") or settlement.lock.hold is not hold
@@ -91,16 +91,16 @@ class SessionHistory:
         elif is_back and settlement.tick < asked and earlier.position < sent.position:
             settlement.passed_by = settlement.passed_by or sent.text
 
-    def _expect_not_passed(self, settlement: Settlement) -> None:
+    def _expect_not_passed(self, settlement: SeenSettlement) -> None:
         if settlement.passed_by is not None:
             text = settlement.lock.sent.text
             raise Violation(f"P10: {text} was given back, and {settlement.passed_by} came meanwhile")
 
-    def settling(self, settlement: Settlement) -> None:
+    def settling(self, settlement: SeenSettlement) -> None:
         """A message of a session is being settled."""
         self._of(settlement.lock.sent.session or "").flying[settlement] = None
 
-    def settled(self, settlement: Settlement, *, is_back: bool) -> None:
+    def settled(self, settlement: SeenSettlement, *, is_back: bool) -> None:
         """It was answered. is_back: the message waits again."""
         sent = settlement.lock.sent
         self._of(sent.session or "").flying.pop(settlement, None)
@@ -109,7 +109,7 @@ class SessionHistory:
 
     # Holders
 
-    def hold(self, name: str, until_ms: int, now_ms: int) -> Hold:
+    def hold(self, name: str, until_ms: int, now_ms: int) -> SeenHold:
         """Somebody holds the session."""
         session = self._of(name)
         before = session.hold
@@ -120,7 +120,7 @@ class SessionHistory:
             raise Violation(f"P10: session {name} is given while {undecided or session.setting} is on its way")
         if before is not None:
             before.is_over = True
-        session.hold = Hold(name, until_ms)
+        session.hold = SeenHold(name, until_ms)
         return session.hold
 
     def crashed(self) -> None:
@@ -159,6 +159,6 @@ class SessionHistory:
             session.states = {state}
 
 
-def _is_ready(sent: Sent) -> bool:
+def _is_ready(sent: SeenMessage) -> bool:
     is_whole = sent.accepted and not sent.may_be_gone and not sent.may_expire and not sent.is_scheduled
-    return bool(is_whole) and sent.place is Place.WAITING and sent.lock is None
+    return bool(is_whole) and sent.place is SeenPlace.WAITING and sent.lock is None

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hubweir.testing.history_values import Hold, Violation
-from hubweir.testing.message_history import Answer, MessageHistory, Outcome
+from hubweir.testing.history_values import SeenHold, Violation
+from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 
 LOCK_MS = 1_000
 
@@ -56,11 +56,13 @@ class Story:
         self.now_ms += 1
         self.history.taken(text, list(self.history.sent).index(text) + 1, text.encode(), self.now_ms)
 
-    def settle(self, token: bytes, outcome: Outcome = Outcome.COMPLETE, answer: Answer = Answer.DONE) -> None:
+    def settle(
+        self, token: bytes, outcome: SeenOutcome = SeenOutcome.COMPLETE, answer: SeenAnswer = SeenAnswer.DONE
+    ) -> None:
         self.now_ms += 1
         self.history.settled(self.history.settling(token, outcome, self.now_ms), answer)
 
-    def hold(self, session: str = "s") -> Hold:
+    def hold(self, session: str = "s") -> SeenHold:
         self.now_ms += 1
         return self.history.hold(session, self.now_ms + LOCK_MS, self.now_ms)
 
@@ -81,14 +83,14 @@ def a_good_history_of_every_kind() -> None:
     story.states.setting("s", b"1")
     story.states.set_done("s", is_done=True)
     first, second = (story.receive(text, hold=hold, deliveries=0) for text in "ab")
-    story.settle(first, Outcome.ABANDON)
+    story.settle(first, SeenOutcome.ABANDON)
     first = story.receive("a", hold=hold, deliveries=1)
     third = story.receive("c", hold=hold, deliveries=0)
     story.settle(first)
-    story.settle(third, Outcome.DEFER)
-    story.settle(second, Outcome.RELEASE)
+    story.settle(third, SeenOutcome.DEFER)
+    story.settle(second, SeenOutcome.RELEASE)
     story.history.let_go(hold)
-    story.settle(story.receive("c", deliveries=0, is_asked_by_number=True), Outcome.DEAD_LETTER)
+    story.settle(story.receive("c", deliveries=0, is_asked_by_number=True), SeenOutcome.DEAD_LETTER)
     hold = story.hold()
     story.states.state_seen("s", b"1")
     story.receive("b", hold=hold, deliveries=0)
@@ -151,7 +153,7 @@ def a_number_of_two_messages() -> None:
 def another_number() -> None:
     story = Story()
     story.send("a")
-    story.settle(story.receive("a"), Outcome.ABANDON)
+    story.settle(story.receive("a"), SeenOutcome.ABANDON)
     story.receive("a", number=7)
 
 
@@ -166,7 +168,7 @@ def locked_by_two() -> None:
 def given_while_it_is_settled() -> None:
     story = Story()
     story.send("a")
-    story.history.settling(story.receive("a"), Outcome.COMPLETE, story.now_ms)
+    story.history.settling(story.receive("a"), SeenOutcome.COMPLETE, story.now_ms)
     story.now_ms += LOCK_MS
     story.receive("a")
 
@@ -191,14 +193,14 @@ def settled_twice() -> None:
     story = Story()
     story.send("a")
     token = story.receive("a")
-    story.settle(token, Outcome.DEFER)
-    story.settle(token, Outcome.ABANDON)
+    story.settle(token, SeenOutcome.DEFER)
+    story.settle(token, SeenOutcome.ABANDON)
 
 
 def lost_while_it_holds() -> None:
     story = Story()
     story.send("a")
-    story.settle(story.receive("a"), answer=Answer.LOST)
+    story.settle(story.receive("a"), answer=SeenAnswer.LOST)
 
 
 def renewed_behind_the_end() -> None:
@@ -240,14 +242,14 @@ def taken_and_shown() -> None:
 def deferred_and_received() -> None:
     story = Story()
     story.send("a")
-    story.settle(story.receive("a"), Outcome.DEFER)
+    story.settle(story.receive("a"), SeenOutcome.DEFER)
     story.receive("a")
 
 
 def a_dead_letter_in_the_queue() -> None:
     story = Story()
     story.send("a")
-    story.settle(story.receive("a"), Outcome.DEAD_LETTER)
+    story.settle(story.receive("a"), SeenOutcome.DEAD_LETTER)
     story.receive("a")
 
 
@@ -268,14 +270,14 @@ def a_token_for_two() -> None:
 def a_delivery_that_is_not_counted() -> None:
     story = Story(most_deliveries=5)
     story.send("a")
-    story.settle(story.receive("a", deliveries=0), Outcome.ABANDON)
+    story.settle(story.receive("a", deliveries=0), SeenOutcome.ABANDON)
     story.receive("a", deliveries=0)
 
 
 def a_release_that_counts() -> None:
     story = Story(most_deliveries=5)
     story.send("a")
-    story.settle(story.receive("a", deliveries=0), Outcome.RELEASE)
+    story.settle(story.receive("a", deliveries=0), SeenOutcome.RELEASE)
     story.receive("a", deliveries=1)
 
 
@@ -290,7 +292,7 @@ def two_counts_for_one_crash() -> None:
 def delivered_too_often() -> None:
     story = Story(most_deliveries=1)
     story.send("a")
-    story.settle(story.receive("a", deliveries=0), Outcome.ABANDON)
+    story.settle(story.receive("a", deliveries=0), SeenOutcome.ABANDON)
     story.receive("a", deliveries=1)
 
 
@@ -327,7 +329,7 @@ def a_later_message_before_one_that_was_given_back() -> None:
     story = Story()
     story.send("a", "b", session="s")
     hold = story.hold()
-    story.settle(story.receive("a", hold=hold), Outcome.ABANDON)
+    story.settle(story.receive("a", hold=hold), SeenOutcome.ABANDON)
     story.receive("b", hold=hold)
 
 
@@ -335,9 +337,9 @@ def a_later_message_while_one_is_given_back() -> None:
     story = Story()
     story.send("a", "b", session="s")
     hold = story.hold()
-    settlement = story.history.settling(story.receive("a", hold=hold), Outcome.ABANDON, story.now_ms)
+    settlement = story.history.settling(story.receive("a", hold=hold), SeenOutcome.ABANDON, story.now_ms)
     story.receive("b", hold=hold)
-    story.history.settled(settlement, Answer.DONE)
+    story.history.settled(settlement, SeenAnswer.DONE)
 
 
 def a_later_message_behind_what_its_last_holder_had() -> None:
@@ -353,7 +355,7 @@ def a_session_whose_last_holder_is_undecided() -> None:
     story = Story()
     story.send("a", session="s")
     hold = story.hold()
-    story.history.settling(story.receive("a", hold=hold), Outcome.COMPLETE, story.now_ms)
+    story.history.settling(story.receive("a", hold=hold), SeenOutcome.COMPLETE, story.now_ms)
     story.history.let_go(hold)
     story.hold()
 
@@ -426,7 +428,7 @@ def test_what_nobody_can_tell_is_no_fault() -> None:
     story.send("a", "b", answer=None)  # whole or not at all
     story.send("c", message_id="id")
     story.send("d", message_id="id")  # a duplicate
-    story.history.settling(story.receive("c"), Outcome.COMPLETE, story.now_ms)
+    story.history.settling(story.receive("c"), SeenOutcome.COMPLETE, story.now_ms)
     story.history.crashed()  # done, or not
     story.send("e")
     story.history.may_be_taken(1)
@@ -439,7 +441,7 @@ def test_clients_that_see_late_may_see_locks_overlap_by_as_much() -> None:
     first = story.receive("a")
     story.now_ms += LOCK_MS - 50
     story.settle(story.receive("a"))
-    story.settle(first, answer=Answer.LOST)
+    story.settle(first, answer=SeenAnswer.LOST)
 
 
 def test_a_long_history_is_checked_in_the_time_of_its_length() -> None:
@@ -458,7 +460,7 @@ def test_a_long_history_is_checked_in_the_time_of_its_length() -> None:
             story.history.received(
                 f"m{number}", number, b"body", number, token=token, until_ms=10**9, deliveries=0, hold=hold
             )
-            story.history.settled(story.history.settling(token, Outcome.COMPLETE, number), Answer.DONE)
+            story.history.settled(story.history.settling(token, SeenOutcome.COMPLETE, number), SeenAnswer.DONE)
         story.history.left([], 0)
         taken.append(5 * many / (time.process_time() - began))
     print(f"{taken[0]:,.0f} and {taken[1]:,.0f} observations a second")
