@@ -114,6 +114,26 @@ def test_a_clock_that_was_ahead_while_something_else_was_logged_ends_no_window(
         window.restart()
 
 
+def test_a_clock_that_was_ahead_and_is_set_back_while_the_service_is_off_ends_no_window(window: QueueBench) -> None:
+    window.send("a", message_id="m")
+    (got,) = window.receive()
+    window.env.jump(2 * WINDOW_MS)
+    window.complete([got])
+    window.env.jump(-2 * WINDOW_MS)
+    window.restart()
+    assert is_dropped(window, "m")
+
+
+def test_a_start_knows_the_newest_id_of_those_that_are_put_away(
+    window: QueueBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hubweir.queue.duplicate_window.GENERATION_IDS", 1)
+    window.send("a", message_id="m")
+    window.env.jump(2 * WINDOW_MS)
+    window.restart()
+    assert is_dropped(window, "m")
+
+
 def test_what_the_log_refused_of_a_jump_is_told_with_the_next_send(window: QueueBench) -> None:
     window.send("a", message_id="m")
     window.env.jump(WINDOW_MS)
