@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conformance.results import PAGE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,11 +46,12 @@ def run(folder: Path, workers: int, plugin: str = "") -> str:
         env={**environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "src")])},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=140,
     )
     return done.stdout + done.stderr
 
 
+@pytest.mark.timeout(300)  # two runs of pytest, 15 s each where nothing else runs
 def test_workers_write_the_page_that_one_process_writes(tmp_path: Path) -> None:
     pages = []
     for workers in (0, 2):
