@@ -218,9 +218,18 @@ class Forwarding:
         counts = core.state.transfers.sent[sub_queue].counts
         rows, indexes = self._rows_of(counts, marks=0)
         self._busy.add(sub_queue)
-        core.reads.begin(indexes, rows, changes_of(core, counts), partial(self._read, sub_queue, counts, rows))
+        changes = changes_of(core, counts)
+        read = partial(self._read, sub_queue, counts, rows, bool(changes))
+        core.reads.begin(indexes, rows, changes, read)
 
-    def _read(self, sub_queue: SubQueue, counts: array[int], rows: array[int], answer: bytearray | Refused) -> None:
+    def _read(
+        self,
+        sub_queue: SubQueue,
+        counts: array[int],
+        rows: array[int],
+        has_changes: bool,
+        answer: bytearray | Refused,
+    ) -> None:
         self._busy.discard(sub_queue)
         wanted = self._wanted.pop(sub_queue, None)
         if wanted is None:
@@ -241,7 +250,7 @@ class Forwarding:
             # A dead letter expired, or did not: its time to live begins anew where it goes.
             is_main = sub_queue is SubQueue.MAIN
             ends_ms = rows[Q_EXPIRES_MS::MESSAGE_WIDTH] if is_main else array("q", [-1]) * len(counts)
-            run = self._run_of(rows, answer, is_main=is_main)
+            run = self._run_of(rows, answer, is_main=is_main, has_changes=has_changes)
         wanted.on_done(OpenTransfer(transfer.number, self._attempt, transfer.destination, run, firsts, ends_ms))
 
     def _damaged_in(self, counts: array[int], refused: Refused) -> array[int]:
@@ -256,10 +265,13 @@ class Forwarding:
                 found.append(count)
         return found
 
-    def _run_of(self, rows: array[int], data: bytearray, *, is_main: bool) -> bytearray:
-        """One chain of the messages of these rows, each with an id."""
+    def _run_of(self, rows: array[int], data: bytearray, *, is_main: bool, has_changes: bool) -> bytearray:
+        """One chain of the messages of these rows, each with an id.
+
+        has_changes: a receiver changed properties of some, so their records as they were lie between the others.
+        """
         starts = rows[Q_RECORD::MESSAGE_WIDTH]
-        if is_main and sorted(starts) == starts.tolist():
+        if is_main and not has_changes and sorted(starts) == starts.tolist():
             run = _run_as_it_is(data, starts)
             if _all_have_ids(run):
                 return run

@@ -299,14 +299,20 @@ def test_a_message_keeps_the_id_that_it_had_without_one(pair: ForwardBench) -> N
     assert messages[2].properties.group_id == "s"
 
 
-def test_properties_that_a_receiver_changed_go_along(pair: ForwardBench) -> None:
-    pair.source.send("a", "b", message_id="x")
-    got = pair.source.receive(max_count=1)
+@pytest.mark.parametrize("changed", [0, 1, 2])
+def test_properties_that_a_receiver_changed_go_along(pair: ForwardBench, changed: int) -> None:
+    pair.source.send("a", "b", "c", message_id="x")
+    got = pair.source.receive()
     details = SettleDetails(properties=b"\xc1\x06\x02\xa1\x01n\x54\x01")
-    pair.source.settle(got, SettleOutcome.ABANDON, details=details)
+    pair.source.settle(got[changed : changed + 1], SettleOutcome.ABANDON, details=details)
+    pair.source.settle(got[:changed] + got[changed + 1 :], SettleOutcome.RELEASE)
     pair.forward()
     got = pair.destination.receive()
-    assert [(each.body, each.properties, each.deliveries) for each in got] == [(b"a", {"n": 1}, 0), (b"b", None, 0)]
+    properties: list[object] = [None, None, None]
+    properties[changed] = {"n": 1}
+    assert [(each.body, each.properties, each.deliveries) for each in got] == [
+        (body, its, 0) for body, its in zip((b"a", b"b", b"c"), properties, strict=True)
+    ]
 
 
 def test_a_time_to_live_goes_on_where_a_message_goes(pair: ForwardBench) -> None:
