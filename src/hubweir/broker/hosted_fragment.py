@@ -122,6 +122,7 @@ class HostedFragment:
         # Those that wait for a session: the end of their owner ends the wait.
         self._waiting: dict[int, tuple[Owner, SessionWait]] = {}
         self._taking: dict[SubQueue, Owner] = {}  # who waits for a transfer, or did last
+        self._forwards = False  # messages are taken away as they come: that is to receive them
         self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
         self.fragment = make_fragment(self._wake)  # a circle, which the fragment's end cuts
         self.transactions = HostedTransactions(tools, resident_id, entity, self)
@@ -149,9 +150,10 @@ class HostedFragment:
     def last_used_ms(self) -> int:
         """When somebody last used it, on the monotonic clock: now, while a receiver is open or waits for a session.
 
-        A message that waits for its time is used until then. What happens by itself is no use.
+        And while its messages are forwarded, which is to receive them. A message that waits for its time is used until
+        then. What happens by itself is no use.
         """
-        if self._receivers or self._waiting or self.fragment.counts().scheduled:
+        if self._receivers or self._waiting or self._forwards or self.fragment.counts().scheduled:
             self.note_use()
         return self._used_ms
 
@@ -183,6 +185,7 @@ class HostedFragment:
             self._close(receiver_id)
         for sub_queue in [key for key, its in self._taking.items() if owner.covers(its)]:
             del self._taking[sub_queue]
+            self._note_forward(sub_queue, b"")
             self.fragment.cancel_transfer(sub_queue)
 
     def sweep(self, now_ms: int) -> None:
@@ -417,10 +420,17 @@ class HostedFragment:
         )
         on_answer(SessionsListed(found))
 
-    # Transfers: what happens by itself is no use of the source
+    # Transfers
+
+    def _note_forward(self, sub_queue: SubQueue, destination: bytes) -> None:
+        """To forward dead letters is no use of a queue: nobody receives its messages by that."""
+        if sub_queue is SubQueue.MAIN:
+            self.note_use()
+            self._forwards = bool(destination)
 
     def _take_transfer(self, command: TakeTransfer, on_answer: OnAnswer) -> None:
         self._taking[command.sub_queue] = command.owner
+        self._note_forward(command.sub_queue, command.destination)
         self.fragment.take_transfer(command.sub_queue, command.destination, partial(_taken, on_answer))
 
     def _end_transfer(self, command: EndTransfer, on_answer: OnAnswer) -> None:

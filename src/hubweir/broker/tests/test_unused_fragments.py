@@ -8,6 +8,7 @@ import pytest
 
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Command, Owner
+from hubweir.broker.commands.forwarding import TakeTransfer
 from hubweir.broker.commands.fragment import (
     AskFragmentInfo,
     CancelScheduled,
@@ -94,6 +95,22 @@ def test_whatever_is_asked_of_a_fragment_is_a_use_of_it(queues: Queues, what: st
     assert queues.unused_ms() < 1_000
     queues.env.run_for(MINUTE)
     assert queues.unused_ms() == MINUTE + 2 * ASKED_MS
+
+
+def test_a_queue_whose_messages_are_forwarded_is_used_until_that_ends(queues: Queues) -> None:
+    queues.ask(TakeTransfer(QUEUE, ME, SubQueue.DEAD_LETTERS, b"1/elsewhere"))
+    queues.env.run_for(MINUTE)
+    assert queues.unused_ms() >= MINUTE, "messages are not received where dead letters are forwarded"
+    queues.ask(TakeTransfer(QUEUE, ME, MAIN, b"1/elsewhere"))
+    queues.env.run_for(MINUTE)
+    assert queues.unused_ms() == 0
+    queues.ask(TakeTransfer(QUEUE, ME, MAIN, b""))
+    queues.env.run_for(MINUTE)
+    assert queues.unused_ms() >= MINUTE
+    queues.ask(TakeTransfer(QUEUE, ME, MAIN, b"1/elsewhere"))
+    queues.ask(CloseOwner(ME))
+    queues.env.run_for(MINUTE)
+    assert queues.unused_ms() >= MINUTE, "who forwards is gone"
 
 
 def test_to_ask_what_a_fragment_holds_is_no_use_and_a_new_one_is_unused_from_its_making(queues: Queues) -> None:
