@@ -23,6 +23,7 @@ from hubweir.kernels.queue_contract import (
     I_SESSION_LENGTH,
     INCOMING_WIDTH,
     M_ENQUEUED,
+    M_EXPIRES,
     M_FIRST,
     M_SESSION,
     M_STATE,
@@ -34,6 +35,7 @@ from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.changed_properties import dead_letter_properties, merged_properties
 from hubweir.queue.duplicate_window import DuplicateWindow
+from hubweir.queue.forward_origin import FORWARDED
 from hubweir.queue.logged_transactions import LoggedTransactions
 from hubweir.queue.message_session import MessageSessions
 from hubweir.queue.message_table import MessageTable
@@ -262,7 +264,11 @@ class FragmentState:
             enqueued_ms=page.rows[at + M_ENQUEUED],
             default_ttl_ms=min(ttls, default=-1),
         )
-        self.messages.came_as(copy, page.rows[at + M_FIRST])
+        first = page.rows[at + M_FIRST]
+        if first >= FORWARDED:  # its time to live goes on from where it was sent, which its record does not say
+            self.messages.arrived(copy, array("q", [first]), array("q", [page.rows[at + M_EXPIRES]]))
+        else:
+            self.messages.came_as(copy, first)
         if settings.requires_session and record.session_id is not None:
             self.sessions.enter(self.messages, record.session_id, copy)
 

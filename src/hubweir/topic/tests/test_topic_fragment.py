@@ -13,7 +13,8 @@ from hubweir.queue.fragment import NumberRange
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.tests.conftest import PEEK_LOCK, bodies, message, run_of
+from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, bodies, message, run_of
+from hubweir.queue.tests.forward_bench import ForwardBench
 from hubweir.testing.memory_faults import Fault
 from hubweir.topic.tests.topic_bench import ALL, TopicBench, sql
 
@@ -160,6 +161,23 @@ def test_a_copy_expires_by_the_least_of_three_times_to_live() -> None:
     topic.run_for(11_000)
     assert bodies(topic.of("short").peek(sub_queue=SubQueue.DEAD_LETTERS)) == ["mine", "theirs"]
     assert of_all(topic, "long") == of_all(topic, "changed") == ["theirs"]
+
+
+def test_the_copies_of_what_was_forwarded_expire_when_it_does(topic: TopicBench) -> None:
+    topic.subscribe("plain")
+    topic.subscribe("changed", rules=[sql("1 = 1", "SET a = 1")])
+    source = QueueBench(FragmentSettings(default_ttl_ms=60_000))
+    source.send("tea")
+    source.run_for(50_000)
+    (sent,) = source.peek()
+    topic.run_for(source.now_ms() - topic.now_ms())
+    ForwardBench(source, topic).forward()
+    topic.run_for(500)
+    for name in ("plain", "changed"):
+        (copy,) = topic.of(name).peek()
+        assert copy.expires_ms == sent.expires_ms, name
+    topic.restart()
+    assert [each.expires_ms for each in topic.of("changed").peek()] == [sent.expires_ms]
 
 
 def test_scheduled_messages_wait_in_the_topic_until_their_time(topic: TopicBench) -> None:
