@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hubweir.env import Lane
-from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, ServiceError
+from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, CorruptStore, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.queue.fragment import FragmentReceiver
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
@@ -258,5 +258,5 @@ def test_a_fragment_whose_operations_are_damaged_is_not_opened(bench: QueueBench
     data = bench.env.files.bytes_of(path)
     data[data.index(b"find me")] ^= 1
     bench.env.files.set_bytes(path, bytes(data))
-    with pytest.raises(AssertionError, match="CorruptStore"):
+    with pytest.raises(CorruptStore):
         bench.restart()

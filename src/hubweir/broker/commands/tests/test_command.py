@@ -49,7 +49,7 @@ def test_a_command_names_its_answers_and_is_never_answered_with_a_refusal_alone(
 def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_costs_none() -> None:
     costs = {cost: {made.__name__ for made in COMMANDS if made.cost is cost} for cost in (Cost.WAIT, Cost.END)}
     assert costs == {
-        Cost.WAIT: {"ReadEvents", "OpenReceiver", "ReceiveMessages"},
+        Cost.WAIT: {"ReadEvents", "OpenReceiver", "ReceiveMessages", "TakeTransfer"},
         Cost.END: {
             "CancelRead",
             "CloseReader",
