@@ -105,7 +105,7 @@ def test_a_send_and_a_completion_show_at_the_commit_or_not_at_all(
 
 
 @pytest.mark.sb(115)
-def test_the_101st_message_is_refused(client: RawClient, make_queue: Make) -> None:
+def test_the_101st_message_and_the_commit_behind_it_are_refused(client: RawClient, make_queue: Make) -> None:
     queue = make_queue()
     handle, sender = control(client), client.sender(queue)
     state = TransactionalState(txn_id=declare(client, handle))
@@ -114,8 +114,10 @@ def test_the_101st_message_is_refused(client: RawClient, make_queue: Make) -> No
     refused = client.publish(sender, message(b"100"), state=state).state
     assert refusal(refused) == "amqp:resource-limit-exceeded"
     assert "Can't send more than 100 messages in a single transaction" in refused.error.description
-    assert ask(client, handle, Discharge(txn_id=state.txn_id)) == Accepted()
-    assert bodies(client, queue) == [b"%d" % number for number in range(100)]
+    rejected = ask(client, handle, Discharge(txn_id=state.txn_id))
+    assert refusal(rejected) == "amqp:transaction:rollback"
+    assert "Can't send more than 100 messages in a single transaction" in rejected.error.description
+    assert bodies(client, queue) == []
 
 
 @pytest.mark.sb(115)

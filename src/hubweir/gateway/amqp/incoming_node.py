@@ -65,10 +65,10 @@ class IncomingNode(Node):
     def oversize(self, event: OversizeReceived) -> None:
         text = message_too_large(event.delivery_id, event.size, self._max_message_size_bytes)
         refusal = ServiceError(MESSAGE_TOO_LARGE, text)
+        if event.transaction is not None:
+            self.host.transactions.spoil(event.transaction.txn_id, refusal)
         if not event.settled:
             self._reject(event.delivery_id, refusal)
-        elif event.transaction is not None:
-            self.host.transactions.spoil(event.transaction.txn_id, refusal)
         self.host.finish_later(self)
 
     def answered(self, submission: Submission, answer: Answer) -> None:

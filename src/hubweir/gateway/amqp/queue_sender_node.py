@@ -69,7 +69,11 @@ class QueueSenderNode(IncomingNode):
             self._top_up()
 
     def transactional(self, event: TransactionalReceived) -> None:
-        """The delivery is part of a transaction: it is answered now, and stored at the commit."""
+        """The delivery is part of a transaction: it is answered now, and stored at the commit.
+
+        One that is refused spoils the transaction, also where its sender is told: azure-messaging-servicebus 7.17 for
+        Java takes every answer to a send in a transaction for success, and hears of it at the commit alone.
+        """
         if not self.is_covered():
             return
         delivery_id, settled, txn_id = event.rows[D_DELIVERY_ID], event.rows[D_SETTLED], event.state.txn_id
@@ -82,9 +86,8 @@ class QueueSenderNode(IncomingNode):
             if not settled:
                 self.link.settle(delivery_id, delivery_id, TransactionalState(txn_id=txn_id, outcome=Accepted()))
         except ServiceError as refusal:
-            if settled:
-                self.host.transactions.spoil(txn_id, refusal)
-            else:
+            self.host.transactions.spoil(txn_id, refusal)
+            if not settled:
                 self._reject(delivery_id, refusal)
         self.host.finish_later(self)
 

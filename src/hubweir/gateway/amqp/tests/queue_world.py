@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from hubweir.amqp.messaging.message import Message, Properties, ValueBody
-from hubweir.amqp.messaging.outcome import DeliveryState
+from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, decode_message
+from hubweir.amqp.messaging.outcome import DeliveryState, TransactionalState
 from hubweir.amqp.transport.performatives import Attach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
@@ -87,14 +87,22 @@ def settle(peer: Peer, link: ReceiverLink, first: int, last: int, state: Deliver
     return answers(peer, begun)
 
 
-def ask(peer: Peer, operation: str, body: object, *, node: str = "orders/$management", **properties: object) -> Message:
-    """One request to a management node, and its answer."""
+def ask(
+    peer: Peer,
+    operation: str,
+    body: object,
+    *,
+    node: str = "orders/$management",
+    txn_id: bytes | None = None,
+    **properties: object,
+) -> Message:
+    """One request to a management node, in a transaction or in none, and its answer."""
     request = Message(
         properties=Properties(message_id=UUID(int=9)),
         application_properties={"operation": f"com.microsoft:{operation}", **properties},
         body=ValueBody(body),
     )
-    return peer.request(node, request)
+    return peer.request(node, request, None if txn_id is None else TransactionalState(txn_id=txn_id))
 
 
 def code_of(answer: Message) -> int:
@@ -106,6 +114,19 @@ def code_of(answer: Message) -> int:
 def body_of(answer: Message) -> Any:
     assert isinstance(answer.body, ValueBody)
     return answer.body.value
+
+
+def bodies(peer: Peer, queue: str = "orders") -> list[bytes]:
+    """What a queue has, by peeking: nothing is locked."""
+    answer = ask(peer, "peek-message", {"from-sequence-number": 0, "message-count": 200}, node=f"{queue}/$management")
+    if code_of(answer) == 204:
+        return []
+    found = []
+    for each in body_of(answer)["messages"]:
+        body = decode_message(each["message"]).body
+        assert isinstance(body, DataBody)
+        found.append(b"".join(bytes(part) for part in body.parts))
+    return found
 
 
 def transfers(peer: Peer, begun: int) -> list[Transfer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.messaging.message import DataBody, Properties, decode_message
+from hubweir.amqp.messaging.message import Properties
 from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released, TransactionalState
 from hubweir.amqp.messaging.terminus import Coordinator
 from hubweir.amqp.transactions.requests import Declare, Discharge
@@ -17,17 +17,15 @@ from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
 from hubweir.gateway.amqp.tests.queue_world import (
     LOCK_MS,
     PEEK_LOCK,
-    ask,
     attaches,
-    body_of,
-    code_of,
+    bodies,
     counts,
     create_queue,
     queue_world,
     send,
 )
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.gateway.amqp.transactions import OPEN_LIMIT, SENT_LIMIT, TRANSACTION_MS
+from hubweir.gateway.amqp.transactions import OPEN_LIMIT, TRANSACTION_MS
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.tiers import PROFILES
@@ -54,19 +52,6 @@ def controller(peer: Peer) -> Controller:
 @pytest.fixture
 def sender(peer: Peer) -> SenderLink:
     return peer.sender("orders")
-
-
-def bodies(peer: Peer, queue: str = "orders") -> list[bytes]:
-    """What a queue has, by peeking: nothing is locked."""
-    answer = ask(peer, "peek-message", {"from-sequence-number": 0, "message-count": 200}, node=f"{queue}/$management")
-    if code_of(answer) == 204:
-        return []
-    found = []
-    for each in body_of(answer)["messages"]:
-        body = decode_message(each["message"]).body
-        assert isinstance(body, DataBody)
-        found.append(b"".join(bytes(part) for part in body.parts))
-    return found
 
 
 def test_a_control_link_is_answered_with_its_own_coordinator(peer: Peer) -> None:
@@ -202,28 +187,6 @@ def test_to_release_is_none_of_what_a_transaction_does(
     assert told(settle_in(peer, controller.declare(), link, 0, outcome)) == "amqp:not-allowed"  # type: ignore[arg-type]
 
 
-def test_the_101st_message_is_refused_and_the_100_before_it_can_be_committed(
-    peer: Peer, controller: Controller, sender: SenderLink
-) -> None:
-    txn_id = controller.declare()
-    answers = send_in(peer, txn_id, sender, *(b"%d" % number for number in range(SENT_LIMIT + 1)))
-    assert answers == ["accepted"] * 100 + ["amqp:resource-limit-exceeded"]
-    assert controller.commit(txn_id) == "accepted"
-    assert bodies(peer) == [b"%d" % number for number in range(100)]
-
-
-def test_a_refused_send_that_nobody_was_told_of_spoils_the_transaction(
-    peer: Peer, controller: Controller, sender: SenderLink
-) -> None:
-    for bad in (b"\x00", b"x" * (2 << 20)):
-        txn_id = controller.declare()
-        send_in(peer, txn_id, sender, b"good")
-        sender.send(bad, settled=True, state=TransactionalState(txn_id=txn_id))
-        peer.run()
-        assert controller.commit(txn_id) == ROLLED_BACK
-    assert bodies(peer) == []
-
-
 def test_what_is_sent_settled_is_part_of_it_too(peer: Peer, controller: Controller, sender: SenderLink) -> None:
     txn_id = controller.declare()
     sender.send(event(b"a"), settled=True, state=TransactionalState(txn_id=txn_id))
@@ -235,7 +198,7 @@ def test_what_is_sent_settled_is_part_of_it_too(peer: Peer, controller: Controll
 def test_a_queue_of_sessions_takes_no_message_without_one(world: World, peer: Peer, controller: Controller) -> None:
     create_queue(world, "sessions", delivery=DeliverySettings(requires_session=True))
     sender, txn_id = peer.sender("sessions"), controller.declare()
-    assert send_in(peer, txn_id, sender, b"none") == ["amqp:not-allowed"]
+    assert send_in(peer, controller.declare(), sender, b"none") == ["amqp:not-allowed"]
     assert send_in(peer, txn_id, sender, b"one", properties=Properties(group_id="s")) == ["accepted"]
     assert controller.commit(txn_id) == "accepted"
     assert bodies(peer, "sessions") == [b"one"]

@@ -17,6 +17,7 @@ from uuid import UUID
 from hubweir.amqp.endpoint import Endpoint, EndpointSettings, Role
 from hubweir.amqp.messaging.annotations import SELECTOR_FILTER
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, decode_message, encode_message
+from hubweir.amqp.messaging.outcome import TransactionalState
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import LinkAttached, LinkDetached, LinkRefused, Settled
 from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -340,11 +341,11 @@ class Peer:
     def bodies(self, link: Any) -> list[bytes]:
         return [b"".join(m.body.parts) for m in self.received(link) if isinstance(m.body, DataBody)]
 
-    def request(self, node: str, message: Message) -> Message:
-        """One request on a node of requests, over links of its own, and its answer."""
+    def request(self, node: str, message: Message, state: TransactionalState | None = None) -> Message:
+        """One request on a node of requests, over links of its own, and its answer. state: of its delivery."""
         reply = self.receiver(node, credit=10)
         ask = self.sender(node)
-        ask.send(encode_message(message), settled=False)
+        ask.send(encode_message(message), settled=False, state=state)
         self.run(200)
         (answer,) = self.received(reply)
         ask.detach()

@@ -1,0 +1,64 @@
+"""A send that is refused in a transaction: nothing of that transaction is ever done, and its commit says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.amqp.messaging.outcome import Rejected, TransactionalState
+from hubweir.amqp.transactions.requests import Discharge
+from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.gateway.amqp.tests.controller import Controller, send_in, told
+from hubweir.gateway.amqp.tests.queue_world import bodies, queue_world
+from hubweir.gateway.amqp.tests.world import Peer
+from hubweir.gateway.amqp.transactions import SENT_LIMIT
+
+ROLLED_BACK = "amqp:transaction:rollback"
+
+
+@pytest.fixture
+def peer() -> Peer:
+    return queue_world().trusted_peer()
+
+
+@pytest.fixture
+def controller(peer: Peer) -> Controller:
+    return Controller(peer)
+
+
+@pytest.fixture
+def sender(peer: Peer) -> SenderLink:
+    return peer.sender("orders")
+
+
+def test_the_101st_message_is_refused_and_so_is_the_commit_which_says_why(
+    peer: Peer, controller: Controller, sender: SenderLink
+) -> None:
+    txn_id = controller.declare()
+    answers = send_in(peer, txn_id, sender, *(b"%d" % number for number in range(SENT_LIMIT + 1)))
+    assert answers == ["accepted"] * 100 + ["amqp:resource-limit-exceeded"]
+    state = controller.ask(Discharge(txn_id=txn_id))
+    assert told(state) == ROLLED_BACK
+    assert isinstance(state, Rejected) and state.error is not None
+    assert "Can't send more than 100 messages" in str(state.error.description)
+    assert bodies(peer) == []
+
+
+def test_100_messages_can_be_committed(peer: Peer, controller: Controller, sender: SenderLink) -> None:
+    txn_id = controller.declare()
+    sent = [b"%d" % number for number in range(SENT_LIMIT)]
+    assert send_in(peer, txn_id, sender, *sent) == ["accepted"] * 100
+    assert controller.commit(txn_id) == "accepted"
+    assert bodies(peer) == sent
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("bad", [b"\x00", b"x" * (2 << 20)], ids=["no message", "too large"])
+def test_a_refused_send_spoils_the_transaction_whether_or_not_its_sender_is_told(
+    peer: Peer, controller: Controller, sender: SenderLink, bad: bytes, settled: bool
+) -> None:
+    txn_id = controller.declare()
+    send_in(peer, txn_id, sender, b"good")
+    sender.send(bad, settled=settled, state=TransactionalState(txn_id=txn_id))
+    peer.run()
+    assert controller.commit(txn_id) == ROLLED_BACK
+    assert bodies(peer) == []
