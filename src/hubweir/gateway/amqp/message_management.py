@@ -18,7 +18,10 @@ What is sent is asked of queues and topics, what is received of queues and subsc
 
 Bodies are maps; message_forms.py reads and makes them. A lock's token is enough to settle and to renew: the link that a
 request names is asked for its session alone, where the request names none. A request that names a time-out is answered
-with 408 when it ends first (answer_deadline.py). (contract "Service Bus", section 6)
+with 408 when it ends first (answer_deadline.py).
+
+In a transaction messages are settled and cancelled; that is answered at once, and done at the commit (transactions.py).
+(contract "Service Bus", section 6)
 Long because each operation has its method here, and its line in one table.
 """
 
@@ -94,6 +97,10 @@ NEVER_MS = 253_402_300_799_999
 PREFIX = "com.microsoft:"
 
 
+# What one operation does: of a node, with a request, its size, and what it asks.
+Step = Callable[["MessageManagementNode", Message, int, Asked], None]
+
+
 class MessageManagementNode(RequestNode):
     """One sender link on the management node of a sub-queue."""
 
@@ -124,21 +131,47 @@ class MessageManagementNode(RequestNode):
         return self._place.goes_with(entity)
 
     def request(self, message: Message, size: int) -> None:
-        operation = (text_property(message, "operation") or "").lower()
-        found = _STEPS.get(operation.removeprefix(PREFIX)) if operation.startswith(PREFIX) else None
         try:
-            if found is None:
-                text = f"The operation {operation[:64]!r} does not exist on the management node of '{self.entity}'."
-                raise ServiceError(NOT_IMPLEMENTED, text)
-            right, step = found
-            self.host.claims.require(right, self._scope)
-            self.host.authorized()
-            self._check_kind(right)
-            self.host.gateway.uses.note(self._place)
-            body = message.body.value if isinstance(message.body, ValueBody) else None
-            step(self, message, size, asked_of(body))
+            step, asked = self._admitted(message)
+            step(self, message, size, asked)
         except ServiceError as refusal:
             self.refuse(message, size, refusal, entity=self.entity)
+
+    def transacted(self, message: Message, size: int, txn_id: bytes) -> None:
+        try:
+            step, asked = self._admitted(message)
+            in_transaction = _TRANSACTED.get(step)
+            if in_transaction is None:
+                raise ServiceError(NOT_IMPLEMENTED, self._outside(message))
+            in_transaction(self, txn_id, asked)
+            self.answer(message, size, OK, "OK")
+        except ServiceError as refusal:
+            self.refuse(message, size, refusal, entity=self.entity)
+
+    def _admitted(self, message: Message) -> tuple[Step, Asked]:
+        """What a request wants done, with what it asks. Raises ServiceError where that is not, or may not be, done."""
+        operation = (text_property(message, "operation") or "").lower()
+        found = _STEPS.get(operation.removeprefix(PREFIX)) if operation.startswith(PREFIX) else None
+        if found is None:
+            text = f"The operation {operation[:64]!r} does not exist on the management node of '{self.entity}'."
+            raise ServiceError(NOT_IMPLEMENTED, text)
+        right, step = found
+        self.host.claims.require(right, self._scope)
+        self.host.authorized()
+        self._check_kind(right)
+        self.host.gateway.uses.note(self._place)
+        return step, asked_of(message.body.value if isinstance(message.body, ValueBody) else None)
+
+    def _outside(self, message: Message) -> str:
+        """Why a request is none of a transaction's."""
+        operation = (text_property(message, "operation") or "").lower().removeprefix(PREFIX)
+        if operation == "schedule-message":
+            return (
+                f"Messages cannot be scheduled at '{self.entity}' by a request in a transaction: it is answered with "
+                "their numbers, which they get at the commit. Send them in the transaction, with "
+                "x-opt-scheduled-enqueue-time."
+            )
+        return f"{operation} at '{self.entity}' cannot be part of a transaction: ask without one."
 
     def _check_kind(self, right: Rights) -> None:
         """Raise ServiceError for a request that this kind of entity does not know."""
@@ -261,6 +294,10 @@ class MessageManagementNode(RequestNode):
         command = SettleMessages(self._place.log_id, asked.tokens("lock-tokens"), outcome, details)
         self._ask(message, size, command, MessagesSettled, settled)
 
+    def _settle_in(self, txn_id: bytes, asked: Asked) -> None:
+        outcome, details = asked.settlement()
+        self.host.transactions.settle(txn_id, self._place, asked.tokens("lock-tokens"), outcome, details)
+
     def _schedule(self, message: Message, size: int, asked: Asked) -> None:
         messages = asked.messages("messages")
         run = scheduled_run(messages, self.entity, needs_session=self._needs_session)
@@ -275,6 +312,9 @@ class MessageManagementNode(RequestNode):
     def _cancel(self, message: Message, size: int, asked: Asked) -> None:
         command = CancelScheduled(self._place.log_id, asked.numbers("sequence-numbers").tobytes())
         self._ask(message, size, command, Done, partial(self._answer_done, message, size))
+
+    def _cancel_in(self, txn_id: bytes, asked: Asked) -> None:
+        self.host.transactions.cancel(txn_id, self._place, asked.numbers("sequence-numbers"))
 
     def _delete(self, message: Message, size: int, asked: Asked) -> None:
         before_ms = asked.optional_number("enqueued-time-utc")
@@ -350,7 +390,7 @@ class MessageManagementNode(RequestNode):
             self.answer(message, size, NOTHING, "No content")
 
 
-_STEPS: dict[str, tuple[Rights, Callable[[MessageManagementNode, Message, int, Asked], None]]] = {
+_STEPS: dict[str, tuple[Rights, Step]] = {
     "peek-message": (Rights.LISTEN, MessageManagementNode._peek),
     "receive-by-sequence-number": (Rights.LISTEN, MessageManagementNode._receive_deferred),
     "renew-lock": (Rights.LISTEN, MessageManagementNode._renew),
@@ -365,4 +405,9 @@ _STEPS: dict[str, tuple[Rights, Callable[[MessageManagementNode, Message, int, A
     "add-rule": (Rights.MANAGE, MessageManagementNode._add_rule),
     "remove-rule": (Rights.MANAGE, MessageManagementNode._remove_rule),
     "enumerate-rules": (Rights.MANAGE, MessageManagementNode._list_rules),
+}
+# What some do in a transaction, instead.
+_TRANSACTED: dict[Step, Callable[[MessageManagementNode, bytes, Asked], None]] = {
+    MessageManagementNode._settle: MessageManagementNode._settle_in,
+    MessageManagementNode._cancel: MessageManagementNode._cancel_in,
 }

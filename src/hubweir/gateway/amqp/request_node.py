@@ -3,6 +3,9 @@
 The half that $cbs and $management share: opening the message, settling its delivery, finding the link for the answer
 (amqp/response_routes.py), the four properties of an answer, credit. What a request means is the subclass's. Requests
 that are not answered yet count in the connection's byte budget, so a peer cannot pile them up.
+
+A request may be part of a transaction: the state of its delivery says so. Where a node knows none, it is refused, and
+the link goes on.
 """
 
 from __future__ import annotations
@@ -10,12 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from hubweir.amqp.messaging.message import Message, Properties, ValueBody, decode_message, encode_message
-from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Rejected, TransactionalState
 from hubweir.amqp.response_routes import correlation_of
-from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived
+from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived, TransactionalReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Int, Symbol
-from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, NOT_FOUND, DecodeError, ServiceError
+from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, DecodeError, ServiceError
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
@@ -48,26 +51,43 @@ class RequestNode(Node, ABC):
     def request(self, message: Message, size: int) -> None:
         """A request of `size` bytes; the subclass answers it now or later with `answer` or `refuse`, once."""
 
+    def transacted(self, message: Message, size: int, txn_id: bytes) -> None:
+        """The same for a request that is part of a transaction."""
+        text = "Requests to this node cannot be part of a transaction: ask without one."
+        self.refuse(message, size, ServiceError(NOT_IMPLEMENTED, text))
+
     def deliveries(self, event: DeliveriesReceived) -> None:
-        rows = event.rows
         for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
-            start, size = rows[at + D_START], rows[at + D_LENGTH]
-            delivery_id, settled = rows[at + D_DELIVERY_ID], rows[at + D_SETTLED]
-            try:
-                message = decode_message(bytes(event.data[start : start + size]))
-            except DecodeError as error:
-                if not settled:
-                    refusal = ServiceError(DECODE_ERROR, f"The request is no legal AMQP message: {error}.")
-                    self.link.settle(
-                        delivery_id, delivery_id, Rejected(error=self.host.describe(What.REQUEST, refusal))
-                    )
-                continue
-            if not settled:
-                self.link.settle(delivery_id, delivery_id, _ACCEPTED)
-            self._unanswered += 1
-            self.host.budget.take_bytes(size)
-            self.request(message, size)
+            if (opened := self._open(event, at, _ACCEPTED)) is not None:
+                self.request(*opened)
         self._top_up()
+
+    def transactional(self, event: TransactionalReceived) -> None:
+        txn_id = event.state.txn_id
+        opened = self._open(event, 0, TransactionalState(txn_id=txn_id, outcome=_ACCEPTED))
+        if opened is not None:
+            self.transacted(*opened, txn_id)
+        self._top_up()
+
+    def _open(
+        self, event: DeliveriesReceived | TransactionalReceived, at: int, accepted: DeliveryState
+    ) -> tuple[Message, int] | None:
+        """Settle a delivery, by its row, and open the request in it, with its size; None when it is no message."""
+        rows = event.rows
+        start, size = rows[at + D_START], rows[at + D_LENGTH]
+        delivery_id, settled = rows[at + D_DELIVERY_ID], rows[at + D_SETTLED]
+        try:
+            message = decode_message(bytes(event.data[start : start + size]))
+        except DecodeError as error:
+            if not settled:
+                refusal = ServiceError(DECODE_ERROR, f"The request is no legal AMQP message: {error}.")
+                self.link.settle(delivery_id, delivery_id, Rejected(error=self.host.describe(What.REQUEST, refusal)))
+            return None
+        if not settled:
+            self.link.settle(delivery_id, delivery_id, accepted)
+        self._unanswered += 1
+        self.host.budget.take_bytes(size)
+        return message, size
 
     def oversize(self, event: OversizeReceived) -> None:
         if not event.settled:

@@ -8,8 +8,11 @@ A transaction ends without a commit when its controller says so, when its contro
 TRANSACTION_MS behind the first thing that was done in it. Its id is never another's, and means nothing on another
 connection. (contract "Service Bus", section 8)
 
+A send that is refused spoils its transaction: to commit it is refused, too, with the same text. A settlement that is
+refused does not.
+
 Memory: what is gathered counts against two limits, of the connection and of all connections together; what would go
-over one is refused, and the transaction goes on. After a crash of this process no transaction is open.
+over one is refused. After a crash of this process no transaction is open.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutco
 from hubweir.queue.transaction import TransactedSettlement
 
 TRANSACTION_MS = 120_000
-# Messages that are sent, and, ours, messages that are settled: some batches of a receiver.
+# Messages that are sent, and, ours, messages that are settled or cancelled: some batches of a receiver.
 SENT_LIMIT, SETTLED_LIMIT = 100, 4_096
 # Of one connection. Official clients have one or two.
 OPEN_LIMIT = 64
@@ -131,7 +134,7 @@ class Transactions:
         """One delivery (a row), which its entity takes, is part of the transaction.
 
         Raises ServiceError as `get`; RESOURCE_LIMIT or SERVER_BUSY over a limit; and for what is no legal message. The
-        transaction is then as it was.
+        transaction is then as it was; the caller spoils it.
         """
         transaction = self.get(txn_id)
         run = OpenRun(names_keys=False)
@@ -160,13 +163,8 @@ class Transactions:
     ) -> None:
         """Messages are settled in the transaction. Raises as `send`."""
         transaction = self.get(txn_id)
-        many = len(tokens) // TOKEN_BYTES
-        if transaction.settled + many > SETTLED_LIMIT:
-            text = f"More than {SETTLED_LIMIT} messages cannot be settled in one transaction: commit this one first."
-            raise ServiceError(RESOURCE_LIMIT, text)
-        self._hold(transaction, len(tokens) + (0 if details is None else _size_of(details)))
-        self._begun(transaction)
-        transaction.settled += many
+        size_bytes = len(tokens) + (0 if details is None else _size_of(details))
+        self._count_settled(transaction, len(tokens) // TOKEN_BYTES, size_bytes)
         settlements = self._work(transaction, place).settlements
         settlement = TransactedSettlement(place.log_id, tokens, outcome, details)
         last = settlements[-1] if settlements else None
@@ -175,8 +173,22 @@ class Transactions:
         else:
             settlements.append(settlement)
 
+    def cancel(self, txn_id: bytes, place: FragmentPlace, numbers: array[int]) -> None:
+        """Scheduled messages are taken back in the transaction, by their sequence numbers. Raises as `send`."""
+        transaction = self.get(txn_id)
+        self._count_settled(transaction, len(numbers), len(numbers) * numbers.itemsize)
+        self._work(transaction, place).cancelled.extend(numbers)
+
+    def _count_settled(self, transaction: Transaction, many: int, size_bytes: int) -> None:
+        if transaction.settled + many > SETTLED_LIMIT:
+            text = f"More than {SETTLED_LIMIT} messages cannot be settled in one transaction: commit this one first."
+            raise ServiceError(RESOURCE_LIMIT, text)
+        self._hold(transaction, size_bytes)
+        self._begun(transaction)
+        transaction.settled += many
+
     def spoil(self, txn_id: bytes, error: ServiceError) -> None:
-        """Something of the transaction was refused, and nobody could be told: it can only be rolled back."""
+        """Something of the transaction was refused, and perhaps nobody heard it: it can only be rolled back."""
         transaction = self._open.get(txn_id)
         if transaction is not None and transaction.spoilt is None:
             transaction.spoilt = error
