@@ -81,6 +81,7 @@ SERVICE_BUS_FEATURES = (
     "duplicates",
     "sessions",
     "session state",
+    "transactions",
     "topics",
     "rules",
     "forwarding",

@@ -54,6 +54,17 @@ CHECKS = {
     "client_goes_on_behind_a_restart": _check("errors", 159),
 }
 
+# Only the clients of Java and .NET have transactions.
+TRANSACTION_CHECKS = {
+    "transaction_commits_what_it_sent_and_completed": _check("transactions", 113, 114),
+    "transaction_rolls_back_what_it_sent_and_completed": _check("transactions", 113, 114),
+    "transaction_sends_messages_and_batches": _check("transactions", 114),
+    "transaction_abandons_defers_and_dead_letters": _check("transactions", 114),
+    "message_101_of_a_transaction_is_refused": _check("transactions", 115),
+    "transaction_that_is_over_is_unknown": _check("transactions", 116),
+    "transaction_over_two_queues_moves_a_message": _check("transactions", 114),
+}
+
 # Only a client of the protocol, not of the service, can do these.
 WIRE_CHECKS = {
     "plain_authorises_without_a_token": _check("SASL", 2),
@@ -76,11 +87,13 @@ QUEUES: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(
         ("plain", "tls", "websocket", "single", "again", "batch", "deleting", "empty", "completing", "abandoning")
         + ("deferring", "dead", "other-client", "peeking", "scheduling", "restarting")
-        + ("two-sessions", "presettled", "frames", "defaults", "draining", "crediting", "range", "releasing", "twice"),
+        + ("two-sessions", "presettled", "frames", "defaults", "draining", "crediting", "range", "releasing", "twice")
+        + ("committing", "many-sends", "settling", "too-many", "no-transaction", "orders-in", "orders-out"),
         {},
     ),
     "small": {"max_message_size_in_kilobytes": 256},
     "locks": {"lock_duration": timedelta(seconds=5)},
+    "rolling-back": {"lock_duration": timedelta(seconds=5)},
     "expiring": {"dead_lettering_on_message_expiration": True},
     "duplicates": {"requires_duplicate_detection": True},
     "named-session": {"requires_session": True},

@@ -9,6 +9,7 @@ public final class Main {
         Sessions.run();
         Topics.run();
         Administration.run();
+        Transactions.run();
         System.exit(0);
     }
 }
