@@ -45,4 +45,5 @@ def test_nouns_have_examples() -> None:
     assert {page.stem for page in PAGES} >= {
         *("event_hub", "partition", "consumer_group", "namespace", "shared_access_signature", "publisher_policy"),
         *("queue", "topic", "subscription", "rule", "message_session", "dead_letters", "duplicate_detection"),
+        "transaction",
     }

@@ -15,6 +15,7 @@ thin faces, made by loop_calls.py, over objects on a loop_thread.py.
 Of queues it is queue_client.py, with queue_sender.py, queue_receiver.py and session_receiver.py; a message to send is
 queue_message.py. What a receiver gives is a message run (message_run.py), settled over the link that brought it
 (message_link.py) or by its lock tokens (queue_requests.py, all that is asked of a queue's management node); its values
-as JSON has them are plain_values.py.
+as JSON has them are plain_values.py. What several of these do together is queue_transaction.py, ended over
+control_link.py.
 The pages are docs/client.md, docs/event_processor.md and docs/queue_client.md.
 """

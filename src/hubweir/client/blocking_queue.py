@@ -13,6 +13,8 @@ one at a time. What the calls take, mean and raise is told where the coroutines 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hubweir.client.connection import DEFAULT_TIMEOUT_S
@@ -21,6 +23,7 @@ from hubweir.client.loop_thread import LoopThread
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_receiver import PLAIN, QueueReceiver, QueueReceiverOptions
 from hubweir.client.queue_sender import QueueSender
+from hubweir.client.queue_transaction import QueueTransaction
 from hubweir.client.retry import RetryPolicy
 from hubweir.client.session_receiver import SessionReceiver
 
@@ -110,6 +113,18 @@ class BlockingQueueClient(BlockingClient[QueueClient]):
     def receiver(self, queue: str | None = None, options: QueueReceiverOptions = PLAIN) -> BlockingQueueReceiver:
         """Receives from a queue or a sub-queue."""
         return BlockingQueueReceiver(self.thread, self.inner.receiver(queue, options))
+
+    @contextmanager
+    def transaction(self) -> Iterator[QueueTransaction]:
+        """See QueueClient.transaction: `with client.transaction() as transaction`."""
+        made = self.inner.transaction()
+        transaction = self.thread.run(made.__aenter__())
+        try:
+            yield transaction
+        except BaseException as error:
+            self.thread.run(made.__aexit__(type(error), error, error.__traceback__))
+            raise
+        self.thread.run(made.__aexit__(None, None, None))
 
     def accept_session(
         self,

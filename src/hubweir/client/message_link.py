@@ -6,6 +6,9 @@ receive-and-delete messages come settled, and are gone from the queue.
 
 Without prefetch no message is under way that nobody waits for: a receive grants credit for what it wants, and takes
 back (drain) what was not used before it returns.
+
+What is settled in a transaction is settled for both ends of the link. Where the transaction is rolled back, the lock
+goes on and the delivery does not: the lock's token settles the message then.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hubweir.amqp.messaging.outcome import DeliveryState, Outcome, Rejected, Released
+from hubweir.amqp.messaging.outcome import DeliveryState, Outcome, Rejected, Released, TransactionalState
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
 from hubweir.amqp.transport.events import Answered, DeliveriesReceived
@@ -57,6 +60,7 @@ class _Settling:
     """Deliveries whose answers one caller waits for. refused: ids that were answered otherwise, and why first."""
 
     outcome: Outcome
+    txn_id: bytes | None
     done: asyncio.Future[None]
     left: int = 0
     refused: list[int] = field(default_factory=list)
@@ -87,6 +91,7 @@ class MessageLink(LinkUser):
         self._is_draining = False
         self._held: UnsettledRanges[MessageLink] = UnsettledRanges()  # not settled, nor about to be
         self._settling: UnsettledRanges[_Settling] = UnsettledRanges()
+        self.given_up: dict[int, None] = {}  # the oldest first, whose locks have ended before those of others
         self.name = connection.name_link("messages")
         self._link: ReceiverLink = connection.session.attach_receiver(
             self.name,
@@ -141,15 +146,17 @@ class MessageLink(LinkUser):
             raise self.error
         return self._taken(most)
 
-    async def settle(self, spans: Iterable[IdRange[None]], outcome: Outcome) -> None:
+    async def settle(self, spans: Iterable[IdRange[None]], outcome: Outcome, *, txn_id: bytes | None = None) -> None:
         """Tell the outcome of deliveries (spans of their ids) and wait until the service has answered for all of them.
+
+        txn_id: of the transaction of which that is a part.
 
         NotSettled: some are not settled (lock lost, settled before); SettlementUnknown: the link ended meanwhile;
         another ServiceError: it had ended before, and nothing was told.
         """
         if self.error is not None:
             raise self.error
-        settling = _Settling(outcome, asyncio.get_running_loop().create_future())
+        settling = _Settling(outcome, txn_id, asyncio.get_running_loop().create_future())
         asked = 0
         for span in spans:
             asked += span.count
@@ -166,6 +173,12 @@ class MessageLink(LinkUser):
             settling.reason = ServiceError(MESSAGE_LOCK_LOST, "a message was settled before, or came on another link")
         if settling.reason is not None:
             raise NotSettled(settling.reason, settling.refused, asked)
+
+    def gave_up(self, spans: Iterable[IdRange[None]]) -> None:
+        for span in spans:
+            self.given_up.update(dict.fromkeys(_ids_of(span)))
+        while len(self.given_up) > UNSETTLED_LIMIT:
+            del self.given_up[next(iter(self.given_up))]
 
     async def close(self) -> None:
         """Give back what came and was not taken, and detach. What was taken stays locked until its lock ends."""
@@ -212,7 +225,9 @@ class MessageLink(LinkUser):
 
     def _tell(self, held: IdRange[MessageLink], settling: _Settling) -> None:
         self._settling.add(held.first, held.count, settling)
-        self._link.settle(held.first, held.last, settling.outcome, settled=False)
+        outcome, txn_id = settling.outcome, settling.txn_id
+        state = outcome if txn_id is None else TransactionalState(txn_id=txn_id, outcome=outcome)
+        self._link.settle(held.first, held.last, state, settled=False)
 
     # Credit
 
@@ -274,12 +289,14 @@ class MessageLink(LinkUser):
         return MessageRun.joined(taken)
 
 
-def _ids_of(span: IdRange[_Settling]) -> list[int]:
+def _ids_of(span: IdRange[Any]) -> list[int]:
     return [(span.first + place) & 0xFFFFFFFF for place in range(span.count)]
 
 
 def _refusal(told: Outcome, answer: DeliveryState | None, what: str) -> ServiceError | None:
     """Why the answer to an outcome means that it was not done; None when it was. (contract "Service Bus", 4.5)"""
+    if isinstance(answer, TransactionalState):
+        answer = answer.outcome
     if isinstance(answer, Rejected) and answer.error is not None:
         error = service_error(answer.error, f"{what} refused to settle a message")
         return ServiceError(error.condition, answer.error.description or error.text)

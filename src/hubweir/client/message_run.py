@@ -8,7 +8,7 @@ whole message, once. Who settles a run by its delivery ids opens nothing. A run 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol, overload
 from uuid import UUID
 
@@ -45,8 +45,15 @@ class SettlingLink(Protocol):
     def error(self) -> ServiceError | None:
         """Why the link is over; None while it stands."""
 
-    async def settle(self, spans: Iterable[IdRange[None]], outcome: Outcome) -> None:
-        """Tell the outcome of deliveries (spans of their ids) and wait for the answers."""
+    @property
+    def given_up(self) -> Collection[int]:
+        """Ids of deliveries that it cannot settle any more, though nobody has: their locks' tokens can."""
+
+    async def settle(self, spans: Iterable[IdRange[None]], outcome: Outcome, *, txn_id: bytes | None = None) -> None:
+        """Tell the outcome of deliveries (spans of their ids), in a transaction or none, and wait for the answers."""
+
+    def gave_up(self, spans: Iterable[IdRange[None]]) -> None:
+        """What was settled in a transaction is not settled: it was rolled back."""
 
 
 class MessageRun(Sequence["ReceivedMessage"]):

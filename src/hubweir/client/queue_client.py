@@ -1,4 +1,5 @@
-"""Queues of one namespace, whatever happens to connections: senders, receivers and sessions that share one connection.
+"""Queues of one namespace, whatever happens to connections: senders, receivers, sessions and transactions, which share
+one connection.
 
     async with QueueClient.from_connection_string(text) as client:
         await client.sender("orders").send(b"one", QueueMessage(b"two", subject="second"))
@@ -20,6 +21,7 @@ from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.queue_receiver import PLAIN, QueueReceiver, QueueReceiverOptions, address_of_part
 from hubweir.client.queue_requests import QueueRequests
 from hubweir.client.queue_sender import QueueSender
+from hubweir.client.queue_transaction import ControlLinks, QueueTransaction
 from hubweir.client.retry import RetryPolicy
 from hubweir.client.session_receiver import SessionReceiver, accept_session
 from hubweir.drivers.tls import client_context
@@ -44,6 +46,7 @@ class QueueClient:
             target, f"this client of {target.host}", tls=tls, retry=retry or RetryPolicy(), timeout_s=timeout_s
         )
         self._requests: dict[str, QueueRequests] = {}
+        self._controls = ControlLinks(self._connection)
 
     @classmethod
     def from_connection_string(
@@ -92,6 +95,15 @@ class QueueClient:
         """The ids of sessions with messages or a state; with a time: of those whose state changed since."""
         entity = self._named(queue)
         return await self._requests_of(entity, entity).sessions(updated_since_ms)
+
+    def transaction(self) -> QueueTransaction:
+        """What is sent and settled in its block is done at the end of it, together, or not at all.
+
+        async with client.transaction() as transaction:
+            await sender.send(b"answer", transaction=transaction)
+            await receiver.complete(request, transaction=transaction)
+        """
+        return QueueTransaction(self._controls)
 
     async def close(self) -> None:
         """Close the connection and with it every sender and receiver. Safe to call twice."""

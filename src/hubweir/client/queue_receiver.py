@@ -1,8 +1,8 @@
 """Receiving from a queue or a sub-queue, whatever happens to connections: receive, settle, renew, defer, peek, delete.
 
 A message is settled on the link that brought it, by its delivery id. Where that link is gone, or the message came in an
-answer, it is settled by its lock token: a lock outlives its link. Messages are given as what a receive returned, as one
-message of it, or as any collection of such.
+answer, or was settled in a transaction that was rolled back, it is settled by its lock token: a lock outlives its link.
+Messages are given as what a receive returned, as one message of it, or as any collection of such.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hubweir.client.message_link import MessageLink
 from hubweir.client.message_run import MessageRun, ReceivedMessage, SettlingLink, spans_of
 from hubweir.client.queue_message import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON
 from hubweir.client.queue_requests import QueueRequests
+from hubweir.client.queue_transaction import QueueTransaction
 from hubweir.errors import ILLEGAL_STATE, MESSAGE_LOCK_LOST, ServiceError
 from hubweir.queue.queue_part import DEAD_LETTERS, TRANSFER
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -68,7 +69,8 @@ class _Group:
 
     @property
     def tokens(self) -> list[UUID]:
-        found = [self.run.token(place) for place in self.places or range(len(self.run))]
+        places = range(len(self.run)) if self.places is None else self.places
+        found = [self.run.token(place) for place in places]
         tokens = [token for token in found if token is not None]
         if len(tokens) < len(found):
             raise ServiceError(ILLEGAL_STATE, "a message has no lock to settle or to renew: it was peeked or deleted")
@@ -105,21 +107,36 @@ class QueueReceiver:
 
         return await self._connection.retried(step)
 
-    async def complete(self, messages: Messages) -> None:
+    async def complete(self, messages: Messages, *, transaction: QueueTransaction | None = None) -> None:
         """They are done, and gone. Here and below: returns when that is durable. ServiceError MESSAGE_LOCK_LOST: the
         lock of one has ended (NotSettled says whose); SettlementUnknown, RequestUnknown: no answer came.
-        """
-        await self._settle(messages, Accepted(), "completed", {})
 
-    async def abandon(self, messages: Messages, properties: Mapping[str, object] | None = None) -> None:
+        transaction: this is a part of it, and done at its commit, where locks are looked at.
+        """
+        await self._settle(messages, Accepted(), "completed", {}, transaction)
+
+    async def abandon(
+        self,
+        messages: Messages,
+        properties: Mapping[str, object] | None = None,
+        *,
+        transaction: QueueTransaction | None = None,
+    ) -> None:
         """Give them back, with one delivery more counted. properties: application properties that are set."""
         outcome = Modified(delivery_failed=True, message_annotations=_symbols(properties))
-        await self._settle(messages, outcome, "abandoned", _changes(properties))
+        await self._settle(messages, outcome, "abandoned", _changes(properties), transaction)
 
-    async def defer(self, messages: Messages, properties: Mapping[str, object] | None = None) -> None:
+    async def defer(
+        self,
+        messages: Messages,
+        properties: Mapping[str, object] | None = None,
+        *,
+        transaction: QueueTransaction | None = None,
+    ) -> None:
         """Keep them aside: they come again by their sequence numbers only (receive_deferred)."""
         outcome = Modified(undeliverable_here=True, message_annotations=_symbols(properties))
-        await self._settle(messages, outcome, "defered", _changes(properties))  # as the service spells it
+        changes = _changes(properties)
+        await self._settle(messages, outcome, "defered", changes, transaction)  # as the service spells it
 
     async def dead_letter(
         self,
@@ -127,6 +144,8 @@ class QueueReceiver:
         reason: str | None = None,
         description: str | None = None,
         properties: Mapping[str, object] | None = None,
+        *,
+        transaction: QueueTransaction | None = None,
     ) -> None:
         """Move them to the dead letters, where these texts are application properties of theirs."""
         told: dict[str, object] = {}
@@ -136,7 +155,7 @@ class QueueReceiver:
             told[DEAD_LETTER_DESCRIPTION] = description
         outcome = Rejected(error=AmqpError(condition=DEAD_LETTER, info=_symbols({**told, **(properties or {})}) or {}))
         details: dict[str, object] = {"deadletter-reason": reason, "deadletter-description": description}
-        await self._settle(messages, outcome, "suspended", details | _changes(properties))
+        await self._settle(messages, outcome, "suspended", details | _changes(properties), transaction)
 
     async def release(self, messages: Messages) -> None:
         """Give them back as if they had never come: no delivery is counted. Only on the link that brought them."""
@@ -213,15 +232,23 @@ class QueueReceiver:
         return link
 
     async def _settle(
-        self, messages: Messages, outcome: Outcome, status: str | None, details: Mapping[str, object]
+        self,
+        messages: Messages,
+        outcome: Outcome,
+        status: str | None,
+        details: Mapping[str, object],
+        transaction: QueueTransaction | None = None,
     ) -> None:
-        for group in _groups(messages):
+        for group in (part for whole in _groups(messages) for part in _by_way(whole)):
             if group.link is not None and group.link.error is None:
-                await group.link.settle(group.spans, outcome)
+                if transaction is None:
+                    await group.link.settle(group.spans, outcome)
+                else:
+                    await transaction.settle(group.link, group.spans, outcome)
             elif status is None:
                 raise ServiceError(MESSAGE_LOCK_LOST, "the link of a message is gone: its lock ends by itself")
             else:
-                await self._requests.settle(status, group.tokens, details, self._session_id)
+                await self._requests.settle(status, group.tokens, details, self._session_id, transaction)
 
 
 def address_of_part(entity: str, sub_queue: SubQueue) -> str:
@@ -239,6 +266,19 @@ def _groups(messages: Messages) -> list[_Group]:
     for message in messages:
         places.setdefault(id(message.run), (message.run, []))[1].append(message.place)
     return [_Group(run.link, run, found) for run, found in places.values()]
+
+
+def _by_way(group: _Group) -> list[_Group]:
+    """A group, apart from what its link has given up: that is settled by tokens."""
+    if group.link is None or not (given_up := group.link.given_up):
+        return [group]
+    ids = group.run.delivery_ids()
+    kept: list[int] = []
+    gone: list[int] = []
+    for place in range(len(group.run)) if group.places is None else group.places:
+        (gone if ids[place] in given_up else kept).append(place)
+    parts = (_Group(group.link, group.run, kept), _Group(None, group.run, gone))
+    return [part for part in parts if part.places]
 
 
 def _symbols(properties: Mapping[str, object] | None) -> dict[Symbol, object] | None:

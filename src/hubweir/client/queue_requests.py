@@ -11,12 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from hubweir.amqp.messaging.message import Message, ValueBody
+from hubweir.amqp.messaging.outcome import TransactionalState
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp, UInt
 from hubweir.client.connection import Connection
 from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.message_run import MessageRun
 from hubweir.client.queue_message import QueueMessage, Sendable, encoded
+from hubweir.client.queue_transaction import QueueTransaction
 from hubweir.client.request_link import RequestLink
 from hubweir.errors import CONDITION_OF_SYMBOL, CONDITIONS, INTERNAL_ERROR, SERVER_BUSY, ServiceError
 
@@ -65,16 +67,22 @@ class QueueRequests:
         found = await self._change("schedule-message", {"messages": [_entry(message) for message in messages]})
         return [int(number) for number in _items(found["sequence-numbers"])]
 
-    async def cancel(self, numbers: Sequence[int]) -> None:
+    async def cancel(self, numbers: Sequence[int], transaction: QueueTransaction | None = None) -> None:
         """Take scheduled messages back. ServiceError MESSAGE_NOT_FOUND: one is active already, or never was there."""
-        await self._change("cancel-scheduled-message", {"sequence-numbers": _numbers(numbers)})
+        asked: dict[str, object] = {"sequence-numbers": _numbers(numbers)}
+        await self._change("cancel-scheduled-message", asked, transaction=transaction)
 
     async def settle(
-        self, status: str, tokens: Sequence[UUID], details: Mapping[str, object], session_id: str | None
+        self,
+        status: str,
+        tokens: Sequence[UUID],
+        details: Mapping[str, object],
+        session_id: str | None,
+        transaction: QueueTransaction | None = None,
     ) -> None:
         """Settle by lock tokens. ServiceError MESSAGE_LOCK_LOST: one of them is not right any more."""
         asked: dict[str, object] = {"disposition-status": status, "lock-tokens": _uuids(tokens), **details}
-        await self._change("update-disposition", asked | _session(session_id))
+        await self._change("update-disposition", asked | _session(session_id), transaction=transaction)
 
     async def renew(self, tokens: Sequence[UUID]) -> list[int]:
         """When the locks end now. ServiceError MESSAGE_LOCK_LOST: one of them has ended."""
@@ -124,11 +132,19 @@ class QueueRequests:
 
         return await self._connection.retried(step)
 
-    async def _change(self, operation: str, asked: dict[str, object], link_name: str | None = None) -> dict[str, Any]:
-        async def step(connection: Connection) -> dict[str, Any]:
+    async def _change(
+        self,
+        operation: str,
+        asked: dict[str, object],
+        link_name: str | None = None,
+        *,
+        transaction: QueueTransaction | None = None,
+    ) -> dict[str, Any]:
+        async def step(connection: Connection, state: TransactionalState | None = None) -> dict[str, Any]:
             link = await self._linked(connection)
+            request = _request(operation, asked, link_name)
             try:
-                answer = await link.call(_request(operation, asked, link_name), timeout_s=connection.timeout_s)
+                answer = await link.call(request, timeout_s=connection.timeout_s, state=state)
             except ServiceError as error:
                 raise RequestUnknown(error) from None
             try:
@@ -138,6 +154,8 @@ class QueueRequests:
                     raise RequestUnknown(error) from None
                 raise
 
+        if transaction is not None:
+            return await transaction.do(step)
         return await self._connection.retried(step, final=(RequestUnknown,))
 
     async def _linked(self, connection: Connection) -> RequestLink:

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from hubweir.amqp.messaging.batch import BATCH_FORMAT, MESSAGE_FORMAT
 from hubweir.amqp.messaging.message import Message
+from hubweir.amqp.messaging.outcome import TransactionalState
+from hubweir.client.connection import Connection
 from hubweir.client.event_batch import data_section
 from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.queue_message import QueueMessage, Sendable, encoded, scheduled
 from hubweir.client.queue_requests import QueueRequests
+from hubweir.client.queue_transaction import QueueTransaction
 from hubweir.client.resending_sender import ResendingSender
 from hubweir.errors import ARGUMENT_ERROR, MESSAGE_TOO_LARGE, ServiceError
 
@@ -26,8 +29,10 @@ class QueueSender:
         self._inner = ResendingSender(connection, entity, resend_unknown=resend_unknown)
         self._requests = requests
 
-    async def send(self, *messages: Sendable) -> None:
+    async def send(self, *messages: Sendable, transaction: QueueTransaction | None = None) -> None:
         """Send messages and return when they are stored. One goes by itself, several as one batch: all or nothing.
+
+        transaction: they are a part of it, and stored at its commit.
 
         ServiceError MESSAGE_TOO_LARGE: together they are over what the link takes (send_all cuts them into batches);
         ARGUMENT_ERROR: there is none, or one that the queue does not take.
@@ -35,12 +40,13 @@ class QueueSender:
         if not messages:
             raise ServiceError(ARGUMENT_ERROR, "there is no message to send: give one or more")
         if len(messages) == 1:
-            await self._inner.send_payload(encoded(messages[0]), message_format=MESSAGE_FORMAT)
+            await self._send_payload(encoded(messages[0]), MESSAGE_FORMAT, transaction)
             return
-        await self._inner.send_payload(b"".join(map(_section, messages)), message_format=BATCH_FORMAT)
+        await self._send_payload(b"".join(map(_section, messages)), BATCH_FORMAT, transaction)
 
-    async def send_all(self, messages: Iterable[Sendable]) -> int:
-        """Send messages in order, in as few batches as they need; how many there were. Each batch is all or nothing.
+    async def send_all(self, messages: Iterable[Sendable], *, transaction: QueueTransaction | None = None) -> int:
+        """Send messages in order, in as few batches as they need; how many there were. Each batch is all or nothing;
+        in a transaction all of them are.
 
         ServiceError: the refusal of the first batch that no retry could help; those before it are stored.
         """
@@ -53,13 +59,13 @@ class QueueSender:
                 text = f"a message of {len(part)} bytes does not fit the limit of {most} bytes: make it smaller"
                 raise ServiceError(MESSAGE_TOO_LARGE, text)
             if size + len(part) > most:
-                await self._send_parts(parts)
+                await self._send_payload(b"".join(parts), BATCH_FORMAT, transaction)
                 parts, size = [], 0
             parts.append(part)
             size += len(part)
             sent += 1
         if parts:
-            await self._send_parts(parts)
+            await self._send_payload(b"".join(parts), BATCH_FORMAT, transaction)
         return sent
 
     async def schedule(self, messages: Sequence[Sendable], at_ms: int) -> list[int]:
@@ -70,16 +76,25 @@ class QueueSender:
         timed = [_timed(message, at_ms) for message in messages]
         return await self._requests.schedule(timed)
 
-    async def cancel(self, *sequence_numbers: int) -> None:
-        """Take scheduled messages back. ServiceError MESSAGE_NOT_FOUND: one of them is active, or was never there."""
-        await self._requests.cancel(sequence_numbers)
+    async def cancel(self, *sequence_numbers: int, transaction: QueueTransaction | None = None) -> None:
+        """Take scheduled messages back. ServiceError MESSAGE_NOT_FOUND: one of them is active, or was never there; a
+        transaction, of which this is a part, is rolled back then.
+        """
+        await self._requests.cancel(sequence_numbers, transaction)
 
     async def close(self) -> None:
         """Detach. The sender attaches again when it is used again."""
         await self._inner.close()
 
-    async def _send_parts(self, parts: list[bytes]) -> None:
-        await self._inner.send_payload(b"".join(parts), message_format=BATCH_FORMAT)
+    async def _send_payload(self, payload: bytes, message_format: int, transaction: QueueTransaction | None) -> None:
+        if transaction is None:
+            await self._inner.send_payload(payload, message_format=message_format)
+            return
+
+        async def step(connection: Connection, state: TransactionalState) -> None:
+            await self._inner.send_payload_in(connection, state, payload, message_format=message_format)
+
+        await transaction.do(step)
 
 
 def _section(message: Sendable) -> bytes:

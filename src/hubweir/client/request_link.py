@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import count
 
 from hubweir.amqp.messaging.message import Message, Properties, decode_message, encode_message
+from hubweir.amqp.messaging.outcome import TransactionalState
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import CreditGranted, DeliveriesReceived, LinkAttached
 from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -31,7 +32,7 @@ class RequestLink:
         self._numbers = count(1)
         self._reply_to = connection.name_link(f"{node}-client")
         self._waiting: dict[str, asyncio.Future[Message]] = {}
-        self._unsent: deque[bytes] = deque()
+        self._unsent: deque[tuple[bytes, TransactionalState | None]] = deque()
         session = connection.session
         self._answers = _Answers(self)
         self._requests = _Requests(self)
@@ -57,9 +58,10 @@ class RequestLink:
         await self._answers.wait_attached(timeout_s)
         await self._requests.wait_attached(timeout_s)
 
-    async def call(self, request: Message, *, timeout_s: float) -> Message:
+    async def call(self, request: Message, *, timeout_s: float, state: TransactionalState | None = None) -> Message:
         """The answer to request (its message id and reply-to are set here). ServiceError: TIMED_OUT when none
         comes in time, or what ended the link first; after either the request may have been carried out all the same.
+        state: of the transaction of which it is a part.
         """
         if self.error is not None:
             raise self.error
@@ -67,7 +69,7 @@ class RequestLink:
         asked = replace(request, properties=Properties(message_id=number, reply_to=self._reply_to))
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
-        self._unsent.append(encode_message(asked))
+        self._unsent.append((encode_message(asked), state))
         self._send()
         try:
             async with asyncio.timeout(timeout_s):
@@ -80,7 +82,8 @@ class RequestLink:
     def _send(self) -> None:
         """Hand over what the node's credit allows; the rest goes when it grants more."""
         while self._unsent and self._sender.sendable:
-            self._sender.send(self._unsent.popleft(), settled=True)
+            payload, state = self._unsent.popleft()
+            self._sender.send(payload, settled=True, state=state)
         self._connection.wake()
 
     def _answered(self, message: Message) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 
 from hubweir.amqp.messaging.batch import BATCH_FORMAT
+from hubweir.amqp.messaging.outcome import TransactionalState
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch, batches_of
 from hubweir.client.lasting_connection import LastingConnection
@@ -67,6 +68,13 @@ class ResendingSender:
             await sender.submit_payload(payload, message_format=message_format)
 
         await self._connection.retried(step, final=() if self._resend_unknown else (OutcomeUnknown,))
+
+    async def send_payload_in(
+        self, connection: Connection, state: TransactionalState, payload: bytes, *, message_format: int = BATCH_FORMAT
+    ) -> None:
+        """The same in a transaction, which is of one connection: one try, on that."""
+        sender = await self._attached(connection)
+        await sender.submit_payload(payload, message_format=message_format, state=state)
 
     async def close(self) -> None:
         """Detach; what is on its way is not sent again. The sender attaches again when it is used again."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.batch import BATCH_FORMAT
-from hubweir.amqp.messaging.outcome import Accepted, Rejected
+from hubweir.amqp.messaging.outcome import Accepted, Rejected, TransactionalState
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.events import CreditGranted, Settled
 from hubweir.amqp.types.values import Symbol
@@ -51,7 +51,7 @@ class Sender(LinkUser):
     ) -> None:
         super().__init__(address)
         self._connection = connection
-        self._waiting: deque[tuple[bytes, int, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[bytes, int, TransactionalState | None, asyncio.Future[None]]] = deque()
         self._in_flight: dict[int, asyncio.Future[None]] = {}
         name = connection.name_link("sender")
         self._link = connection.session.attach_sender(
@@ -111,8 +111,12 @@ class Sender(LinkUser):
         """
         return self.submit_payload(batch.payload())
 
-    def submit_payload(self, payload: bytes, *, message_format: int = BATCH_FORMAT) -> asyncio.Future[None]:
+    def submit_payload(
+        self, payload: bytes, *, message_format: int = BATCH_FORMAT, state: TransactionalState | None = None
+    ) -> asyncio.Future[None]:
         """The same for bytes that are encoded already (message_format 0: a single message), kept until sent.
+
+        state: of the transaction of which they are a part.
 
         ServiceError MESSAGE_TOO_LARGE, before anything is sent, above max_message_size bytes.
         """
@@ -124,7 +128,7 @@ class Sender(LinkUser):
                 f"{len(payload)} bytes are over the {self.max_message_size} that {self.what} takes: send less at once",
             )
         outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((payload, message_format, outcome))
+        self._waiting.append((payload, message_format, state, outcome))
         self._send_waiting()
         return outcome
 
@@ -141,11 +145,13 @@ class Sender(LinkUser):
             self._send_waiting()
 
     def on_settled(self, event: Settled) -> None:
-        error = None
-        if isinstance(event.outcome, Rejected):
-            error = service_error(event.outcome.error, f"{self.what} rejected the batch")
-        elif not isinstance(event.outcome, Accepted):
-            error = ServiceError(INTERNAL_ERROR, f"{self.what} ended the batch as {event.outcome!r}: send it again")
+        error, said = None, event.outcome
+        if isinstance(said, TransactionalState):
+            said = said.outcome
+        if isinstance(said, Rejected):
+            error = service_error(said.error, f"{self.what} rejected the batch")
+        elif not isinstance(said, Accepted):
+            error = ServiceError(INTERNAL_ERROR, f"{self.what} ended the batch as {said!r}: send it again")
         delivery_id = event.first_id
         while True:
             outcome = self._in_flight.pop(delivery_id, None)
@@ -161,7 +167,7 @@ class Sender(LinkUser):
     def fail(self, error: ServiceError) -> None:
         super().fail(error)
         unknown, self._in_flight = list(self._in_flight.values()), {}
-        unsent, self._waiting = [outcome for _, _, outcome in self._waiting], deque()
+        unsent, self._waiting = [outcome for _, _, _, outcome in self._waiting], deque()
         for outcome in unknown:
             if not outcome.done():
                 outcome.set_exception(OutcomeUnknown(error))
@@ -172,9 +178,9 @@ class Sender(LinkUser):
     def _send_waiting(self) -> None:
         """Hand over what credit, session window and the transport allow."""
         while self._waiting and self._link.sendable > 0 and not self._connection.writing_paused:
-            payload, message_format, outcome = self._waiting.popleft()
+            payload, message_format, state, outcome = self._waiting.popleft()
             if outcome.cancelled():
                 continue  # who gave up before it went out does not want it stored later
-            delivery_id = self._link.send(payload, message_format=message_format, settled=False)
+            delivery_id = self._link.send(payload, message_format=message_format, settled=False, state=state)
             self._in_flight[delivery_id] = outcome
         self._connection.wake()
