@@ -17,7 +17,7 @@ from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Release
 from hubweir.amqp.transport.delivery import IdRange
 from hubweir.amqp.types.values import Symbol
 from hubweir.client import message_link
-from hubweir.client.message_link import MessageLink, NotSettled, SettlementUnknown
+from hubweir.client.message_link import UNSETTLED_LIMIT, MessageLink, NotSettled, SettlementUnknown
 from hubweir.client.message_run import MessageRun
 from hubweir.client.tests.paired_connection import LOST, PairedConnection
 from hubweir.errors import DETACH_FORCED, INTERNAL_ERROR, MESSAGE_LOCK_LOST, NOT_FOUND, TIMED_OUT, ServiceError
@@ -295,3 +295,10 @@ async def test_a_link_that_gets_no_answer_or_is_refused_is_given_up() -> None:
     with pytest.raises(ServiceError, match="the attach of nowhere was refused: no queue") as refused:
         await waiting
     assert refused.value.condition is NOT_FOUND
+
+
+@scenario
+async def test_what_a_link_gave_up_is_remembered_up_to_a_limit_the_newest_of_it() -> None:
+    link = await opened(PairedConnection())
+    link.gave_up([IdRange(0, 1, None), IdRange(2, UNSETTLED_LIMIT, None)])
+    assert list(link.given_up) == list(range(1, UNSETTLED_LIMIT + 1))

@@ -14,11 +14,13 @@ from hubweir.client.queue_receiver import QueueReceiverOptions
 from hubweir.client.queue_transaction import CommitUnknown
 from hubweir.client.tests.queue_scenarios import SOON_S, WAIT_S, NewQueue, Play, take
 from hubweir.errors import (
+    DETACH_FORCED,
     ILLEGAL_STATE,
     MESSAGE_LOCK_LOST,
     RESOURCE_LIMIT,
     TIMED_OUT,
     TRANSACTION_ROLLED_BACK,
+    Condition,
     ServiceError,
 )
 from hubweir.queue.sub_queue import SubQueue
@@ -206,8 +208,9 @@ def test_a_transaction_ends_with_its_connection_and_the_next_one_has_another(pla
                 await sender.send(b"lost", transaction=transaction)
                 await (await client._connection.now()).close()
                 await sender.send(b"outside")
-                with pytest.raises(ServiceError):
+                with pytest.raises(ServiceError) as late:
                     await sender.send(b"lost, too", transaction=transaction)
+                assert late.value.condition is TRANSACTION_ROLLED_BACK
         assert over.value.condition is TRANSACTION_ROLLED_BACK
         assert await bodies(client, queue) == [b"outside"]
         with pytest.raises(ServiceError) as unused:
@@ -221,8 +224,9 @@ def test_a_transaction_ends_with_its_connection_and_the_next_one_has_another(pla
     play(scenario)
 
 
+@pytest.mark.parametrize("condition", [TIMED_OUT, DETACH_FORCED], ids=["silence", "the end of the link"])
 def test_a_commit_without_an_answer_is_not_known(
-    play: Play, new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+    play: Play, new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch, condition: Condition
 ) -> None:
     queue = new_queue()
 
@@ -231,9 +235,12 @@ def test_a_commit_without_an_answer_is_not_known(
             async with client.transaction() as transaction:
                 await client.sender(queue).send(b"a", transaction=transaction)
                 control = (transaction._open or pytest.fail()).control
-                monkeypatch.setattr(control, "on_settled", lambda event: None)
-                control._connection.timeout_s = SOON_S
-        assert unknown.value.condition is TIMED_OUT and isinstance(unknown.value.__context__, AnswerLost)
+                if condition is TIMED_OUT:
+                    monkeypatch.setattr(control, "on_settled", lambda event: None)
+                    control._connection.timeout_s = SOON_S
+                else:
+                    monkeypatch.setattr(control, "on_settled", lambda event: control.fail(ServiceError(condition, "")))
+        assert unknown.value.condition is condition and isinstance(unknown.value.__context__, AnswerLost)
         assert await bodies(client, queue) == [b"a"]
 
     play(scenario)

@@ -23,7 +23,7 @@ from hubweir.gateway.amqp.tests.queue_world import (
     send,
 )
 from hubweir.gateway.amqp.tests.world import Peer, World, event, put_token, status_of
-from hubweir.gateway.amqp.transactions import SETTLED_LIMIT
+from hubweir.gateway.amqp.transactions import SETTLED_LIMIT, TRANSACTION_MS
 
 ROLLED_BACK = "amqp:transaction:rollback"
 DUE_MS = 60_000
@@ -164,6 +164,29 @@ def test_cancelled_messages_count_among_those_that_a_transaction_settles(
         assert condition_of(refused) == "amqp:resource-limit-exceeded"
     assert isinstance(settle_in(peer, txn_id, link, 0, Accepted()), Rejected)
     assert world.process.transactions_budget.used == held
+
+
+@pytest.mark.parametrize("operation", ["cancel-scheduled-message", "update-disposition"])
+def test_the_time_of_a_transaction_runs_from_its_first_request_on(world: World, operation: str) -> None:
+    helper, peer = world.trusted_peer(), world.trusted_peer(tick_ms=50)
+    send(helper, b"a")
+    of_operation = {
+        "cancel-scheduled-message": cancelling(*scheduled(world, helper, b"b")),
+        "update-disposition": disposing(locked(helper, 1)),
+    }
+    controller, asked = Controller(peer), of_operation[operation]
+    peer.run(500)
+    used, unused = controller.declare(), controller.declare()
+    assert code_of(ask(peer, operation, asked, txn_id=used)) == 200
+    peer.run(TRANSACTION_MS + 1_000)
+    assert controller.commit(used) == "amqp:transaction:timeout"
+    assert controller.commit(unused) == "accepted"
+
+
+def test_requests_that_are_no_messages_use_no_credit_up(peer: Peer, controller: Controller) -> None:
+    link, state = peer.sender("orders/$management"), TransactionalState(txn_id=controller.declare())
+    for _ in range(2 * peer.host.link_settings.request_credit):
+        assert isinstance(state_of(peer, link, b"\x00", state=state), Rejected)
 
 
 def peer_token(peer: Peer, link: Any) -> object:
