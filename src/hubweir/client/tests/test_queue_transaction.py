@@ -108,6 +108,23 @@ def test_every_settlement_and_a_cancellation_can_be_part_of_a_transaction(play: 
     play(scenario)
 
 
+def test_a_message_that_is_sent_in_a_transaction_can_say_when_it_is_to_become_active(
+    play: Play, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    async def scenario(client: QueueClient) -> None:
+        at_ms = int(time.time() * 1000) + 3_600_000
+        async with client.transaction() as transaction:
+            later = QueueMessage(b"later", scheduled_at_ms=at_ms)
+            await client.sender(queue).send(later, transaction=transaction)
+        (message,) = await client.receiver(queue).peek()
+        assert (message.body, message.state) == (b"later", "scheduled")
+        await client.sender(queue).cancel(message.sequence_number)
+
+    play(scenario)
+
+
 def test_a_message_moves_from_one_queue_to_another(play: Play, new_queue: NewQueue) -> None:
     source, target = new_queue(), new_queue()
 
