@@ -69,9 +69,10 @@ class TransactionParts:
         self._live: dict[bytes, tuple[int, _PlannedPart]] = {}
         self._unlogged: dict[bytes, Operation] = {}
         self.opened_in_doubt: set[bytes] = set()  # found at the start: nobody is served before they end
-        # As the coordinator: may still be decided, by whom; DECIDED is on its way.
+        # As the coordinator: may still be decided, by whom; DECIDED is on its way, or ended unknown.
         self._begun: dict[bytes, object] = {}
         self._deciding: set[bytes] = set()
+        self._unknown: set[bytes] = set()  # of these nobody finds out at the moment whether DECIDED is there
 
     # Of one log
 
@@ -228,7 +229,9 @@ class TransactionParts:
             if not isinstance(outcome, Refused):
                 self._core.state.apply(said, is_replay=False)
             if not isinstance(outcome, Refused) or outcome.known:
-                self._deciding.discard(transaction)  # else only the next start can tell
+                self._deciding.discard(transaction)
+            else:
+                self._unknown.add(transaction)
 
         return Part(self._core.encoded([said]), bytearray(), decided)
 
@@ -236,10 +239,28 @@ class TransactionParts:
         """See Fragment.fate_of."""
         if transaction in self._core.state.transactions.decided:
             return Fate.COMMITTED
+        if transaction in self._unknown:
+            self._find_out(transaction)
         if transaction in self._deciding:
             return Fate.OPEN
         self._begun.pop(transaction, None)
         return Fate.ROLLED_BACK
+
+    def _find_out(self, transaction: bytes) -> None:
+        """Append what says nothing here: where it is visible, DECIDED is not there, and the next who asks hears it.
+
+        A log whose append ended unknown takes another one only after it has dropped all that was not durable.
+        (messaging_store/segment_engine/failed_sync.py)
+        """
+        self._unknown.discard(transaction)
+
+        def told(refused: Refused | None) -> None:
+            if refused is None:
+                self._deciding.discard(transaction)
+            else:
+                self._unknown.add(transaction)
+
+        self._core.gather([Operation(ENDED, transaction=transaction, is_committed=False)], told)
 
     def forget(self, transaction: bytes, on_done: OnLogged) -> None:
         """See Fragment.forget_transaction."""

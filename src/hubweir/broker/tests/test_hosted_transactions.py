@@ -27,6 +27,7 @@ from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import MASK, message, run_of
 from hubweir.queue.transaction import TransactedSettlement
 from hubweir.queue.transaction_parts import Fate
+from hubweir.testing.memory_faults import Fault
 
 
 @pytest.fixture
@@ -162,3 +163,24 @@ def test_a_coordinator_gives_up_what_somebody_asks_for_and_keeps_what_it_decided
     assert world.ask(ForgetTransaction(TOPIC, TXN)) == Done()
     world.restart()
     assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)
+
+
+@pytest.mark.parametrize("asks_too_early", [False, True])
+def test_a_decision_that_ended_unknown_is_rolled_back_when_the_log_takes_something_again(
+    world: World, asks_too_early: bool
+) -> None:
+    """A failed sync, and a repair that fails: nobody knows. When the log heals it drops what was not durable."""
+    assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
+    world.env.files.plan(Fault.SYNC_EIO, forever=True)
+    refused = world.refused(CommitTransaction(TOPIC, (), b"", 1, 10, run_of(message("a")), TXN, ("another log",)))
+    assert not refused.known
+    if asks_too_early:
+        for _ in range(2):
+            assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.OPEN)
+    world.env.files.heal()
+    world.env.run_for(10_000)
+    assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.OPEN)  # it is found out now
+    assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)
+    world.restart()
+    assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)
+    assert not [push for push in world.pushed if isinstance(push, TransactionOpen)]
