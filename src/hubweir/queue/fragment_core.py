@@ -129,10 +129,15 @@ class FragmentCore:
         self.append(run, times, partial(self._logged, number, dones))
 
     def flush_all(self, times: Times) -> None:
-        """The same; counts that the log refused go with it, whenever it refused them."""
+        """The same; counts that the log refused go with it, whenever it refused them. See `lacks_counts`."""
         if self._again:
             self._gathered_dones.append(_nobody_waits)
         self.flush(times)
+
+    @property
+    def lacks_counts(self) -> bool:
+        """Whether the log refused counts of deliveries and has not got them since: what takes one back has to wait."""
+        return bool(self._again)
 
     def encoded(self, operations: Iterable[Operation]) -> list[bytes]:
         """The records of these operations in this fragment's log."""
@@ -178,7 +183,7 @@ class FragmentCore:
     def begin_run(self, operations: list[Operation]) -> int:
         """The number of a run that somebody else is about to append, with these operations among others.
 
-        `flush_all` goes before it. `end_run` says that it is decided.
+        `flush_all` goes before it, and nothing is begun while the log `lacks_counts`. `end_run` says that it is decided.
         """
         self._last_run = number = self._last_run + 1
         self._under_way[number] = operations

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from hubweir.errors import RESOURCE_LIMIT, TRANSACTION_ROLLED_BACK, ServiceError, StoreError
+from hubweir.errors import RESOURCE_LIMIT, SERVER_BUSY, TRANSACTION_ROLLED_BACK, ServiceError, StoreError
 from hubweir.kernels.queue_contract import SETTLING
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
@@ -85,8 +85,12 @@ class TransactionParts:
     def _planned(self, effects: Effects, times: Times) -> tuple[_PlannedPart, list[Operation]]:
         """Everything is marked, and what the log is to say. Raises as Fragment.transact, and nothing is marked."""
         core = self._core
-        # Counts of deliveries that are not in the log yet stand before what takes them back.
+        # Counts of deliveries that are not in the log yet stand before what takes them back. A log that is almost full
+        # may refuse them and take the rest, which is smaller.
         core.flush_all(times)
+        if core.lacks_counts:
+            text = f"'{core.entity}' cannot store which messages it delivered: commit again when its log takes that"
+            raise ServiceError(SERVER_BUSY, text)
         plans: list[Planned] = []
         cancelled = array("q")
         try:

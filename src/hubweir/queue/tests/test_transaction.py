@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from hubweir.errors import MESSAGE_LOCK_LOST, MESSAGE_NOT_FOUND, NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
+from hubweir.errors import (
+    MESSAGE_LOCK_LOST,
+    MESSAGE_NOT_FOUND,
+    NOT_ALLOWED,
+    RESOURCE_LIMIT,
+    SERVER_BUSY,
+    DiskFull,
+    ServiceError,
+)
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.fragment import Effects
@@ -180,6 +188,33 @@ def test_a_deferred_one_keeps_its_delivery_count_over_a_restart(bench: QueueBenc
     [before] = bench.peek()
     bench.restart()
     assert [each.deliveries for each in bench.peek()] == [before.deliveries]
+
+
+def test_nothing_is_begun_while_the_log_lacks_the_counts_that_it_would_take_back(
+    bench: QueueBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An almost full disk refuses the longer run, of counts, and would take the shorter one behind it."""
+    append, refusals, refused = bench.log.append, [DiskFull("no space")], list[ServiceError]()
+
+    def append_unless_full(run: bytearray, **named: Any) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return append(run, **named)
+
+    def received(answer: Any) -> None:
+        monkeypatch.setattr(bench.log, "append", append_unless_full)
+        got.extend(opened(answer))
+        refused.append(Work(bench).settle(got, DEFER).refused())
+
+    bench.send("a")
+    got: list[Got] = []
+    bench.fragment.receive(bench.receiver(), max_count=1, max_bytes=1 << 20, on_done=received)
+    bench.run_for(2_000)
+    assert [each.condition for each in refused] == [SERVER_BUSY] and not refusals
+    assert Work(bench).settle(got, DEFER).done() is None  # its lock is as it was
+    before = bench.peek()
+    bench.restart()
+    assert [each.deliveries for each in bench.peek()] == [each.deliveries for each in before] == [0]
 
 
 def test_sessions_keep_their_order_over_an_abandon_in_a_transaction(bench_with: BenchWith) -> None:
