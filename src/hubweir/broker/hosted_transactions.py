@@ -60,6 +60,7 @@ class HostedTransactions:
         self._entity = entity
         self._shared = shared
         self._deadline: Deadline | None = None
+        self._is_over = False
 
     # The resident's part
 
@@ -72,8 +73,8 @@ class HostedTransactions:
     def look(self) -> None:
         """Tell gateways what has not ended, and look again as long as there is any."""
         self._deadline = None
-        if self._shared.fragment.log.log_id != self._resident_id:
-            return  # a subscription: its topic does
+        if self._is_over or self._shared.fragment.log.log_id != self._resident_id:
+            return  # of a subscription its topic does
         opened = self._open()
         for push in opened:
             self._tools.push(push)
@@ -89,7 +90,8 @@ class HostedTransactions:
         self._shared.fragment.transactions.forget_owner(owner.covers)
 
     def stop(self) -> None:
-        """The log is closed, or about to be."""
+        """The log is closed, or about to be. Appends on their way may be answered behind this."""
+        self._is_over = True
         if self._deadline is not None:
             self._tools.deadlines.cancel(self._deadline)
             self._deadline = None
@@ -104,7 +106,7 @@ class HostedTransactions:
         return found + [TransactionOpen(ANYBODY, log_id, each, "", logs) for each, logs in decided.items()]
 
     def _arm(self) -> None:
-        if self._deadline is None:
+        if self._deadline is None and not self._is_over:
             self._deadline = self._tools.deadlines.arm_in(LOOK_MS, self)
 
     # One method a command; a HubweirError that is raised is the refusal

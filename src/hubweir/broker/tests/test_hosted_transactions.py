@@ -184,3 +184,14 @@ def test_a_decision_that_ended_unknown_is_rolled_back_when_the_log_takes_somethi
     world.restart()
     assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)
     assert not [push for push in world.pushed if isinstance(push, TransactionOpen)]
+
+
+def test_an_append_that_is_answered_behind_the_stop_makes_nobody_look_again(world: World) -> None:
+    assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
+    answers = world.begin(CommitTransaction(TOPIC, (), b"", 1, 10, run_of(message("a")), TXN, ("another log",)))
+    assert answers == []
+    world.broker.stop(lambda: None)
+    world.env.run_for(10_000)
+    assert answers == [Done()]
+    assert len(world.broker._deadlines) == 0
+    assert not [push for push in world.pushed if isinstance(push, TransactionOpen)]
