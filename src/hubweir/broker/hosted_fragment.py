@@ -173,7 +173,7 @@ class HostedFragment:
 
     def begin(self) -> None:
         self.note_use()
-        self.transactions.look()
+        self.transactions.begin()
         self._wake()
 
     def owner_gone(self, owner: Owner) -> None:

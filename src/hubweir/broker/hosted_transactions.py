@@ -1,7 +1,8 @@
 """What a log at its owner has of transactions: commits, what is in doubt here, and what was decided here.
 
 Whatever does not end soon is told to gateways, again and again until it has: one of them asks the coordinator's log,
-or tells the logs that took part (gateway/transaction_endings.py). A fragment that was opened with something in doubt
+or tells the logs that took part (gateway/transaction_endings.py). To ask is to give up what is not decided yet, so
+nothing is told that the look before had not seen, but for what is there at the start. A fragment that was opened with something in doubt
 serves nobody before that has ended: else one log would show effects that another one has not.
 """
 
@@ -60,6 +61,7 @@ class HostedTransactions:
         self._entity = entity
         self._shared = shared
         self._deadline: Deadline | None = None
+        self._seen: set[TransactionOpen] = set()  # by the last look
         self._is_over = False
 
     # The resident's part
@@ -70,14 +72,21 @@ class HostedTransactions:
             text = f"'{self._entity}' waits to hear what became of a transaction: try again in a moment"
             raise ServiceError(SERVER_BUSY, text)
 
+    def begin(self) -> None:
+        """The log is there: whoever began what is open in it may be gone."""
+        self._seen = set(self._open())
+        self.look()
+
     def look(self) -> None:
-        """Tell gateways what has not ended, and look again as long as there is any."""
+        """Tell gateways what has not ended since the last look, and look again as long as there is any."""
         self._deadline = None
         if self._is_over or self._shared.fragment.log.log_id != self._resident_id:
             return  # of a subscription its topic does
         opened = self._open()
         for push in opened:
-            self._tools.push(push)
+            if push in self._seen:
+                self._tools.push(push)
+        self._seen = set(opened)
         if opened:
             self._arm()
 

@@ -19,6 +19,7 @@ from hubweir.broker.commands.transaction import (
     TransactionFate,
     TransactionOpen,
 )
+from hubweir.broker.hosted_transactions import LOOK_MS
 from hubweir.broker.tests.test_hosted_topic import ME, TOPIC, World, subscription
 from hubweir.errors import MESSAGE_LOCK_LOST, NOT_FOUND, SERVER_BUSY, TRANSACTION_ROLLED_BACK
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
@@ -117,6 +118,18 @@ def test_a_subscription_that_starts_in_doubt_serves_nobody_and_asks_until_it_kno
     assert len(pushed) >= 3 and set(pushed) == {TransactionOpen(ANYBODY, TOPIC, TXN, "another log", ())}
     assert world.ask(EndTransaction(TOPIC, TXN, False)) == Done()
     assert world.opened("c") and world.opened("d")
+
+
+def test_what_came_since_the_last_look_is_not_told_yet(world: World) -> None:
+    """To ask for it would give up a transaction that is about to be decided."""
+    prepared(world)
+    world.env.run_for(LOOK_MS)
+    assert not world.pushed
+    world.env.run_for(LOOK_MS)
+    assert world.pushed == [TransactionOpen(ANYBODY, TOPIC, TXN, "another log", ())]
+    world.pushed.clear()
+    world.restart(subscription("c"), subscription("d"))
+    assert world.pushed  # who began it may be gone
 
 
 def test_what_is_in_doubt_is_settled_by_nobody_and_its_lock_outlives_its_time(world: World) -> None:

@@ -20,6 +20,7 @@ from hubweir.broker.commands.transaction import (
     PrepareTransaction,
 )
 from hubweir.broker.hosted_fragment import HostedFragment
+from hubweir.broker.hosted_transactions import LOOK_MS
 from hubweir.errors import SERVER_BUSY, TIMED_OUT
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
 from hubweir.gateway.amqp.tests.queue_world import LOCK_MS, PEEK_LOCK, counts, create_queue, send
@@ -141,6 +142,16 @@ def test_a_decision_that_comes_after_somebody_asked_is_refused(world: World) -> 
     world.gate.release(CommitTransaction)
     world.run_for(100)
     assert active(world) == NOTHING and open_ones(world) == 0
+
+
+def test_a_decision_that_takes_a_second_is_given_up_by_nobody(world: World) -> None:
+    exchange = Exchange(world)
+    world.gate.hold[CommitTransaction] = []
+    assert exchange.controller.commit(exchange.txn_id) == ""
+    world.run_for(LOOK_MS + LOOK_MS // 2)
+    world.gate.release(CommitTransaction)
+    world.run_for(100)
+    assert active(world) == EVERYTHING and open_ones(world) == 0
 
 
 def _after_a_crash(seed: int, at_ms: int, *, power_cut: bool) -> tuple[int, int]:
