@@ -28,8 +28,6 @@ from hubweir.queue.sub_queue import SubQueue
 
 # Told that an operation is visible, or why not.
 OnLogged = Callable[[Refused | None], None]
-# A delivery count that no message comes to: whoever undoes marks dead-letters nothing.
-NO_LIMIT = 2**62
 # Behind a refused append: until the log may take another one.
 RETRY_MS = 1_000
 # Operations that change nothing but counts of deliveries: what they say holds in memory already.
@@ -242,10 +240,12 @@ class FragmentCore:
             self.take_marks_away(counts)
 
     def take_marks_away(self, counts: array[int]) -> None:
-        """Nothing is to become of these messages (0: none) after all: they are as before, locked or not."""
+        """Nothing is to become of these messages (0: none) after all: they are as before, locked or not.
+
+        Those whose session has ended since have no lock any more: their delivery failed, and may have been the last one.
+        """
         messages = self.state.messages
-        messages.unlock(counts, len(counts), marks=SETTLING, change=0, most_deliveries=NO_LIMIT)
-        self.state.sessions.look_again(messages, counts)
+        self.unlock(counts, marks=SETTLING, change=0)
         for count in counts:
             found = messages.find(count) if count else None
             if found is not None:

@@ -8,11 +8,12 @@ import pytest
 
 from hubweir.errors import SESSION_CANNOT_BE_LOCKED, ServiceError
 from hubweir.messaging_store.log import Refused
-from hubweir.queue.fragment import FragmentReceiver, ReceivedMessages
+from hubweir.queue.fragment import Effects, FragmentReceiver, ReceivedMessages
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import DELETE, PEEK_LOCK, bodies, opened
 from hubweir.queue.tests.session_bench import SessionBench, set_state
+from hubweir.queue.transaction import TransactedSettlement, commit
 from hubweir.testing.memory_faults import Fault
 
 BLUE = SettleDetails(properties=b"\xc1\x0f\x02\xa1\x06colour\xa1\x04blue")
@@ -256,3 +257,39 @@ def test_messages_that_are_read_when_their_session_is_freed_go_to_the_next_holde
     got = sessions.receive(following[0], max_count=5)
     assert [(each.number, each.deliveries) for each in got] == [(place, 0) for place in range(1, 6)]
     assert sessions.settle(got) == [SETTLED] * 5
+
+
+def test_a_last_delivery_whose_settlement_is_refused_behind_the_end_of_its_session_was_the_last() -> None:
+    sessions = SessionBench(max_delivery_count=2)
+    sessions.send("1", "2", session="a")
+    for _ in range(2):
+        receiver = sessions.accept("a")
+        (first,) = sessions.receive(receiver, max_count=1)
+        sessions.env.files.plan(Fault.SYNC_EIO)
+        settled = settle(sessions, first.token, SettleOutcome.COMPLETE)
+        sessions.close(receiver)
+        sessions.run_for(5_000)
+        assert isinstance(settled[0], Refused)
+    assert sessions.fragment.counts().dead_lettered == 1
+    assert bodies(sessions.receive(sessions.accept("a"))) == ["2"]
+
+
+@pytest.mark.parametrize("outcome", [SettleOutcome.COMPLETE, SettleOutcome.ABANDON])
+def test_a_last_delivery_whose_transaction_is_rolled_back_behind_the_end_of_its_session_was_the_last(
+    outcome: SettleOutcome,
+) -> None:
+    sessions = SessionBench(max_delivery_count=2)
+    sessions.send("1", "2", session="a")
+    for transaction in (b"t" * 16, b"u" * 16):
+        receiver = sessions.accept("a")
+        (first,) = sessions.receive(receiver, max_count=1)
+        assert first.body == b"1"
+        effects = Effects([TransactedSettlement("", first.token, outcome)])
+        part = sessions.fragment.prepare(transaction, "another log", effects, sessions.times())
+        commit(sessions.fragment.core, [part], sessions.times(), lambda refused: None)
+        sessions.run_for(50)
+        sessions.close(receiver)
+        sessions.fragment.end_transaction(transaction, is_committed=False, on_done=lambda refused: None)
+        sessions.run_for(50)
+    assert sessions.fragment.counts().dead_lettered == 1
+    assert bodies(sessions.receive(sessions.accept("a"))) == ["2"]
