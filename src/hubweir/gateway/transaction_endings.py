@@ -116,16 +116,25 @@ class TransactionEndings:
         self.submit(log_id, ForgetTransaction(log_id, transaction), lambda answer: None)
 
     def submit(self, log_id: str, command: Command, on_answer: OnAnswer) -> None:
-        """Ask whichever broker has the log; the last refusal where none has."""
+        """Ask one broker after the other until one of them has the log, and does it.
+
+        Where none does, the answer is the first refusal that says more than that the log is elsewhere.
+        """
         brokers = list(self._brokers)
+        told: Refusal | None = None
 
         def ask(at: int) -> None:
             def answered(answer: Answer) -> None:
-                is_elsewhere = isinstance(answer, Refusal) and answer.condition is ENTITY_MOVED
-                if is_elsewhere and at + 1 < len(brokers):
+                nonlocal told
+                if not isinstance(answer, Refusal):
+                    on_answer(answer)
+                    return
+                if told is None or told.condition is ENTITY_MOVED:
+                    told = answer
+                if at + 1 < len(brokers):
                     ask(at + 1)
                 else:
-                    on_answer(answer)
+                    on_answer(told)
 
             brokers[at].submit(command, answered)
 

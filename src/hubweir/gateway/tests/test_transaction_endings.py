@@ -11,7 +11,8 @@ import pytest
 from hubweir.amqp.messaging.message import encode_message
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.transactions.requests import Discharge, message_of
-from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.process import Done, Refusal
 from hubweir.broker.commands.transaction import (
     BeginDecision,
     CommitTransaction,
@@ -21,10 +22,12 @@ from hubweir.broker.commands.transaction import (
 )
 from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_transactions import LOOK_MS
-from hubweir.errors import SERVER_BUSY, TIMED_OUT
+from hubweir.errors import ENTITY_MOVED, SERVER_BUSY, TIMED_OUT
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
 from hubweir.gateway.amqp.tests.queue_world import LOCK_MS, PEEK_LOCK, counts, create_queue, send
 from hubweir.gateway.amqp.tests.world import World
+from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.transaction_endings import OnAnswer, TransactionEndings
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.queue_description import QueueDescription
@@ -152,6 +155,51 @@ def test_a_decision_that_takes_a_second_is_given_up_by_nobody(world: World) -> N
     world.gate.release(CommitTransaction)
     world.run_for(100)
     assert active(world) == EVERYTHING and open_ones(world) == 0
+
+
+class Says:
+    """A broker that gives one answer to everything."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.asked = answer, 0
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        self.asked += 1
+        on_answer(self.answer)
+
+    def listen(self, on_push: object) -> None:
+        raise AssertionError("nobody listens to it")
+
+
+MOVED, BUSY, LOST = Refusal(ENTITY_MOVED, "not here"), Refusal(SERVER_BUSY, "later"), Refusal(TIMED_OUT, "", known=False)
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ((MOVED, Done()), Done()),
+        ((BUSY, Done()), Done()),  # a broker that is away says nothing of where the log is
+        ((LOST, MOVED, Done()), Done()),
+        ((MOVED, BUSY, MOVED), BUSY),  # so the log is not taken for a deleted one
+        ((LOST, MOVED), LOST),
+        ((LOST, BUSY), LOST),
+        ((MOVED, MOVED), MOVED),
+    ],
+)
+def test_a_log_is_looked_for_at_every_broker_and_is_elsewhere_when_all_say_so(
+    said: tuple[Answer, ...], answer: Answer
+) -> None:
+    brokers, answers = [Says(each) for each in said], list[Answer]()
+    endings = TransactionEndings(Brokers(brokers), 1, lambda log_id: False)
+    endings.submit("a log", ForgetTransaction("a log", b"t" * 16), answers.append)
+    assert answers == [answer] and [each.asked for each in brokers] == [1] * len(brokers)
+
+
+def test_nobody_behind_the_broker_that_has_the_log_is_asked() -> None:
+    has, behind = Says(Done()), Says(MOVED)
+    endings, answers = TransactionEndings(Brokers([has, behind]), 1, lambda log_id: False), list[Answer]()
+    endings.submit("a log", ForgetTransaction("a log", b"t" * 16), answers.append)
+    assert answers == [Done()] and not behind.asked
 
 
 def _after_a_crash(seed: int, at_ms: int, *, power_cut: bool) -> tuple[int, int]:
