@@ -1,4 +1,4 @@
-"""Random walks of each model, which a later test plays to the code that is modelled."""
+"""Random walks of each model; play_peek_lock.py plays those of peek-lock to the code that is modelled."""
 
 from __future__ import annotations
 
