@@ -2,8 +2,8 @@
 
 Whatever does not end soon is told to gateways, again and again until it has: one of them asks the coordinator's log,
 or tells the logs that took part (gateway/transaction_endings.py). To ask is to give up what is not decided yet, so
-nothing is told that the look before had not seen, but for what is there at the start. A fragment that was opened with something in doubt
-serves nobody before that has ended: else one log would show effects that another one has not.
+nothing is told that the look before had not seen, but for what is there at the start. A fragment that was opened with
+something in doubt serves nobody before that has ended: else one log would show effects that another one has not.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class FragmentCore:
     def begin_run(self, operations: list[Operation]) -> int:
         """The number of a run that somebody else is about to append, with these operations among others.
 
-        `flush_all` goes before it, and nothing is begun while the log `lacks_counts`. `end_run` says that it is decided.
+        `flush_all` goes before it; none is begun while the log `lacks_counts`. `end_run` says that it is decided.
         """
         self._last_run = number = self._last_run + 1
         self._under_way[number] = operations
@@ -242,7 +242,7 @@ class FragmentCore:
     def take_marks_away(self, counts: array[int]) -> None:
         """Nothing is to become of these messages (0: none) after all: they are as before, locked or not.
 
-        Those whose session has ended since have no lock any more: their delivery failed, and may have been the last one.
+        Those whose session has ended since have no lock: their delivery failed, and may have been the last one.
         """
         messages = self.state.messages
         self.unlock(counts, marks=SETTLING, change=0)

@@ -171,7 +171,8 @@ class Says:
         raise AssertionError("nobody listens to it")
 
 
-MOVED, BUSY, LOST = Refusal(ENTITY_MOVED, "not here"), Refusal(SERVER_BUSY, "later"), Refusal(TIMED_OUT, "", known=False)
+MOVED, BUSY = Refusal(ENTITY_MOVED, "not here"), Refusal(SERVER_BUSY, "later")
+LOST = Refusal(TIMED_OUT, "gone", known=False)
 
 
 @pytest.mark.parametrize(
