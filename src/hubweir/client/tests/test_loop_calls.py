@@ -26,9 +26,9 @@ FACES = [
     (BlockingPartitionContext, PartitionContext),
     (BlockingEventProcessor, EventProcessor),
 ]
-# A connection is for code on its loop. A payload is submitted, so that several are on their way. A handler marks what
-# it was given, not numbers of its own, and needs no position.
-LEFT_OUT = {"connection", "send_payload", "mark", "stored_position"}
+# A connection is for code on its loop. A payload is submitted, so that several are on their way; in a transaction only
+# senders of queues send one. A handler marks what it was given, not numbers of its own, and needs no position.
+LEFT_OUT = {"connection", "send_payload", "send_payload_in", "mark", "stored_position"}
 
 
 def without_a_face(face: type, inner: type) -> set[str]:
