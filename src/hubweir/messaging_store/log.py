@@ -85,7 +85,10 @@ class Run(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An append or a read that failed. known: nothing was stored (refused); not known: stored or not (unknown)."""
+    """An append or a read that failed. known: nothing was stored (refused); not known: stored or not (unknown).
+
+    What is not known is settled later: see Log.append.
+    """
 
     error: StoreError
     known: bool = True
@@ -170,7 +173,11 @@ class Log(Protocol):
         Whole runs only; a chain stays in one call. now_ms: a stamp of the store's clock, just taken; enqueued time is
         max(now_ms, last time). Raises LogFenced, LogOffline or DiskFull when it is refused at once (nothing stored,
         on_done not called). on_done comes in append order, with Appended when the run is visible or with Refused.
+        A run that was refused and is not `known` is never visible to the owner who was told so, and the log takes
+        another append only when that run is dropped for good. So what is appended behind it, once it is visible, says
+        that it is not there.
         After a crash: the run is there whole, or not at all; whole for certain once on_done said Appended in DURABLE.
+        One that ended unknown is there or not, as long as nothing was appended behind it.
         """
 
     @property

@@ -253,8 +253,7 @@ class TransactionParts:
     def _find_out(self, transaction: bytes) -> None:
         """Append what says nothing here: where it is visible, DECIDED is not there, and the next who asks hears it.
 
-        A log whose append ended unknown takes another one only after it has dropped all that was not durable.
-        (messaging_store/segment_engine/failed_sync.py)
+        For a log drops a run that ended unknown before it takes another one. (Log.append)
         """
         self._unknown.discard(transaction)
 

@@ -6,10 +6,16 @@ What it appends is answered when it reads it back with no newer epoch before it.
 newer one are passed over by everybody: they were refused. Indexes are those of the batch headers, never the service's
 own positions.
 
+Nothing that is on its way can be taken back. So what ended unknown, for its owner was stopped, is passed over by him
+when it comes, and before he appends again he puts an entry that says where the log ends: whatever lies there behind
+that end is dropped by everybody who reads it.
+
 Before a prefix is trimmed, what is needed of it is appended again: the notes, and where the log ends. What is left
 begins with an entry that counts, so whoever comes knows the epoch by it.
 
 After a crash: what the service has. An append that was not answered is there whole, or not at all.
+
+Long because it is one whole engine: whoever writes another one reads in one place what Log asks for.
 """
 
 from __future__ import annotations
@@ -177,19 +183,22 @@ class ReplicatedLog:
         # Of two that take the same epoch at once, the one whose entry comes second has it not.
         is_stale = entry.epoch < self._newest_epoch + entry.takes_epoch
         self._read_position = position
+        ticket = self._tickets.popleft() if entry.by is self and self._tickets else None
+        is_visible = bool(entry.run) and not is_stale and ticket is not _ended_unknown
         if not is_stale:
             self._newest_epoch = entry.epoch
+        if is_visible or (not is_stale and not entry.run):
             self._apply(position, entry)
-        if entry.by is self and self._tickets:
-            self._tickets.popleft()(Refused(self._fenced()) if is_stale else None)
-        if entry.run and not is_stale:
+        if ticket is not None:
+            ticket(Refused(self._fenced()) if is_stale else None)
+        if is_visible:
             self._visible_callback()
         self._close_if_over()
 
     def _apply(self, position: int, entry: SharedEntry) -> None:
         if entry.end is not None:
             self._visible = entry.end
-            self._batches.forget_before(entry.end.first_index)
+            self._batches.keep(entry.end.first_index, entry.end.index)
         if entry.key is not None:
             self._notes.pop(entry.key, None)
             if entry.note is not None:
@@ -264,7 +273,7 @@ class ReplicatedLog:
         if last is None or self._newest_epoch > self._epoch or self._tickets:
             return end.first_index
         self._appended = self._visible = replace(end, first_index=last.next_index, first_offset=last.next_offset)
-        self._batches.forget_before(last.next_index)
+        self._batches.keep(last.next_index, end.index)
         self._put_again(first)
         return self._visible.first_index
 
@@ -318,14 +327,19 @@ class ReplicatedLog:
 
     def stop(self, fault: Exception) -> None:
         """See Log.stop. What waits is on its way, and nobody can take it back: its end is unknown."""
+        if self._offline is not None:
+            return
         self._offline = f"log {self._log_id}: stopped by a fault of the service: {fault}"
         unknown = Refused(LogOffline(self._offline), known=False)
-        waiting, self._tickets = self._tickets, deque([_nobody] * len(self._tickets))
+        waiting, self._tickets = self._tickets, deque([_ended_unknown] * len(self._tickets))
         for ticket in waiting:
             self._env.call_soon(lambda ticket=ticket: ticket(unknown))  # type: ignore[misc]
         self._env.call_later(1_000, self._heal)
 
     def _heal(self) -> None:
+        """What ended unknown is dropped by whoever reads the end behind it; appends come behind that."""
+        self._appended = self._visible
+        self._put(SharedEntry(self._epoch, self, end=self._visible), _nobody)
         self._offline = None
 
     def close(self, on_done: Callable[[], None]) -> None:
@@ -344,3 +358,7 @@ class ReplicatedLog:
 
 def _nobody(refused: Refused | None) -> None:
     """Nobody waits for it."""
+
+
+def _ended_unknown(refused: Refused | None) -> None:
+    """Whoever waited for it was told that its end is unknown."""

@@ -24,7 +24,8 @@ class ReplicatedEnd(LogEnd, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SharedEntry:
-    """What the service holds: a completed run, a note (None: forget its key), or an end; nothing: an epoch is taken."""
+    """What the service holds: a completed run, a note (None: forget its key), or the end as it is; nothing: an
+    epoch is taken."""
 
     epoch: int
     by: object

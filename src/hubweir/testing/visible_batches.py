@@ -53,9 +53,11 @@ class VisibleBatches:
             )
             yield self._batches[-1]
 
-    def forget_before(self, index: int) -> None:
-        """Keep those that begin at index or behind it."""
-        self._batches = [batch for batch in self._batches if batch.first_index >= index]
+    def keep(self, first_index: int, next_index: int) -> None:
+        """Forget those that do not lie between these indexes."""
+        self._batches = [
+            batch for batch in self._batches if first_index <= batch.first_index and batch.next_index <= next_index
+        ]
 
     def read(self, index: int, max_bytes: int) -> Run:
         """From the one that holds index on: one at least, then up to max_bytes."""

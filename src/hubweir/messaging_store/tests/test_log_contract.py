@@ -162,6 +162,28 @@ def test_what_a_stop_finds_on_its_way_is_answered_and_what_is_refused_for_certai
     assert list(owner.everything().values())[-1] == b"more" == list(again(owner).everything().values())[-1]
 
 
+@pytest.mark.parametrize("power_cut", [False, True])
+@pytest.mark.parametrize("wait_ms", range(0, 12, 3))
+def test_what_ended_unknown_is_never_visible_to_its_owner_and_dropped_before_the_next_append(
+    owner: Owner, wait_ms: int, power_cut: bool
+) -> None:
+    owner.append(b"a")
+    for number in range(3):
+        owner.append(b"%d" % number, wait_ms=0)
+    owner.engine.run_for(wait_ms)
+    for _ in range(2):
+        owner.log.stop(RuntimeError("planted"))
+    owner.engine.run_for(10_000)
+    accepted = [b"%d" % number for number, outcome in enumerate(owner.outcomes[1:]) if isinstance(outcome, Appended)]
+    assert list(owner.everything().values()) == [b"a", *accepted]
+    assert owner.append(b"more", wait_ms=1).first_index == 1 + len(accepted)
+    owner.append(b"still more")
+    assert len(owner.outcomes) == 6 and all(isinstance(outcome, Appended) for outcome in owner.outcomes[4:])
+    for _ in range(2):
+        assert list(owner.everything().values()) == [b"a", *accepted, b"more", b"still more"]
+        owner = again(owner, power_cut=power_cut)
+
+
 def test_an_empty_run_is_refused(owner: Owner) -> None:
     with pytest.raises(KernelRefusal):
         owner.log.append(bytearray(), now_ms=0, on_done=owner.outcomes.append)
