@@ -69,6 +69,8 @@ class FragmentCore:
         self._wake: Callable[[], None] | None = wake
         self._is_woken = False
         self._gathered: list[Operation] = []
+        self._joined = array("q")  # behind them: the messages of one more operation, of this code
+        self._joined_code = 0
         self._gathered_dones: list[OnLogged] = []
         self._last_run = 0
         self._awaited_run = 0  # there is a turn when it is decided
@@ -100,13 +102,34 @@ class FragmentCore:
 
     def gather(self, operations: Sequence[Operation], on_done: OnLogged | None = None) -> None:
         """Log these at the end of the turn; on_done when they are visible, and the state is as they say."""
+        self._end_joined()
         self._gathered += operations
         if on_done is not None:
             self._gathered_dones.append(on_done)
         self.wake()
 
+    def gather_joined(self, code: int, counts: array[int], on_done: OnLogged | None = None) -> None:
+        """The same of one operation on these messages (0: none): those of one code in a row become one.
+
+        A turn of many receivers and of one with as many messages say the same to the log.
+        """
+        if code != self._joined_code:
+            self._end_joined()
+            self._joined_code = code
+        self._joined += counts
+        if on_done is not None:
+            self._gathered_dones.append(on_done)
+        self.wake()
+
+    def _end_joined(self) -> None:
+        """What comes next is another operation."""
+        if self._joined:
+            counts, self._joined = self._joined, array("q")
+            self._gathered += self.ranged(self._joined_code, array("q", sorted(counts)))
+
     def flush(self, times: Times) -> None:
         """Append what is gathered."""
+        self._end_joined()
         is_due = not self._under_way and times.monotonic_ms >= self.retry_ms
         if self._again and (is_due or self._gathered_dones):
             # Counts stay in their order, and in front of what takes one back (RELEASED, DEFERRED, REJECTED): a message
@@ -195,7 +218,7 @@ class FragmentCore:
 
     def await_run(self) -> int:
         """The number of the newest run, on its way or still gathered; there is a turn when it is decided."""
-        self._awaited_run = self._last_run + bool(self._gathered)
+        self._awaited_run = self._last_run + bool(self._gathered or self._joined)
         return self._awaited_run
 
     def is_decided(self, number: int) -> bool:
@@ -204,6 +227,7 @@ class FragmentCore:
 
     def operations_under_way(self) -> list[Operation]:
         """Those that are not visible yet, in the order in which they came."""
+        self._end_joined()
         runs = self._under_way | self._again
         return [*(each for number in sorted(runs) for each in runs[number]), *self._gathered]
 

@@ -1,7 +1,8 @@
 """Reads of a fragment's messages from its log, for those who receive or peek: records by their log indexes.
 
 A read takes what the log's tail has at once, and waits for the disk otherwise. While it is under way nothing that it
-needs is trimmed (`least_index`).
+needs is trimmed (`least_index`). What the tail gave stays until the end of the turn: many receivers get messages of the
+same few runs.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class MessageReads:
         self._log = log
         self._under_way: dict[MessageRead, None] = {}
         self._last_cold: Run | None = None
+        self._of_turn: list[Run] | None = None  # of the tail; None: there is no turn
 
     @property
     def least_index(self) -> int | None:
@@ -64,6 +66,14 @@ class MessageReads:
     def let_go(self) -> None:
         """Keep nothing of what was read last."""
         self._last_cold = None
+
+    def begin_turn(self) -> None:
+        """Keep what the tail gives until `end_turn`."""
+        self._of_turn = []
+
+    def end_turn(self) -> None:
+        """Who reads next asks the log again."""
+        self._of_turn = None
 
     def begin(
         self,
@@ -83,17 +93,26 @@ class MessageReads:
     def _go_on(self, read: MessageRead) -> None:
         """Read from where it is; so many that the log has in memory are no deep stack."""
         while read.at < len(read.indexes):
-            index, cold = read.indexes[read.at], self._last_cold
-            if cold is not None and cold.first_index <= index < cold.next_index:
-                if not self._take(read, cold):
+            index = read.indexes[read.at]
+            found = self._known(index)
+            if found is None:
+                answer = self._log.read(index, max_bytes=READ_BYTES, on_done=partial(self._answered, read))
+                if not isinstance(answer, Run):
                     return
-                continue
-            found = self._log.read(index, max_bytes=READ_BYTES, on_done=partial(self._answered, read))
-            if not isinstance(found, Run):
-                return
+                found = answer
+                if self._of_turn is not None:
+                    self._of_turn.append(found)
             if not self._take(read, found):
                 return
         self._end(read)
+
+    def _known(self, index: int) -> Run | None:
+        """What was read, and has this index."""
+        for run in self._of_turn or ():
+            if run.first_index <= index < run.next_index:
+                return run
+        cold = self._last_cold
+        return cold if cold is not None and cold.first_index <= index < cold.next_index else None
 
     def _answered(self, read: MessageRead, found: Run | Refused) -> None:
         if isinstance(found, Refused):

@@ -149,6 +149,7 @@ class MessageReceives:
     def serve(self, times: Times) -> None:
         """Give to those who wait what is ready."""
         messages, empty = self._core.state.messages, set[SubQueue]()
+        self._core.reads.begin_turn()
         for receiver, wanted in list(self._waiting.items()):
             sub_queue = receiver.sub_queue
             if sub_queue in empty:
@@ -169,6 +170,7 @@ class MessageReceives:
             many, _ = receiver.session.select(messages, times.stamp_ms, room, waits.max_count, waits.max_bytes)
             if many:
                 self._give(receiver, room[:many], times)
+        self._core.reads.end_turn()
 
     def _give(self, receiver: FragmentReceiver, counts: array[int], times: Times) -> None:
         """Answer what it waits for with these."""
@@ -217,7 +219,7 @@ class MessageReceives:
         if session is not None:
             session.last_given = max(session.last_given, *counts)
         if is_counted:
-            core.gather(core.ranged(LOGGED_LOCKED, counts))
+            core.gather_joined(LOGGED_LOCKED, counts)
         given = _Given(counts, rows, mode, is_counted, on_done, receiver, wanted)
         core.reads.begin(indexes, rows, changes_of(core, counts), partial(self._read, given))
 
@@ -234,8 +236,7 @@ class MessageReceives:
             given.on_done(ReceivedMessages(memoryview(answer), given.rows))
         else:
             received = ReceivedMessages(memoryview(answer), given.rows)
-            operations = self._core.ranged(SETTLED, given.counts)
-            self._core.gather(operations, partial(self._removed, given, received))
+            self._core.gather_joined(SETTLED, given.counts, partial(self._removed, given, received))
 
     def _removed(self, given: _Given, received: ReceivedMessages, refused: Refused | None) -> None:
         self._core.unmark(given.counts, refused)

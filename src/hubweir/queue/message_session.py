@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Any
@@ -19,6 +20,7 @@ from hubweir.kernels.queue_contract import (
     M_EXPIRES,
     M_SESSION,
     M_STATE,
+    QUEUE_WIDTH,
     SETTLING,
     SIZE_SHIFT,
     STATE_BITS,
@@ -160,18 +162,21 @@ class MessageSessions:
         """These messages are about to be gone, or to leave the main sub-queue."""
         if not self.by_number:
             return
-        left: dict[int, MessageSession] = {}
-        for count in range(first, first + many):
-            found = messages.find(count)
-            if found is None or found[0].rows[found[1] + M_STATE] & SUB_QUEUE_BITS:
-                continue
-            session = self.by_number.get(found[0].rows[found[1] + M_SESSION])
+        left: Counter[int] = Counter()
+        for page, row, last_row in messages.parts(first, many):
+            rows = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
+            states, numbers = rows[M_STATE::QUEUE_WIDTH], rows[M_SESSION::QUEUE_WIDTH]
+            left.update(
+                number
+                for bits, number in zip(states, numbers, strict=True)
+                if bits & STATE_BITS and not bits & SUB_QUEUE_BITS
+            )
+        for number, gone in left.items():
+            session = self.by_number.get(number)
             if session is not None:
-                session.live -= 1
-                left[session.number] = session
-        for session in left.values():
-            self._compact(messages, session)
-            self.forget(session)
+                session.live -= gone
+                self._compact(messages, session)
+                self.forget(session)
 
     def renumber(self, messages: MessageTable, new: int) -> None:
         """A message of a session has this count now, behind all others; its old one is gone."""

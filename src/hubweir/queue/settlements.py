@@ -66,7 +66,7 @@ class Settlements:
             core.locks.end_ordinals(_of(ordinals, counts))
             release(core, counts, partial(_told, answer, on_done))
         elif outcome is SettleOutcome.COMPLETE:
-            core.gather(core.ranged(LOGGED_SETTLED, counts), partial(self._settled, counts, answer, on_done))
+            core.gather_joined(LOGGED_SETTLED, counts, partial(self._settled, counts, answer, on_done))
         elif outcome is SettleOutcome.DEFER:
             operations = core.ranged(MODIFIED, counts, properties=properties) if properties else []
             operations += core.ranged(DEFERRED, counts)

@@ -164,3 +164,23 @@ def test_settling_a_long_session_looks_at_each_message_a_few_times(
     assert bodies(sessions.receive(receiver, max_count=2_000, wait_ms=500)) == [
         f"{number}" for number in range(650, 1_000)
     ]
+
+
+def test_a_session_counts_each_message_that_leaves_it_once() -> None:
+    """Ranges that hold messages of several sessions, some that are gone, and dead letters, which left before."""
+    bench = SessionBench()
+    for body, session in (("1", "a"), ("2", "b"), ("3", "a"), ("4", "a"), ("5", "a")):
+        bench.send(body, session=session)
+    a, b = bench.accept("a"), bench.accept("b")
+    one, three, four = bench.receive(a, 3)
+    bench.settle([three], SettleOutcome.DEAD_LETTER)
+    bench.complete([one, *bench.receive(b, 1)])
+    sessions, messages = bench.fragment.core.state.sessions, bench.fragment.core.state.messages
+    assert sessions.by_id[b"a"].live == 2
+    bench.complete(bench.receive(bench.receiver(SubQueue.DEAD_LETTERS)))
+    sessions.leave(messages, 1, 3)
+    assert sessions.by_id[b"a"].live == 2, "all of them had left before"
+    bench.complete([four, *bench.receive(a, 1)])
+    bench.close(a)
+    bench.close(b)
+    assert not sessions.by_id and not sessions.by_number

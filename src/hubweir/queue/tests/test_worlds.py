@@ -41,16 +41,16 @@ def finds(most: int = 400, *, fails: bool = False) -> str:
 
 
 def test_a_settlement_that_is_answered_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    gather = FragmentCore.gather
+    gather = FragmentCore.gather_joined
 
-    def early(self: FragmentCore, operations: list[Operation], on_done: Any = None) -> None:
-        if operations and operations[0].code == SETTLED and on_done is not None:
-            gather(self, operations)
+    def early(self: FragmentCore, code: int, counts: array[int], on_done: Any = None) -> None:
+        if code == SETTLED and on_done is not None:
+            gather(self, code, counts)
             on_done(None)
         else:
-            gather(self, operations, on_done)
+            gather(self, code, counts, on_done)
 
-    monkeypatch.setattr(FragmentCore, "gather", early)
+    monkeypatch.setattr(FragmentCore, "gather_joined", early)
     finds()
 
 
