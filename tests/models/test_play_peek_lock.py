@@ -71,12 +71,13 @@ def release_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 def locks_not_logged(patch: pytest.MonkeyPatch) -> None:
-    gather = FragmentCore.gather
+    gather = FragmentCore.gather_joined
 
-    def gathered(self: FragmentCore, operations: list[Operation], on_done: OnLogged | None = None) -> None:
-        gather(self, [each for each in operations if each.code != LOGGED_LOCKED], on_done)
+    def gathered(self: FragmentCore, code: int, counts: array[int], on_done: OnLogged | None = None) -> None:
+        if code != LOGGED_LOCKED:
+            gather(self, code, counts, on_done)
 
-    patch.setattr(FragmentCore, "gather", gathered)
+    patch.setattr(FragmentCore, "gather_joined", gathered)
 
 
 def counts_not_logged_again(patch: pytest.MonkeyPatch) -> None:
