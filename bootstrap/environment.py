@@ -1,6 +1,7 @@
 """The private environment in .hubweir/: what is made, from what, and when it is made again.
 
     .hubweir/<python tag>/        a virtual environment for each Python that called ./run; state.json says what is in it
+    .hubweir/<python tag>/bytecode/  what tests compiled, where Python is told to write none beside the sources
     .hubweir/uv/                  the installer, when the machine has none
     .hubweir/data/, log/          downloads, and the output of each step
 

@@ -227,6 +227,18 @@ def finish(env: Environment, arguments: Sequence[str | Path]) -> int:
     sys.stdout.flush()
     if arguments[:2] == ["-m", "pytest"]:
         os.chdir(env.root)
+        environ |= kept_bytecode(env)
     if os.name == "nt":
         return subprocess.call(command, env=environ)
     os.execve(command[0], command, environ)
+
+
+def kept_bytecode(env: Environment) -> dict[str, str]:
+    """Variables that give bytecode a folder of ours where Python is told to write none beside the sources.
+
+    Without it each worker of a test run, and each server and client that a test starts, compiles all that it imports.
+    """
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return {}
+    # An empty text is as good as no variable.
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(env.folder / "bytecode")}

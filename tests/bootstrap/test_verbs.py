@@ -92,6 +92,33 @@ def test_a_check_that_fails_stops_before_the_tests(calls: list[list[str]], monke
     assert calls == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told", "kept"),
+    [
+        (["-m", "pytest", "tests"], "1", True),
+        (["-m", "pytest", "tests"], "", False),
+        (["-m", "pytest", "tests"], None, False),
+        (["-m", "hubweir", "serve"], "1", False),
+    ],
+)
+def test_what_tests_compile_is_kept_apart_where_none_may_stand_beside_the_sources(
+    arguments: list[str], told: str | None, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    if told is not None:
+        monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", told)
+    monkeypatch.setattr(os, "chdir", lambda folder: None)
+    environs: list[dict[str, str]] = []
+    monkeypatch.setattr(os, "execve", lambda program, command, environ: environs.append(environ))
+    monkeypatch.setattr(subprocess, "call", lambda command, env: environs.append(env))  # on Windows
+    env = verbs.Environment(ROOT)
+    verbs.finish(env, arguments)
+    environ = environs.pop()
+    assert environ.get("PYTHONPYCACHEPREFIX") == (str(env.folder / "bytecode") if kept else None)
+    assert bool(environ.get("PYTHONDONTWRITEBYTECODE")) is bool(told and not kept)
+
+
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What would have run in the environment, which is taken for ready."""

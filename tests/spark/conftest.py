@@ -73,17 +73,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from hubweir.spark import session
     from tests.spark.quick_workers import quick_workers
 
     os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-    kept = getattr(pytestconfig, "cache", None)  # None with -p no:cacheprovider
-    bytecode = tmp_path_factory.mktemp("bytecode") if kept is None else kept.mkdir("spark-bytecode")
     # Until the JVM has them: the drivers that tests start are as a user's.
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in quick_workers(tmp_path_factory.mktemp("spark"), bytecode).items():
+        for name, value in quick_workers(tmp_path_factory.mktemp("spark")).items():
             environment.setenv(name, value)
         made = session(master="local[2]", settings=settings)
     yield made
