@@ -65,13 +65,15 @@ def printed(arguments: list[str], server: ServerProcess) -> str:
 def test_marked_blocks_do_what_the_page_says(server: ServerProcess) -> None:
     """One test, since each block goes on where the one before stopped."""
     blocks = MARKED.findall(README)
-    assert [kind for kind, _ in blocks] == ["console", "python"]
-    for step in steps(blocks[0][1]):
+    assert [kind for kind, _ in blocks] == ["console", "console", "python", "python"]
+    for step in steps(blocks[0][1]) + steps(blocks[1][1]):
         words = shlex.split(step.command)
         assert words[:2] == ["./run", "hubweir"], f"{step.command}: only ./run hubweir is run here"
         assert printed(["-m", "hubweir", *words[2:]], server) == step.output, step.command
-    program = blocks[1][1].replace("sb://127.0.0.1;", f"sb://127.0.0.1:{server.port};")
-    assert printed(["-c", program], server) == "['0', '1', '2', '3']\n"
+    outputs = ["['0', '1', '2', '3']\n", "one coffee\nthe bill, please\n"]
+    for (_, program), output in zip(blocks[2:], outputs, strict=True):
+        at_server = program.replace("sb://127.0.0.1;", f"sb://127.0.0.1:{server.port};")
+        assert printed(["-c", at_server], server) == output
 
 
 def test_control_arm_output_that_the_page_has_wrong_is_found(server: ServerProcess) -> None:
