@@ -1,4 +1,6 @@
-"""`hubweir` with one planted defect in its queues, named by PLANTED: the control arm of test_message_kill.py."""
+"""`hubweir` with one planted defect in its queues, named by PLANTED: the control arm of test_message_kill.py and
+test_transaction_kill.py.
+"""
 
 import os
 from array import array
@@ -7,7 +9,8 @@ from hubweir.cli.main import main
 from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.message_session import MessageSession, MessageSessions
-from hubweir.queue.operation import SESSION_STATE, SETTLED
+from hubweir.queue.operation import ENDED, SESSION_STATE, SETTLED
+from hubweir.queue.transaction_parts import Fate, TransactionParts
 
 gather, gather_joined = FragmentCore.gather, FragmentCore.gather_joined
 
@@ -43,11 +46,30 @@ def passed_over() -> None:
     MessageSessions.look_again = lambda self, messages, counts: array("q")  # type: ignore[method-assign,assignment,return-value]
 
 
+def without_records(name):  # type: ignore[no-untyped-def]
+    """The part of a transaction that this method makes is taken in, and never logged."""
+    make = getattr(TransactionParts, name)
+
+    def hasty(self, *args):  # type: ignore[no-untyped-def]
+        part = make(self, *args)
+        return type(part)([], part.run, part.on_done)
+
+    setattr(TransactionParts, name, hasty)
+
+
+def never_committed() -> None:
+    TransactionParts.fate = lambda self, transaction: Fate.ROLLED_BACK  # type: ignore[method-assign]
+
+
 {
     "settlements": lambda: without(SETTLED),
     "states": lambda: without(SESSION_STATE),
     "ids": forgotten_ids,
     "holders": held_sessions_given,
     "order": passed_over,
+    "prepared": lambda: without_records("prepare"),
+    "decided": lambda: without_records("decide"),
+    "ended": lambda: without(ENDED),
+    "fate": never_committed,
 }[os.environ["PLANTED"]]()
 main()

@@ -1,0 +1,203 @@
+"""Load for the kill tests of transactions: tokens that clients move from entity to entity until the server is gone.
+
+A token is a message that says how often it was moved. One transaction completes it where it is and sends it on, one hop
+further, to a queue or a topic; some transactions are rolled back. Whatever happens to the server, every token is in one
+place, and there is no other copy of it. A ledger knows where each may be; after a commit that nobody answered that is
+where it was, or where it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+
+from hubweir.client.administration import Administration
+from hubweir.client.atom_documents import EntityType
+from hubweir.client.message_run import ReceivedMessage
+from hubweir.client.queue_client import QueueClient
+from hubweir.client.queue_receiver import QueueReceiverOptions
+from hubweir.client.queue_transaction import CommitUnknown
+from hubweir.client.retry import RetryPolicy
+from hubweir.errors import MESSAGE_LOCK_LOST, SERVER_BUSY, TRANSACTION_ROLLED_BACK, ServiceError
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.queue.sub_queue import SubQueue
+from hubweir.testing.history_values import Violation
+
+# What tokens are sent to, and where they are received.
+PLACES = {"one": "one", "two": "two", "news": "news/Subscriptions/all"}
+TOKENS = 40
+MOVED_AT_ONCE = 3
+WAIT_S = 20.0
+COMMON = {"LockDuration": "PT1M", "MaxDeliveryCount": "1000"}
+
+State = tuple[str, int]  # an entity that is sent to, and how many hops it took
+
+
+class Ledger:
+    """Where each token may be."""
+
+    def __init__(self) -> None:
+        self.possible: dict[int, set[State]] = {token: {("one", 0)} for token in range(TOKENS)}
+
+    def may_become(self, token: int, state: State) -> None:
+        """A commit is asked for that moves it there."""
+        self.possible[token].add(state)
+
+    def moved(self, token: int, state: State) -> None:
+        """The commit was answered: it is there, or was moved on since."""
+        self.possible[token] = {each for each in self.possible[token] if each[1] >= state[1]}
+
+    def stayed(self, token: int, state: State) -> None:
+        """The commit was refused: it never was there."""
+        self.possible[token].discard(state)
+
+    def seen(self, token: int, state: State) -> None:
+        """Somebody was given it there: it is nowhere else."""
+        if state not in self.possible[token]:
+            raise Violation(f"P12: token {token} is at {state}, where only {self.possible[token]} can be")
+        self.possible[token] = {state}
+
+    def left(self, found: list[tuple[int, State]]) -> set[int]:
+        """These are all that there are, with no client at work. Returns the tokens that are missing."""
+        once = dict(found)
+        if len(once) < len(found):
+            doubled = sorted(token for token in once if sum(each == token for each, _ in found) > 1)
+            raise Violation(f"P12: tokens {doubled} are there more than once")
+        for token, state in found:
+            self.seen(token, state)
+        return set(self.possible) - set(once)
+
+
+class TransactionLoad:
+    """All clients over all lives of a server."""
+
+    def __init__(self, target: str, seed: int) -> None:
+        self._target = target
+        self._random = random.Random(seed)
+        self.ledger = Ledger()
+        self.counts = {"committed": 0, "rolled back": 0, "refused": 0, "unknown": 0}
+        self._is_ending = False
+
+    async def create(self) -> None:
+        """The entities, and every token in the first of them."""
+        administration = Administration(ConnectionString.parse(self._target))
+        await asyncio.to_thread(administration.create, EntityType.QUEUE, "one", COMMON)
+        await asyncio.to_thread(administration.create, EntityType.QUEUE, "two", COMMON)
+        await asyncio.to_thread(administration.create, EntityType.TOPIC, "news", {})
+        await asyncio.to_thread(administration.create, EntityType.SUBSCRIPTION, PLACES["news"], COMMON)
+        async with self._client() as client:
+            await client.sender("one").send(*(_body(token, 0) for token in range(TOKENS)))
+
+    async def live(self, seconds: float, end: Callable[[], None]) -> None:
+        """All clients for so long; then call end, which ends the server. Raises what the ledger found."""
+        self._is_ending = False
+        async with self._client() as client, self._client() as another:
+            works = [self._until_the_end(each, place) for place in PLACES for each in (client, another)]
+            tasks = [asyncio.ensure_future(work) for work in works]
+            await asyncio.sleep(seconds)
+            self._is_ending = True
+            await asyncio.to_thread(end)
+            await asyncio.wait_for(asyncio.gather(*tasks), WAIT_S)
+
+    async def check(self) -> None:
+        """Hold what is left against the ledger. What a topic has not copied yet gets a while."""
+        async with self._client(attempts=5) as client:
+            limit = time.monotonic() + WAIT_S
+            while missing := self.ledger.left(await self._left(client)):
+                if time.monotonic() > limit:
+                    raise Violation(f"P12: tokens {sorted(missing)} are nowhere")
+                await asyncio.sleep(0.1)
+
+    # Clients
+
+    def _client(self, *, attempts: int = 1) -> QueueClient:
+        retry = RetryPolicy(attempts=attempts, first_s=0.1, longest_s=0.5)
+        return QueueClient.from_connection_string(self._target, retry=retry, timeout_s=WAIT_S)
+
+    async def _until_the_end(self, client: QueueClient, place: str) -> None:
+        try:
+            while True:
+                try:
+                    await self._move(client, place)
+                except ServiceError as error:
+                    if error.condition is not SERVER_BUSY:
+                        raise
+                    await asyncio.sleep(0.05)  # an entity waits to hear what became of a transaction
+        except CommitUnknown:
+            self.counts["unknown"] += 1
+            if not self._is_ending:
+                raise
+        except ServiceError as error:
+            if not self._is_ending:
+                raise
+            assert error.condition is not MESSAGE_LOCK_LOST, f"no lock here is so short: {error.text}"
+
+    async def _move(self, client: QueueClient, place: str) -> None:
+        """Receive tokens where they are, and send them on in one transaction; roll some back."""
+        receiver = client.receiver(PLACES[place])
+        run = await receiver.receive(self._random.randint(1, MOVED_AT_ONCE), max_wait_s=0.3)
+        if not len(run):
+            return
+        tokens = [_token(each) for each in run]
+        for token, hops in tokens:
+            self.ledger.seen(token, (place, hops))
+        destination = self._random.choice(list(PLACES))
+        moves = [(token, (destination, hops + 1)) for token, hops in tokens]
+        try:
+            async with client.transaction() as transaction:
+                sender = client.sender(destination)
+                is_sent_first = self._random.random() < 0.5
+                if not is_sent_first:
+                    await receiver.complete(run, transaction=transaction)
+                for token, (_, hops) in moves:
+                    await sender.send(_body(token, hops), transaction=transaction)
+                if is_sent_first:
+                    await receiver.complete(run, transaction=transaction)
+                if self._random.random() < 0.15:
+                    raise _RolledBack
+                for token, state in moves:
+                    self.ledger.may_become(token, state)
+        except _RolledBack:
+            self.counts["rolled back"] += 1
+            await receiver.abandon(run)
+        except CommitUnknown:
+            raise
+        except ServiceError as error:
+            if error.condition is not TRANSACTION_ROLLED_BACK:
+                raise
+            for token, state in moves:
+                self.ledger.stayed(token, state)
+            self.counts["refused"] += 1
+            await receiver.abandon(run)
+        else:
+            for token, state in moves:
+                self.ledger.moved(token, state)
+            self.counts["committed"] += 1
+
+    async def _left(self, client: QueueClient) -> list[tuple[int, State]]:
+        """All tokens that are anywhere, dead letters too."""
+        found = []
+        for place, path in PLACES.items():
+            for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
+                receiver = client.receiver(path, QueueReceiverOptions(sub_queue=sub_queue))
+                next_number = 1
+                while run := await receiver.peek(250, from_sequence_number=next_number):
+                    read = map(_token, run)
+                    found += [(token, (place, hops)) for token, hops in read]
+                    next_number = run[-1].sequence_number + 1
+        return found
+
+
+class _RolledBack(Exception):
+    """Ends a transaction's block."""
+
+
+def _body(token: int, hops: int) -> bytes:
+    return b"%d|%d" % (token, hops)
+
+
+def _token(message: ReceivedMessage) -> tuple[int, int]:
+    token, hops = (message.body or b"").split(b"|")
+    return int(token), int(hops)
