@@ -20,11 +20,13 @@ from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import LOG_ID, Got, message, opened, run_of
 from hubweir.testing.manual_log import ManualLog
-from tests.models.explorer import Action, Taken
+from tests.models.explorer import Action, Model, Taken, random_walk
 
 FOR_EVER_MS = 10**12
 NOW_MS = 1_700_000_000_000
 TURNS_LIMIT = 10  # behind one request
+STEPS = 60
+CONTROL_WALKS = 300
 
 
 class Player(Protocol):
@@ -49,6 +51,32 @@ def replay(player: Player, start: Any, walk: Iterable[Taken]) -> None:
         except (AssertionError, ServiceError) as difference:
             raise AssertionError("\n".join([str(difference), *played, f"     {taken.state}"])) from difference
         state = taken.state
+
+
+def play_walks(model: Model[Any], make_player: Callable[[], Player], seeds: Iterable[int]) -> set[str]:
+    """Play a walk of each seed; the names of all actions that came up. AssertionError at the first difference."""
+    actions = set()
+    for seed in seeds:
+        walk = random_walk(model, seed, STEPS)
+        actions |= {" ".join(each for each in taken.action if isinstance(each, str)) for taken in walk}
+        try:
+            replay(make_player(), model.start(), walk)
+        except AssertionError as error:
+            error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
+            raise
+    return actions
+
+
+def first_difference(model: Model[Any], make_player: Callable[[], Player]) -> str:
+    """What the first walk tells that shows a planted defect; fails when none of them does.
+
+    The walks have the same numbers every time.
+    """
+    try:
+        play_walks(model, make_player, range(CONTROL_WALKS))
+    except AssertionError as difference:
+        return str(difference).splitlines()[0]
+    raise AssertionError(f"{CONTROL_WALKS} walks do not see it")
 
 
 class Answer:

@@ -1,30 +1,41 @@
-"""One message session in a fragment: its holder, the order of its messages, its state. Promise P10, and P7 of its lock.
+"""One message session in a fragment: its holder, the order of its messages, its state. P10, and P7, P8 of its messages.
 
-The model. The session's messages are stored from the start. A receiver is granted the session, gets messages in
-order, several at a time, completes or abandons each, and sets the session's state. It loses the session when the
-lock's time is over (at any moment; the timer comes at any moment behind that), when it closes its link, or by a
-crash. It may be granted the session again, and still have messages of the earlier grant. Every operation goes to the
-fragment's one log, which has a tail that is not synced yet (see peek_lock.py). Grants are in memory only: no crash
-leaves one.
+The model. The session's messages are there from the start. A receiver asks for the session by its name, or for the next
+one that has a message that is ready. It is given messages in order, several at a time, completes or abandons each, and
+sets the session's state. Its hold ends when its time is over, when it closes its link, or by a crash. It may be given
+the session again, and still have messages of an earlier hold. There are no times: the time of a hold may be over at any
+moment; the fragment's timer, or a request to the session, ends such a hold before anything else comes.
 
-Atomic steps. A request is its check and the append of its operation. A sync makes the oldest operation of the tail
-durable: others see its effect, and the client that waits for it is answered. A delivery appends its lock, and the
-message leaves before any sync. A loss is one operation, which ends the grant and every lock in it; the session is
-free when that operation is synced, and not before. So every operation of the grant, which lies before it in the log,
-is decided by then.
+The fragment has one log (peek_lock.py tells of deliveries that are counted, and of runs). An abandon says nothing in
+it, and holds at once. One that changes properties (MODIFY) is an operation: until it is decided nothing behind its
+message is given. The session's state is an operation. Who holds the session is in memory alone.
 
-A crash. A kill keeps the tail, a power cut some of its oldest operations. No receiver holds the session then, and all
-messages that are not completed wait. A sync that fails takes the tail back: requests are refused and their messages
-are held as before, locks are appended again, a loss is tried again.
+The end of a hold. Messages that were given in it are active again, and their deliveries failed; those at their limit
+are dead-lettered by an operation (OVER). A message of which a settlement is in flight has no lock any more, and the log
+decides what becomes of it. The session is *ending*, and nobody's, until every run that was appended by then is decided.
+Who asks for it meanwhile waits, and so does who asks for the next session while there is none.
+
+Atomic steps. A request is its check and the append of its run. A sync makes the oldest run durable, and answers who
+waits for it. A delivery is seen before any sync.
+
+A crash. A kill keeps the tail, a power cut some of its oldest runs. Nobody holds the session then, and nobody waits for
+it. A sync that fails takes the tail back: requests are refused, counts and dead-lettered messages are noted again.
 
 Promises that must hold.
-P7   An answered completion stays. A message that was delivered under an earlier grant cannot be settled under that
-     grant, also by the receiver that has the session again.
-P10  No two receivers hold the session. A message is not delivered behind a later one that left while the first
-     waited, or while the first was being given back, or while an earlier grant had not ended: also over abandon, loss
-     and crash. An answered state of the session stays, and changes by requests of its holder alone.
+P7   An answered completion stays. No token is good when its hold is over, also for the receiver that has the session
+     again.
+P8   The count of deliveries is that of those that failed, and of the one under way; a message whose count comes to its
+     limit is dead-lettered, and nobody gets it before.
+P10  No two receivers hold the session. A message is not delivered behind a later one that left while the first was
+     ready, was being given back, or was another holder's: also over abandon, loss and crash; but a crash gives what is
+     not gone again, in order. An answered state of the session stays. Nothing that was asked under one hold is decided
+     under another one.
 
-Left out: delivery counts (peek_lock.py), a second session (it shares nothing but the log), renewal.
+One limit of P10: the session's state and its renewal are asked for by the session's name (contract, 6.2.7, 6.2.8). So
+a receiver that has lost the session sets its state as long as another one holds it, as if that had asked.
+
+Left out: what a receiver is reading when its hold ends, other settlements (peek_lock.py), several sessions: what they
+share is the log. tests/models/play_session_lock.py plays walks of this model to a fragment.
 """
 
 from __future__ import annotations
@@ -35,19 +46,32 @@ from typing import NamedTuple
 
 from tests.models.explorer import Action, put
 
-# Operations of the log. SET and LOSE are about no message.
-LOCK, COMPLETE, ABANDON, SET, LOSE = range(5)
+# Operations of the log. SET is about no message.
+LOCK, COMPLETE, MODIFY, SET, OVER = range(5)
 
-WAITING, GONE = range(2)  # a message, as the log has it
+ACTIVE, DEAD, GONE = range(3)  # where a message is, as the log has it
 
-# A receiver has the session or a message by the grant that counts, or by one that is over; a message also by both.
+# A receiver has the session or a message by the hold that counts, or by one that is over; a message also by both.
 NOTHING, CURRENT, STALE = 0, 1, 2
+
+# A message in memory. UNLOCKED: its hold is over, and a settlement of it is in flight.
+FREE, LOCKED, UNLOCKED = range(3)
+
+
+class Stored(NamedTuple):
+    """One message as the log has it. count: of deliveries."""
+
+    place: int
+    count: int
 
 
 class Operation(NamedTuple):
+    """by: the receiver that waits for it; NOBODY where none does. is_old: it was asked under a hold that is over."""
+
     kind: int
     about: int
-    receiver: int
+    by: int
+    is_old: int
 
 
 class Receiver(NamedTuple):
@@ -57,21 +81,32 @@ class Receiver(NamedTuple):
     messages: tuple[int, ...]
 
 
-class State(NamedTuple):
-    """stored: of each message. value: the session's state; each set makes it one larger. Both as synced.
+class Wait(NamedTuple):
+    """A receiver that asked for the session by its name, or for the next one."""
 
-    holder: the receiver that the fragment takes for it, from 1; 0: none. is_over: its time is over, the timer has not
-    come. held: the messages that left under this grant, and are not settled. told: completions that were answered;
-    told_value: the newest state that was answered. passed: a later message left, and should not have.
+    receiver: int
+    is_named: int
+
+
+class State(NamedTuple):
+    """value: the session's state as synced; each set makes it one larger.
+
+    holder: the receiver that the fragment takes for it, from 1; 0: none. is_over: its time is over, and the fragment
+    has not looked. ending: so many of the oldest runs of the tail have to be decided before the session is free.
+    failed: deliveries that failed. told: completions that were answered; told_value: the newest state that was
+    answered. passed: of each message, the later ones that left while it had to come first, a bit each.
     """
 
-    stored: tuple[int, ...]
+    stored: tuple[Stored, ...]
     value: int
-    tail: tuple[Operation, ...]
+    tail: tuple[tuple[Operation, ...], ...]
     holder: int
     is_over: int
-    held: tuple[int, ...]
+    ending: int
+    locks: tuple[int, ...]
     receivers: tuple[Receiver, ...]
+    waits: tuple[Wait, ...]
+    failed: tuple[int, ...]
     told: tuple[int, ...]
     told_value: int
     passed: tuple[int, ...]
@@ -79,244 +114,355 @@ class State(NamedTuple):
     wrong: str
 
 
+NOBODY = -1
+
+
 @dataclass(frozen=True, slots=True)
 class SessionLock:
-    """The model; behind its bounds, mistakes to plant."""
+    """The model; behind its bounds, mistakes to plant.
 
-    messages: int = 3
+    keepers: so many receivers keep what they had under a hold that is over; the others forget it. values: how often the
+    session's state is set.
+    """
+
+    messages: int = 2
     receivers: int = 2
-    values: int = 1  # how often the session's state is set
+    keepers: int = 1
+    values: int = 1
+    count_limit: int = 2
     tail_limit: int = 2
     faults: int = 1
+    modifies: bool = True
 
-    free_before_loss_is_synced: bool = (
-        False  # the next receiver is granted while the last grant's operations are in flight
-    )
-    deliver_past_abandon: bool = False  # an abandoned message is passed while its abandon is in flight
+    free_before_decided: bool = False  # the next holder has the session while the last one's operations are in flight
+    deliver_past_abandon: bool = False  # a message is passed while an abandon that changes it is in flight
     answer_state_before_durable: bool = False
-    receiver_is_enough: bool = False  # a settlement is checked by receiver and message, not by grant
-    timer_alone_ends: bool = False  # a lock whose time is over is good until the timer has come
-    loss_forgets_locks: bool = False  # the next grant goes on behind the messages of the last one
+    receiver_is_enough: bool = False  # a settlement is checked by receiver and message, not by hold
+    timer_alone_ends: bool = False  # a hold whose time is over is good until the timer has come
+    next_holder_goes_on: bool = False  # behind the messages that the last one was given
+    locks_not_noted_again: bool = False  # behind a failed sync
+    undone_stays: bool = False  # a refused settlement leaves a message at its limit, if its hold is over, where it is
+    name_is_enough: bool = False  # who asks by name is given the session, whoever holds it
 
     FAULTS = ("kill", "power_cut", "sync_fails")
 
     def start(self) -> State:
         zeros = (0,) * self.messages
         return State(
-            stored=zeros, value=0, tail=(), holder=0, is_over=0, held=zeros,
-            receivers=(Receiver(NOTHING, zeros),) * self.receivers, told=zeros, told_value=0, passed=zeros, faults=0,
-            wrong="",
+            stored=(Stored(ACTIVE, 0),) * self.messages, value=0, tail=(), holder=0, is_over=0, ending=0, locks=zeros,
+            receivers=(Receiver(NOTHING, zeros),) * self.receivers, waits=(), failed=zeros, told=zeros, told_value=0,
+            passed=zeros, faults=0, wrong="",
         )  # fmt: skip
 
     def steps(self, state: State) -> Iterator[tuple[Action, State]]:
         if state.wrong:
             return
-        for name in range(self.receivers):
-            yield from self._requests(state, name)
-        if state.holder:
-            yield from self._loss(state)
-        if state.tail:
-            yield ("sync",), self._synced(state)
+        has_room = len(state.tail) < self.tail_limit
+        for name, receiver in enumerate(state.receivers):
+            if receiver.session != CURRENT and not any(wait.receiver == name for wait in state.waits):
+                yield from self._accepts(state, name)
+            if has_room:
+                yield from self._requests(state, name)
+        if state.is_over:
+            yield ("lose",), self._served(self._ended(state))
+        elif state.holder:
+            yield ("time_over",), state._replace(is_over=1, receivers=self._lost_by(state))
+            yield ("close", state.holder - 1), self._served(self._ended(state))
+        if state.tail and not state.is_over:
+            yield ("sync",), self._served(self._synced(state))
         if state.faults < self.faults:
             yield ("kill",), self._restarted(state, len(state.tail))
             for kept in range(len(state.tail)):
                 yield ("power_cut", kept), self._restarted(state, kept)
             if state.tail:
-                yield ("sync_fails",), self._sync_failed(state)
+                yield ("sync_fails",), self._served(self._sync_failed(state))
 
     def broken(self, state: State) -> str | None:
         if state.wrong:
             return state.wrong
         if sum(receiver.session == CURRENT for receiver in state.receivers) > 1:
             return "P10: two receivers hold the session"
-        ahead, value = self._after_tail(state)
+        ahead, value = self._after(state, state.tail)
         if value < state.told_value:
             return "P10: an answered state of the session is gone"
-        for place, is_told in zip(ahead, state.told, strict=True):
-            if is_told and place != GONE:
+        for message, (stored, is_told) in enumerate(zip(ahead, state.told, strict=True)):
+            if is_told and stored.place != GONE:
                 return "P7: an answered completion is gone"
+            if stored.place != GONE and stored.count != state.failed[message] + bool(state.locks[message]):
+                return "P8: the count is not that of the failed deliveries"
+            is_free = not state.locks[message]
+            if stored.place == ACTIVE and is_free and stored.count >= self.count_limit:
+                return "P8: the limit is reached and the message is not dead-lettered"
         return None
 
     def is_quiet(self, state: State) -> bool:
-        return not state.tail and not state.holder and WAITING not in state.stored
+        return not state.tail and not state.holder and all(stored.place != ACTIVE for stored in state.stored)
 
-    def view(self, state: State) -> tuple[list[str], int]:
-        """Each message as a peek shows it, and the state that the session shows."""
-        names = [
-            "gone" if place == GONE else "locked" if held else "active"
-            for place, held in zip(state.stored, state.held, strict=True)
+    def view(self, state: State) -> tuple[list[tuple[str, int]], int]:
+        """Each message as a peek shows it, with its count of deliveries; and the state that the session shows."""
+        names = ("active", "dead-lettered", "gone")
+        ahead, _ = self._after(state, state.tail)
+        shown = [
+            ("locked" if lock == LOCKED else names[stored.place], later.count)
+            for lock, stored, later in zip(state.locks, state.stored, ahead, strict=True)
         ]
-        return names, state.value
+        return shown, state.value
 
-    def _requests(self, state: State, name: int) -> Iterator[tuple[Action, State]]:
-        receiver = state.receivers[name]
-        if receiver.session != CURRENT:
-            if state.holder:
-                yield ("accept", name, "refused"), state
-            else:
-                yield ("accept", name, "granted"), self._granted(state, name)
-        if len(state.tail) == self.tail_limit:
-            return
-        is_good = state.holder == name + 1 and not self._is_ending(state)
-        is_good = is_good and (self.timer_alone_ends or not state.is_over)
-        for message, mine in enumerate(receiver.messages):
-            if mine & STALE:
-                yield from self._settlements(state, name, message, "stale", is_good=is_good and self.receiver_is_enough)
-            if mine & CURRENT and not in_flight(state, message):
-                yield from self._settlements(state, name, message, "current", is_good=is_good)
-        if receiver.session and state.value + len(kinds_of(state, SET)) < self.values:
-            yield from self._sets(state, name, is_good=is_good)
-        if is_good and not state.is_over:
-            yield from self._deliveries(state, name)
+    # Who holds the session
+
+    def _accepts(self, state: State, name: int) -> Iterator[tuple[Action, State]]:
+        for is_named, action in enumerate(("accept_next", "accept")):
+            now = self._on_time(state)
+            if is_named and now.holder and not self.name_is_enough:
+                yield (action, name, "refused"), self._served(now)
+                continue
+            if is_named and self.name_is_enough and not now.ending:
+                yield (action, name, "granted"), self._granted(now, name)
+                continue
+            after = self._served(now._replace(waits=(*now.waits, Wait(name, is_named))))
+            answer = "waits" if Wait(name, is_named) in after.waits else "refused"
+            yield (action, name, "granted" if after.holder == name + 1 else answer), after
+
+    def _served(self, state: State) -> State:
+        """Who waits is given the session, when it is free and, for the next one, has a message that is ready."""
+        for wait in state.waits:
+            if state.holder and wait.is_named:
+                state = without(state, wait)
+            elif not state.holder and not state.ending and (wait.is_named or self.first_ready(state) is not None):
+                state = self._granted(without(state, wait), wait.receiver)
+        return state
 
     def _granted(self, state: State, name: int) -> State:
         receivers = put(state.receivers, name, state.receivers[name]._replace(session=CURRENT))
         return state._replace(holder=name + 1, is_over=0, receivers=receivers)
 
-    def _deliveries(self, state: State, name: int) -> Iterator[tuple[Action, State]]:
-        """The first message that waits; none while an earlier one may be about to come back."""
-        for message, place in enumerate(state.stored):
-            abandoned = Operation(ABANDON, message, name) in state.tail
-            if abandoned and not self.deliver_past_abandon:
-                return
-            if place == WAITING and not state.held[message] and not in_flight(state, message):
-                yield ("deliver", message), self._delivered(state, name, message)
-                return
+    def _on_time(self, state: State) -> State:
+        """A hold whose time is over has ended."""
+        return self._ended(state) if state.is_over else state
+
+    def _ended(self, state: State) -> State:
+        """The session has no holder any more."""
+        locked = [message for message, lock in enumerate(state.locks) if lock == LOCKED]
+        settling = [message for message in locked if in_flight(state, message)]
+        for message in settling:
+            state = state._replace(locks=put(state.locks, message, UNLOCKED))
+        state = self._failed(state, tuple(message for message in locked if message not in settling))
+        tail = tuple(tuple(each._replace(is_old=1) for each in run) for run in state.tail)
+        return state._replace(
+            tail=tail,
+            holder=0,
+            is_over=0,
+            ending=0 if self.free_before_decided else len(tail),
+            receivers=self._all_lost(state),
+        )
+
+    def _failed(self, state: State, messages: tuple[int, ...], first: tuple[Operation, ...] = ()) -> State:
+        """Deliveries of these failed: they are active again, or at their limit. first: of the run that says so."""
+        run = list(first)
+        for message in messages:
+            state = state._replace(
+                failed=put(state.failed, message, state.failed[message] + 1),
+                locks=put(state.locks, message, FREE),
+            )
+            if self._count(state, message, run) >= self.count_limit:
+                run.append(Operation(OVER, message, NOBODY, 0))
+        return state._replace(tail=(*state.tail, tuple(run))) if run else state
+
+    def _count(self, state: State, message: int, run: list[Operation]) -> int:
+        return self._after(state, (*state.tail, tuple(run)))[0][message].count
+
+    def _lost_by(self, state: State) -> tuple[Receiver, ...]:
+        """The session is its holder's no more. Messages are its own until the hold ends in the fragment."""
+        name = state.holder - 1
+        session = STALE if name < self.keepers else NOTHING
+        return put(state.receivers, name, state.receivers[name]._replace(session=session))
+
+    def _all_lost(self, state: State) -> tuple[Receiver, ...]:
+        """No hold goes on."""
+        forgot = Receiver(NOTHING, (0,) * self.messages)
+        return tuple(
+            Receiver(min(each.session, 1) * STALE, tuple(min(mine, 1) * STALE for mine in each.messages))
+            if name < self.keepers
+            else forgot
+            for name, each in enumerate(state.receivers)
+        )
+
+    # What receivers ask
+
+    def _requests(self, state: State, name: int) -> Iterator[tuple[Action, State]]:
+        receiver = state.receivers[name]
+        for message, mine in enumerate(receiver.messages):
+            for hold in (STALE, CURRENT):
+                if mine & hold and not (hold == CURRENT and in_flight(state, message)):
+                    yield from self._settlements(state, name, message, hold)
+        if receiver.session:
+            yield from self._of_session(state, name)
+        if state.holder == name + 1 and not state.is_over:
+            message = self.first_ready(state)
+            if message is not None:
+                yield ("receive", name, message), self._delivered(state, name, message)
+
+    def first_ready(self, state: State) -> int | None:
+        """The next message that a holder is given; none while an earlier one may be about to come back."""
+        start = 0
+        if self.next_holder_goes_on:
+            start = max((message for message, failed in enumerate(state.failed) if failed), default=-1) + 1
+        for message in range(start, self.messages):
+            kinds = in_flight(state, message)
+            if MODIFY in kinds and not self.deliver_past_abandon:
+                return None
+            if state.stored[message].place == ACTIVE and not state.locks[message] and not kinds:
+                return message
+        return None
 
     def _delivered(self, state: State, name: int, message: int) -> State:
         passed = state.passed
         for earlier in range(message):
-            if state.stored[earlier] == WAITING and not self._is_with_holder(state, name, earlier):
-                passed = put(passed, earlier, 1)
+            if state.stored[earlier].place == ACTIVE and not self._is_with_holder(state, name, earlier):
+                passed = put(passed, earlier, passed[earlier] | 1 << message)
         receiver = state.receivers[name]
-        mine = receiver.messages[message]
+        mine = put(receiver.messages, message, receiver.messages[message] | CURRENT)
         return state._replace(
-            tail=(*state.tail, Operation(LOCK, message, name)),
-            held=put(state.held, message, 1),
-            receivers=put(
-                state.receivers, name, receiver._replace(messages=put(receiver.messages, message, mine | CURRENT))
-            ),
+            tail=(*state.tail, (Operation(LOCK, message, NOBODY, 0),)),
+            locks=put(state.locks, message, LOCKED),
+            receivers=put(state.receivers, name, receiver._replace(messages=mine)),
             passed=passed,
             wrong="P10: a message left behind a later one" if state.passed[message] else "",
         )
 
     def _is_with_holder(self, state: State, name: int, message: int) -> bool:
-        """The message left under this grant, and was not given back: its receiver had it first."""
+        """The message left under this hold, and was not given back: its receiver had it first."""
         is_here = state.receivers[name].messages[message] & CURRENT
-        return bool(is_here) and Operation(ABANDON, message, name) not in state.tail
+        return bool(is_here) and MODIFY not in in_flight(state, message)
 
-    def _settlements(
-        self, state: State, name: int, message: int, grant: str, *, is_good: bool
-    ) -> Iterator[tuple[Action, State]]:
-        """grant: the one under which the message was delivered that the receiver means."""
-        receiver = state.receivers[name]
-        is_good = is_good and state.held[message] == 1 and not in_flight(state, message)
-        for how, kind in (("complete", COMPLETE), ("abandon", ABANDON)):
+    def _settlements(self, state: State, name: int, message: int, hold: int) -> Iterator[tuple[Action, State]]:
+        """hold: the one under which the message was delivered that the receiver means."""
+        is_known_over = hold == STALE or state.is_over
+        now = state if self.timer_alone_ends else self._on_time(state)
+        is_good = hold == CURRENT or (self.receiver_is_enough and now.holder == name + 1)
+        is_good = is_good and now.locks[message] == LOCKED and not in_flight(now, message)
+        is_good = is_good and bool(now.receivers[name].messages[message] & CURRENT)
+        receiver = now.receivers[name]
+        which = "stale" if hold == STALE else "current"
+        # What the client forgets with this token; if the hold has just ended, it is a stale one by now.
+        spent = STALE if hold == STALE or (state.is_over and now is not state) else CURRENT
+        rest = receiver._replace(messages=put(receiver.messages, message, receiver.messages[message] & ~spent))
+        at_rest = put(now.receivers, name, rest)
+        for how, kind in (("complete", COMPLETE), ("abandon", -1), ("modify", MODIFY)):
+            if kind == MODIFY and not self.modifies:
+                continue
             if not is_good:
-                left = receiver.messages[message] & (CURRENT if grant == "stale" else STALE)
-                rest = receiver._replace(messages=put(receiver.messages, message, left))
-                answer, after = "lost", state._replace(receivers=put(state.receivers, name, rest))
+                yield ("settle", name, message, how, which, "lost"), self._served(now._replace(receivers=at_rest))
+                continue
+            wrong = "P7: a token of a hold that is over was good for a settlement" if is_known_over else ""
+            if how == "abandon":
+                after = self._failed(now._replace(receivers=at_rest), (message,))
+                yield ("settle", name, message, how, which, "done"), after._replace(wrong=wrong)
             else:
-                answer, after = "waits", state._replace(tail=(*state.tail, Operation(kind, message, name)))
-                if grant == "stale" or receiver.session != CURRENT:
-                    after = after._replace(wrong="P7: a message of a grant that is over was settled")
-            yield ("settle", name, message, how, grant, answer), after
+                after = now._replace(tail=(*now.tail, (Operation(kind, message, name, 0),)), wrong=wrong)
+                yield ("settle", name, message, how, which, "waits"), after
 
-    def _sets(self, state: State, name: int, *, is_good: bool) -> Iterator[tuple[Action, State]]:
-        receiver = state.receivers[name]
-        if not is_good:
-            rest = receiver._replace(session=NOTHING)
-            yield ("set_state", name, "lost"), state._replace(receivers=put(state.receivers, name, rest))
+    def _of_session(self, state: State, name: int) -> Iterator[tuple[Action, State]]:
+        """Its lock is renewed, its state is set: by its name."""
+        now = state if self.timer_alone_ends else self._on_time(state)
+        receiver = now.receivers[name]
+        if not now.holder:
+            lost = now._replace(receivers=put(now.receivers, name, receiver._replace(session=NOTHING)))
+            yield ("renew", name, "lost"), self._served(lost)
+            if self._may_set(state):
+                yield ("set_state", name, "lost"), self._served(lost)
             return
-        after = state._replace(tail=(*state.tail, Operation(SET, 0, name)))
-        if receiver.session == STALE:
-            after = after._replace(wrong="P10: a receiver that has lost the session set its state")
-        if self.answer_state_before_durable:
-            after = after._replace(told_value=state.value + len(kinds_of(after, SET)))
-        yield ("set_state", name, "waits"), after
+        yield ("renew", name, "held"), now
+        if self._may_set(state):
+            after = now._replace(tail=(*now.tail, (Operation(SET, 0, name, 0),)))
+            if state.is_over:
+                after = after._replace(wrong="P10: the state was set under a hold that is over")
+            if self.answer_state_before_durable:
+                after = after._replace(told_value=self._after(after, after.tail)[1])
+            yield ("set_state", name, "waits"), after
 
-    def _is_ending(self, state: State) -> bool:
-        """The grant's end is in flight."""
-        return not self.free_before_loss_is_synced and bool(kinds_of(state, LOSE))
+    def _may_set(self, state: State) -> bool:
+        return self._after(state, state.tail)[1] < self.values
 
-    def _loss(self, state: State) -> Iterator[tuple[Action, State]]:
-        is_lost = self._is_ending(state)
-        if not state.is_over:
-            yield ("time_over",), over(state)
-        elif not is_lost and len(state.tail) < self.tail_limit:
-            yield ("lose",), self._lost(state)
-        name = state.holder - 1
-        if not is_lost and not state.is_over and len(state.tail) < self.tail_limit:
-            yield ("close", name), self._lost(over(state))
-
-    def _lost(self, state: State) -> State:
-        after = state._replace(tail=(*state.tail, Operation(LOSE, 0, state.holder - 1)))
-        if self.free_before_loss_is_synced:
-            return stale(after._replace(holder=0, is_over=0, held=(0,) * self.messages))
-        return after
+    # The log
 
     def _synced(self, state: State) -> State:
-        kind, about, name = state.tail[0]
-        after = state._replace(tail=state.tail[1:])
-        if kind == COMPLETE:
-            after = after._replace(stored=put(state.stored, about, GONE), told=put(state.told, about, 1))
-        if kind == SET:
-            after = after._replace(value=state.value + 1, told_value=max(state.told_value, state.value + 1))
-            if state.holder and state.holder != name + 1:
-                after = after._replace(wrong="P10: the session's state changed under another holder")
-        if kind in (COMPLETE, ABANDON):
-            receiver = state.receivers[name]
-            left = NOTHING if kind == COMPLETE else receiver.messages[about] & STALE
-            rest = receiver._replace(messages=put(receiver.messages, about, left))
-            held = state.held if state.holder != name + 1 else put(state.held, about, 0)
-            after = after._replace(receivers=put(state.receivers, name, rest), held=held)
-        if kind == LOSE and not self.free_before_loss_is_synced:
-            held = state.held if self.loss_forgets_locks else (0,) * self.messages
-            after = stale(after._replace(holder=0, is_over=0, held=held))
+        run = state.tail[0]
+        stored, value = self._after(state, (run,))
+        after = state._replace(stored=stored, value=value, tail=state.tail[1:], ending=max(0, state.ending - 1))
+        failed: tuple[int, ...] = ()
+        for kind, about, name, is_old in run:
+            if kind == SET:
+                after = after._replace(told_value=max(after.told_value, value))
+            if kind in (COMPLETE, MODIFY):
+                spent = STALE if is_old else CURRENT
+                receiver = after.receivers[name]
+                rest = receiver._replace(messages=put(receiver.messages, about, receiver.messages[about] & ~spent))
+                after = after._replace(receivers=put(after.receivers, name, rest))
+            if kind == COMPLETE:
+                after = after._replace(locks=put(after.locks, about, FREE), told=put(after.told, about, 1))
+            if kind == MODIFY:
+                failed = (*failed, about)
+            if kind in (SET, COMPLETE, MODIFY) and is_old and state.holder:
+                after = after._replace(wrong="P10: something was decided under another hold than it was asked under")
+        return self._failed(after, failed)
+
+    def _sync_failed(self, state: State) -> State:
+        """Nothing of the tail is stored. Clients that wait are refused; what others have seen is appended again."""
+        lost = [operation for run in state.tail for operation in run]
+        again = tuple(
+            each._replace(is_old=0)
+            for each in lost
+            if each.kind == OVER or (each.kind == LOCK and not self.locks_not_noted_again)
+        )
+        undone = tuple(message for message, lock in enumerate(state.locks) if lock == UNLOCKED)
+        after = state._replace(tail=(), ending=0, faults=state.faults + 1)
+        if self.undone_stays:
+            for message in undone:
+                after = after._replace(
+                    locks=put(after.locks, message, FREE), failed=put(after.failed, message, after.failed[message] + 1)
+                )
+            undone = ()
+        locked = tuple(message for message, lock in enumerate(state.locks) if lock == LOCKED) if state.is_over else ()
+        after = self._failed(after, (*undone, *locked), again)
+        if state.is_over:
+            decides = any(len(run) > len(again) for run in after.tail)  # the messages at their limit
+            after = after._replace(holder=0, is_over=0, ending=int(decides), receivers=self._all_lost(after))
         return after
 
     def _restarted(self, state: State, kept: int) -> State:
-        stored, value = self._after_tail(state._replace(tail=state.tail[:kept]))
-        zeros = (0,) * self.messages
-        return stale(
-            state._replace(
-                stored=stored, value=value, tail=(), holder=0, is_over=0, held=zeros, faults=state.faults + 1
-            )
+        stored, value = self._after(state, state.tail[:kept])
+        over = tuple(
+            Operation(OVER, message, NOBODY, 0)
+            for message, one in enumerate(stored)
+            if one.place == ACTIVE and one.count >= self.count_limit
         )
+        gone = sum(1 << message for message, one in enumerate(stored) if one.place == GONE)
+        return State(
+            stored=stored, value=value, tail=(over,) if over else (), holder=0, is_over=0, ending=0,
+            locks=(FREE,) * self.messages, receivers=self._all_lost(state), waits=(),
+            failed=tuple(one.count for one in stored), told=state.told, told_value=state.told_value,
+            passed=tuple(later & gone for later in state.passed), faults=state.faults + 1, wrong="",
+        )  # fmt: skip
 
-    def _sync_failed(self, state: State) -> State:
-        again = tuple(operation for operation in state.tail if operation.kind == LOCK)
-        return state._replace(tail=again, faults=state.faults + 1)
-
-    def _after_tail(self, state: State) -> tuple[tuple[int, ...], int]:
+    def _after(self, state: State, tail: tuple[tuple[Operation, ...], ...]) -> tuple[tuple[Stored, ...], int]:
+        """The messages and the session's state behind these runs. This is the whole meaning of the log."""
         stored, value = state.stored, state.value
-        for kind, about, _ in state.tail:
-            if kind == COMPLETE:
-                stored = put(stored, about, GONE)
+        for kind, about, _, _ in (each for run in tail for each in run):
+            place, count = stored[about]
+            if kind == LOCK:
+                stored = put(stored, about, Stored(place, count + 1))
+            elif kind in (COMPLETE, OVER):
+                stored = put(stored, about, Stored(GONE if kind == COMPLETE else DEAD, count))
             value += kind == SET
         return stored, value
 
 
-def over(state: State) -> State:
-    """The holder has the session no longer; its grant goes on until the fragment ends it."""
-    receiver = state.receivers[state.holder - 1]
-    return state._replace(is_over=1, receivers=put(state.receivers, state.holder - 1, receiver._replace(session=STALE)))
+def without(state: State, wait: Wait) -> State:
+    return state._replace(waits=tuple(each for each in state.waits if each != wait))
 
 
-def stale(state: State) -> State:
-    """All grants are over."""
-    receivers = (
-        Receiver(min(receiver.session, 1) * STALE, tuple(min(mine, 1) * STALE for mine in receiver.messages))
-        for receiver in state.receivers
-    )
-    return state._replace(receivers=tuple(receivers))
-
-
-def kinds_of(state: State, kind: int) -> list[Operation]:
-    """The operations of one kind that are in flight."""
-    return [operation for operation in state.tail if operation.kind == kind]
-
-
-def in_flight(state: State, message: int) -> bool:
-    """Whether an operation that decides about the message is in flight."""
-    return bool([kind for kind, about, _ in state.tail if about == message and kind in (COMPLETE, ABANDON)])
+def in_flight(state: State, message: int) -> list[int]:
+    """The kinds of the operations in flight that decide about a message."""
+    decides = (COMPLETE, MODIFY, OVER)
+    return [each.kind for run in state.tail for each in run if each.about == message and each.kind in decides]

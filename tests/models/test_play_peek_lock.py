@@ -21,27 +21,16 @@ from hubweir.queue.operation import LOCKED as LOGGED_LOCKED
 from hubweir.queue.settle_outcome import TOKEN_BYTES
 from hubweir.queue.settlements import Settlements
 from hubweir.queue.sub_queue import ReceiveMode
-from tests.models.explorer import random_walk
 from tests.models.peek_lock import SETTLEMENTS, PeekLock
 from tests.models.play_peek_lock import PeekLockPlayer
-from tests.models.played_fragment import replay
+from tests.models.played_fragment import first_difference, play_walks
 
 MODEL = PeekLock(messages=3, receivers=3, tail_limit=4, faults=4, scheduled=(1,))
-STEPS = 60
-# The planted defects take walks of the same numbers every time.
-CONTROL_WALKS = 300
 
 
 def test_walks_of_the_model_are_what_the_fragment_does(measure: Callable[[int], int], first_seed: int) -> None:
-    actions = set()
-    for seed in range(first_seed, first_seed + measure(10_000)):
-        walk = random_walk(MODEL, seed, STEPS)
-        actions |= {" ".join(each for each in taken.action if isinstance(each, str)) for taken in walk}
-        try:
-            replay(PeekLockPlayer(MODEL), MODEL.start(), walk)
-        except AssertionError as error:
-            error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-            raise
+    seeds = range(first_seed, first_seed + measure(10_000))
+    actions = play_walks(MODEL, lambda: PeekLockPlayer(MODEL), seeds)
     settled = {f"settle {how} lost" for how in SETTLEMENTS} | {f"settle {how} waits" for how in SETTLEMENTS}
     settled = settled - {"settle abandon waits"} | {"settle abandon done", "settle release done"}
     assert actions == settled | {
@@ -161,11 +150,4 @@ def test_a_planted_defect_of_the_fragment_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    for seed in range(CONTROL_WALKS):
-        walk = random_walk(MODEL, seed, STEPS)
-        try:
-            replay(PeekLockPlayer(MODEL), MODEL.start(), walk)
-        except AssertionError as difference:
-            assert PLANTED[plant] in str(difference).splitlines()[0]
-            return
-    pytest.fail(f"{CONTROL_WALKS} walks do not see it")
+    assert PLANTED[plant] in first_difference(MODEL, lambda: PeekLockPlayer(MODEL))

@@ -1,4 +1,4 @@
-"""Random walks of each model; play_peek_lock.py plays those of peek-lock to the code that is modelled."""
+"""Random walks of each model; the players (play_*.py) have the code that is modelled do the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 60
 # With more than an exploration can visit.
 MODELS = [
     PeekLock(messages=3, receivers=3, tail_limit=4, faults=4, scheduled=(1,)),
-    SessionLock(messages=4, receivers=3, values=3, tail_limit=4, faults=4),
+    SessionLock(messages=4, receivers=3, keepers=3, values=3, tail_limit=4, faults=4),
     DuplicateWindow(ids=4, senders=3, room=3, tail_limit=3, log_limit=4, faults=4),
     TwoLogs(transactions=4, at_once=2, tail_limit=3, faults=4),
     EntityTransfer(messages=3, tail_limit=3, faults=4, refusals=2),
