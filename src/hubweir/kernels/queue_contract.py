@@ -59,6 +59,11 @@ no message and is passed over in any page.
         The messages of these rows are gone. tally: one row, to which they are added by what they were. The lock numbers
         of those that are locked are written to locks from `at` on (room for all).
 
+    activate_messages(rows, page_first, counts, at, last, tally, out, out_row) -> (at, out_row, due_ms)
+        The messages counts[at:last] are gone here, and rows of out from out_row on, until it is full: ACTIVE, without
+        marks and lock, the rest as it was. Those that are gone are passed over. tally: one row, to which they are added
+        by what they were. due_ms: the least time at which one of them expires; -1: none. out may be rows.
+
     end_locks(locks, page_first, ordinals, at, last) -> (at, ended)
         These locks are over. ended: how many of them were not.
 

@@ -37,6 +37,7 @@ from hubweir.kernels.messages.open_events import open_events as open_events
 from hubweir.kernels.queue.collect_records import collect_records as collect_records
 from hubweir.kernels.queue.packed_rows import pack_rows as pack_rows
 from hubweir.kernels.queue.packed_rows import unpack_rows as unpack_rows
+from hubweir.kernels.queue.queue_rows import activate_messages as activate_messages
 from hubweir.kernels.queue.queue_rows import add_messages as add_messages
 from hubweir.kernels.queue.queue_rows import clear_marks as clear_marks
 from hubweir.kernels.queue.queue_rows import copy_messages as copy_messages

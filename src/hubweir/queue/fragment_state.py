@@ -151,14 +151,16 @@ class FragmentState:
             self.transfers.expect(operation)
         elif code == MOVED:
             self._moving = [count for first, many in _pairs(operation) for count in range(first, first + many)][::-1]
+        elif code == ACTIVATED:
+            self._activate(
+                array("q", [each for first, many in _pairs(operation) for each in range(first, first + many)])
+            )
         else:
             for first, many in _pairs(operation):
                 if code in (SETTLED, EXPIRED):
                     locks += self._drop(first, many)
                 elif code == MODIFIED:
                     self._modify(first, many, operation.properties)
-                elif code == ACTIVATED:
-                    self._activate(first, many)
                 elif code == DEAD_LETTERED:
                     self.sessions.leave(self.messages, first, many)
                     locks += self.messages.place(first, many, ACTIVE, operation.sub_queue)
@@ -285,10 +287,10 @@ class FragmentState:
         self._forget_changes(first, many)
         return self.messages.drop(first, many)
 
-    def _activate(self, first: int, many: int) -> None:
+    def _activate(self, counts: array[int]) -> None:
         """They get the next counts. Nobody could change properties of theirs, as nobody was given them."""
         messages, new = self.messages, self.messages.next_count
-        messages.activate(first, many)
+        messages.activate(counts)
         if self.sessions.by_number:
             for count in range(new, messages.next_count):
                 self.sessions.renumber(messages, count)

@@ -2,7 +2,8 @@
 
 A read takes what the log's tail has at once, and waits for the disk otherwise. While it is under way nothing that it
 needs is trimmed (`least_index`). What the tail gave stays until the end of the turn: many receivers get messages of the
-same few runs.
+same few runs. Where messages lie far apart, as those do that come due together, the disk is asked for several places at
+once, and reads no more there than the batch of each.
 """
 
 from __future__ import annotations
@@ -19,16 +20,23 @@ from hubweir.queue.changed_properties import changed_record
 
 # At most so much at once from the disk; one batch, at least. What was read ahead is kept for the next read.
 READ_BYTES = 256 * 1024
+ONE_BATCH = 1
+# Records that are no further apart lie in what is read for the first of them, or nearly; so many places at once.
+NEAR, PLACES = 512, 16
 
 
 class MessageRead:
     """One read that is under way. changes: properties to put in, by place in rows.
 
     indexes: in the order of the log, so that what was read ahead is there for the next. order: of each its place in
-    rows; None: they are in that order. found: where the records lie, as message rows.
+    rows; None: they are in that order. found: where the records lie, as message rows. awaited: how many answers of the
+    disk; cold: what it answered since it was asked last, for the message at asked_at; refused: why not.
     """
 
-    __slots__ = ("at", "changes", "found", "indexes", "on_done", "order", "out", "rows")
+    __slots__ = (
+        "asked_at", "at", "awaited", "changes", "cold", "found", "indexes", "on_done", "order", "out", "refused",
+        "rows",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -47,6 +55,10 @@ class MessageRead:
         self.on_done = on_done
         self.out = bytearray()
         self.at = 0
+        self.asked_at = -1
+        self.awaited = 0
+        self.cold: list[Run] = []
+        self.refused: Refused | None = None
 
 
 class MessageReads:
@@ -93,45 +105,75 @@ class MessageReads:
     def _go_on(self, read: MessageRead) -> None:
         """Read from where it is; so many that the log has in memory are no deep stack."""
         while read.at < len(read.indexes):
-            index = read.indexes[read.at]
-            found = self._known(index)
-            if found is None:
-                answer = self._log.read(index, max_bytes=READ_BYTES, on_done=partial(self._answered, read))
-                if not isinstance(answer, Run):
+            found = self._known(read)
+            if found is None and read.asked_at != read.at:
+                self._ask(read)
+                if read.awaited:
                     return
-                found = answer
-                if self._of_turn is not None:
-                    self._of_turn.append(found)
-            if not self._take(read, found):
+            elif found is None or not self._take(read, found):
+                self._miss(read)
                 return
         self._end(read)
 
-    def _known(self, index: int) -> Run | None:
-        """What was read, and has this index."""
-        for run in self._of_turn or ():
+    def _known(self, read: MessageRead) -> Run | None:
+        """What was read, and has the index that is needed."""
+        index, last = read.indexes[read.at], self._last_cold
+        for run in (*read.cold, *(self._of_turn or ()), *(() if last is None else (last,))):
             if run.first_index <= index < run.next_index:
                 return run
-        cold = self._last_cold
-        return cold if cold is not None and cold.first_index <= index < cold.next_index else None
+        return None
+
+    def _ask(self, read: MessageRead) -> None:
+        """Ask the log for the places that are needed next."""
+        read.cold, read.asked_at = [], read.at
+        for index, max_bytes in self._places(read):
+            answer = self._log.read(index, max_bytes=max_bytes, on_done=partial(self._answered, read))
+            if not isinstance(answer, Run):
+                read.awaited += 1
+            elif self._of_turn is not None:
+                self._of_turn.append(answer)
+            else:
+                read.cold.append(answer)
+
+    def _places(self, read: MessageRead) -> list[tuple[int, int]]:
+        """Indexes that are needed next and lie far apart, and how many bytes to read from there on.
+
+        Ahead is read where more is needed of what follows, or was read just before: somebody goes through messages.
+        """
+        wanted, last = read.indexes[read.at : read.at + PLACES], self._last_cold
+        goes_on = bool(self._of_turn) or (last is not None and 0 <= wanted[0] - last.next_index < NEAR)
+        firsts = [at for at, index in enumerate(wanted) if not at or index - wanted[at - 1] >= NEAR]
+        ends = [*firsts[1:], len(wanted)]
+        return [
+            (wanted[at], READ_BYTES if goes_on or end - at > 1 else ONE_BATCH)
+            for at, end in zip(firsts, ends, strict=True)
+        ]
 
     def _answered(self, read: MessageRead, found: Run | Refused) -> None:
+        read.awaited -= 1
         if isinstance(found, Refused):
-            self._finish(read, found)
+            read.refused = read.refused or found
+        else:
+            read.cold.append(found)
+            self._last_cold = found
+        if read.awaited:
             return
-        self._last_cold = found
-        if self._take(read, found):
+        if read.refused is not None:
+            self._finish(read, read.refused)
+        else:
             self._go_on(read)
 
     def _take(self, read: MessageRead, run: Run) -> bool:
-        """Take the records out of a run; False when the one that is needed is not there, and the read is over."""
+        """Take records out of a run; False when it has not the one that is needed."""
         before = read.at
         read.at = collect_records(run.data, read.indexes, before, len(read.indexes), read.found, read.out)
-        if read.at > before:
-            return True
-        index = read.indexes[before]
+        return read.at > before
+
+    def _miss(self, read: MessageRead) -> None:
+        """What the log answered has not the record that is needed."""
+        index = read.indexes[read.at]
         text = f"log {self._log.log_id}: the record of index {index} is not where it should be"
         self._finish(read, Refused(CorruptStore(text, first_index=index, resume_index=index + 1)))
-        return False
 
     def _end(self, read: MessageRead) -> None:
         if read.order is not None:

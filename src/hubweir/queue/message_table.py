@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from hubweir.kernels import (
+    activate_messages,
     add_messages,
     copy_messages,
     count_deliveries,
@@ -39,7 +40,6 @@ from hubweir.kernels.queue_contract import (
     QUEUE_WIDTH,
     SCHEDULED,
     SETTLING,
-    SIZE_SHIFT,
     STATE_BITS,
     SUB_QUEUE_BITS,
     SUB_QUEUE_SHIFT,
@@ -113,49 +113,48 @@ class MessageTable:
             page.rows.frombytes(_EMPTY_ROW * min(last_row - row, PAGE_ROWS - start))
             row, end, size, due_ms = copy_messages(rows, row, last_row, default_ttl_ms, page.rows, start)
             del page.rows[end * QUEUE_WIDTH :]
-            page.live += end - start
-            self._changed(page, due_ms)
-            self._list(page, 0, start)
-            self.tally[T_ACTIVE] += end - start
-            self.tally[T_SIZE] += size
-            self.tally[T_MESSAGES] += end - start
-            self.next_count += end - start
+            self._took(page, start, end, size, due_ms)
         return first_count
 
-    def activate(self, first: int, count: int) -> None:
-        """Scheduled messages get the next counts, enqueued at the times they were scheduled for."""
-        for page, row, last_row in list(self.parts(first, count)):
-            block = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
-            self.drop(page.first + row, last_row - row)
-            states = block[M_STATE::QUEUE_WIDTH]
-            if not all(bits & STATE_BITS for bits in states):  # some are gone
-                there = [at for at, bits in enumerate(states) if bits & STATE_BITS]
-                block = array("q", [each for at in there for each in block[at * QUEUE_WIDTH : (at + 1) * QUEUE_WIDTH]])
-                states = block[M_STATE::QUEUE_WIDTH]
-            cleared = ~(STATE_BITS | LOCKED | SETTLING)
-            block[M_STATE::QUEUE_WIDTH] = array("q", [bits & cleared | ACTIVE for bits in states])
-            block[M_LOCK::QUEUE_WIDTH] = array("q", bytes(8 * len(states)))
-            self._append(block, len(states))
+    def activate(self, counts: array[int]) -> None:
+        """Scheduled messages get the next counts in this order, enqueued at the times they were scheduled for."""
+        at = 0
+        while at < len(counts):
+            page, newest = self.pages.get(counts[at] - 1 >> 12), self._newest()
+            if page is None:
+                at += 1  # all of its messages are gone
+                continue
+            row, before = len(newest.rows) // QUEUE_WIDTH, at
+            newest.rows.frombytes(_EMPTY_ROW * min(len(counts) - at, PAGE_ROWS - row))
+            tally = array("q", [0]) * TALLY_WIDTH
+            at, last_row, due_ms = activate_messages(
+                page.rows, page.first, counts, at, len(counts), tally, newest.rows, row
+            )
+            assert at > before, f"message {counts[at]} is in no page"
+            del newest.rows[last_row * QUEUE_WIDTH :]
+            self._took(newest, row, last_row, tally[T_SIZE], due_ms)
+            self._gave(page, tally)
 
-    def _append(self, block: array[int], messages: int) -> None:
-        """Count rows of active messages on."""
-        tally = self.tally
-        tally[T_ACTIVE] += messages
-        tally[T_MESSAGES] += messages
-        tally[T_SIZE] += sum(bits >> SIZE_SHIFT for bits in block[M_STATE::QUEUE_WIDTH])
-        taken = 0
-        while taken < messages:
-            page = self._newest()
-            row = len(page.rows) // QUEUE_WIDTH
-            here = min(messages - taken, PAGE_ROWS - row)
-            part = block[taken * QUEUE_WIDTH : (taken + here) * QUEUE_WIDTH]
-            page.rows += part
-            page.live += here
-            due_ms = min((each for each in part[M_EXPIRES::QUEUE_WIDTH] if each >= 0), default=-1)
-            self._changed(page, due_ms)
+    def _took(self, page: Page, row: int, last_row: int, size: int, due_ms: int) -> None:
+        """Rows of the newest page are of active messages from now on."""
+        many = last_row - row
+        page.live += many
+        self._changed(page, due_ms)
+        if many:
             self._list(page, 0, row)
-            self.next_count += here
-            taken += here
+        self.tally[T_ACTIVE] += many
+        self.tally[T_SIZE] += size
+        self.tally[T_MESSAGES] += many
+        self.next_count += many
+
+    def _gave(self, page: Page, tally: array[int]) -> None:
+        """So many messages of a page are gone."""
+        for kind in range(TALLY_WIDTH):
+            self.tally[kind] -= tally[kind]
+        page.live -= tally[T_MESSAGES]
+        page.packed = None
+        if not page.live and len(page.rows) == PAGE_ROWS * QUEUE_WIDTH:
+            del self.pages[page.first - 1 >> 12]
 
     def _newest(self) -> Page:
         """The page of next_count."""
@@ -309,12 +308,7 @@ class MessageTable:
             room = array("q", [0]) * (last_row - row)
             many = drop_messages(page.rows, row, last_row, tally, room, 0)
             locks += room[:many]
-            for kind in range(TALLY_WIDTH):
-                self.tally[kind] -= tally[kind]
-            page.live -= tally[T_MESSAGES]
-            page.packed = None
-            if not page.live and len(page.rows) == PAGE_ROWS * QUEUE_WIDTH:
-                del self.pages[page.first - 1 >> 12]
+            self._gave(page, tally)
         return locks
 
     def count_deliveries(self, first: int, count: int, change: int) -> None:

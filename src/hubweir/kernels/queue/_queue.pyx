@@ -4,7 +4,7 @@ collect_records.py.
 
 This page holds the doors and the loops over rows: a table is an array('q'), whose numbers are used where they lie, and
 every row, count and range that a call names is checked here. What is done to one row is in the .pxd pages.
-Long because there are twenty doors, each with its checks.
+Long because there are some twenty doors, each with its checks.
 """
 
 from cpython cimport array
@@ -318,6 +318,41 @@ def drop_messages(
             found[M_LOCK] = 0
         found += QUEUE_WIDTH
     return at
+
+
+def activate_messages(
+    array.array rows not None, int64_t page_first, array.array counts not None, int64_t at, int64_t last,
+    array.array tally not None, array.array out not None, int64_t out_row
+):
+    cdef int64_t* table = numbers_of(rows)
+    cdef int64_t* wanted = numbers_of(counts)
+    cdef int64_t* kinds = numbers_of(tally)
+    cdef int64_t* taken = numbers_of(out)
+    cdef int64_t* found
+    cdef int64_t size = size_of(rows, QUEUE_WIDTH), last_out = size_of(out, QUEUE_WIDTH), due_ms = -1, row, state
+    check_in(counts, 1, at, last)
+    check_in(tally, TALLY_WIDTH, 0, 1)
+    check_in(out, QUEUE_WIDTH, out_row, last_out)
+    while at < last and out_row < last_out:
+        if wanted[at]:
+            row = wanted[at] - page_first
+            if row < 0 or row >= size:
+                break
+            found = table + row * QUEUE_WIDTH
+            state = found[M_STATE]
+            if (state & STATE_BITS) != GONE:
+                kinds[kind_of(state)] += 1
+                kinds[T_SIZE] += state >> SIZE_SHIFT
+                kinds[T_MESSAGES] += 1
+                found[M_STATE] = GONE
+                found[M_LOCK] = 0
+                memcpy(taken + out_row * QUEUE_WIDTH, found, QUEUE_WIDTH * sizeof(int64_t))
+                taken[out_row * QUEUE_WIDTH + M_STATE] = (state & ~(<int64_t>(STATE_BITS | LOCKED | SETTLING))) | ACTIVE
+                if found[M_EXPIRES] >= 0 and (due_ms < 0 or found[M_EXPIRES] < due_ms):
+                    due_ms = found[M_EXPIRES]
+                out_row += 1
+        at += 1
+    return at, out_row, due_ms
 
 
 def end_locks(

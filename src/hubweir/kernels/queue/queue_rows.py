@@ -282,6 +282,41 @@ def drop_messages(
     return at
 
 
+def activate_messages(
+    rows: array[int],
+    page_first: int,
+    counts: array[int],
+    at: int,
+    last: int,
+    tally: array[int],
+    out: array[int],
+    out_row: int,
+) -> tuple[int, int, int]:
+    """Scheduled messages take other rows; see queue_contract.py."""
+    check_rows(counts, 1, at, last)
+    check_rows(tally, TALLY_WIDTH, 0, 1)
+    last_out = len(out) // QUEUE_WIDTH
+    check_rows(out, QUEUE_WIDTH, out_row, last_out)
+    due_ms = -1
+    while at < last and out_row < last_out:
+        if counts[at]:
+            row = rows_in_page(rows, QUEUE_WIDTH, page_first, counts[at])
+            if row < 0:
+                break
+            there = rows[row * QUEUE_WIDTH : (row + 1) * QUEUE_WIDTH]
+            state, expires_ms = there[M_STATE], there[M_EXPIRES]
+            if state & STATE_BITS:
+                drop_messages(rows, row, row + 1, tally, array("q", [0]), 0)
+                there[M_STATE] = state & ~(STATE_BITS | LOCKED | SETTLING) | ACTIVE
+                there[M_LOCK] = 0
+                out[out_row * QUEUE_WIDTH : (out_row + 1) * QUEUE_WIDTH] = there
+                out_row += 1
+                if expires_ms >= 0 and (due_ms < 0 or expires_ms < due_ms):
+                    due_ms = expires_ms
+        at += 1
+    return at, out_row, due_ms
+
+
 def count_deliveries(rows: array[int], first_row: int, last_row: int, change: int) -> None:
     """Count deliveries; see queue_contract.py."""
     check_rows(rows, QUEUE_WIDTH, first_row, last_row)

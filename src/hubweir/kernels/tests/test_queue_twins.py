@@ -122,6 +122,11 @@ def test_selections_and_marks_agree(compiled: SimpleNamespace, seed: int) -> Non
         compiled, "copy_messages", rows, min(first, stop), stop, rng.choice([-1, 0, 5, 2**62]),
         legal.table(rng.choice([0, 1, 3, many]), QUEUE_WIDTH), rng.choice([0, 0, 1, 4]),
     )  # fmt: skip
+    agreed(
+        compiled, "activate_messages", rows, page_first, counts, rng.choice([0, 0, 1]), last,
+        legal.table(rng.choice([1, 1, 0]), TALLY_WIDTH), legal.table(rng.choice([0, 1, 3, 50]), QUEUE_WIDTH),
+        rng.choice([0, 0, 1, 4]),
+    )  # fmt: skip
     agreed(compiled, "least_index", rows)
     agreed(compiled, "clear_marks", rows)
 

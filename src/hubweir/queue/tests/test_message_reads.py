@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
-from hubweir.queue.tests.conftest import QueueBench, bodies, opened
+from hubweir.env import Lane
+from hubweir.errors import CorruptStore
+from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.messaging_store.log import Refused, Run
+from hubweir.queue.message_reads import NEAR, ONE_BATCH
+from hubweir.queue.tests.conftest import QueueBench, bodies, message, opened
+
+PLACED = [NEAR // 2, 2 * NEAR, 4 * NEAR + 7]
+LAST = 5 * NEAR
 
 
 def read_indexes(bench: QueueBench) -> list[int]:
@@ -35,3 +44,49 @@ def test_nothing_of_a_turn_is_kept_behind_it(bench: QueueBench) -> None:
     indexes = read_indexes(bench)
     assert bodies(bench.receive()) == bodies(bench.peek()) == bodies(bench.peek()) == ["a"]
     assert len(indexes) == 3
+
+
+def test_messages_that_lie_far_apart_on_the_disk_are_asked_for_at_once_and_alone(bench: QueueBench) -> None:
+    """What comes due together was sent at different times: a receiver does not wait for one read after the other."""
+    now_ms = bench.now_ms()
+    dues = [now_ms + (5_000 if place in PLACED else 1_000_000) for place in range(LAST)]
+    for first in range(0, LAST, 100):
+        some = dues[first : first + 100]
+        bench.enqueue(*(message(f"{first + at}", scheduled_ms=due) for at, due in enumerate(some)))
+    bench.run_for(200)
+    asked, read = list[tuple[int, int]](), bench.log.read
+
+    def watched(index: int, *, max_bytes: int, on_done: Any) -> Any:
+        asked.append((index, max_bytes))
+        return read(index, max_bytes=max_bytes, on_done=on_done)
+
+    bench.log.read = watched  # type: ignore[method-assign]
+    bench.env.stall(Lane.READS)
+    answers: list[Any] = []
+    bench.fragment.receive(bench.receiver(), max_count=10, max_bytes=1 << 20, on_done=answers.append)
+    bench.run_for(6_000)
+    assert asked == [(1 + place, ONE_BATCH) for place in PLACED] and not answers  # record 0 has the settings
+    bench.env.go_on(Lane.READS)
+    bench.run_for(100)
+    assert bodies(opened(*answers)) == [f"{place}" for place in PLACED] and len(asked) == len(PLACED)
+
+
+def test_who_goes_through_messages_on_the_disk_has_them_read_ahead(bench: QueueBench) -> None:
+    for first in range(0, LAST, 100):
+        bench.send(*(f"{first + at}" for at in range(100)))
+    bench.run_for(200)
+    indexes, receiver = read_indexes(bench), bench.receiver()
+    for place in range(600):
+        assert bodies(bench.receive(receiver, 1)) == [f"{place}"]
+    assert len(indexes) < 5
+
+
+def test_a_record_that_the_log_does_not_have_is_refused_and_not_asked_for_without_end(bench: QueueBench) -> None:
+    bench.send("a")
+    bench.log.read = lambda index, **named: Run(b"", index, index)  # type: ignore[method-assign]
+    answers: list[Any] = []
+    rows = array("q", bytes(8 * MESSAGE_WIDTH))
+    bench.fragment.core.reads.begin(array("q", [0]), rows, {}, answers.append)
+    (refused,) = answers
+    assert isinstance(refused, Refused) and isinstance(refused.error, CorruptStore)
+    assert bench.fragment.core.reads.least_index is None

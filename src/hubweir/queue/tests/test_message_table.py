@@ -12,11 +12,14 @@ from hubweir.kernels.queue_contract import (
     I_SCHEDULED,
     INCOMING_WIDTH,
     LOCKED,
+    M_FIRST,
     PAGE_ROWS,
+    QUEUE_WIDTH,
     SCHEDULED,
     SETTLING,
     T_ACTIVE,
     T_MESSAGES,
+    T_SCHEDULED,
     T_SIZE,
 )
 from hubweir.queue.message_table import MessageTable
@@ -94,9 +97,30 @@ def test_activated_messages_go_to_the_end_and_expire_from_there() -> None:
     messages.mark_settling(due)
     messages.settle_due(150)
     assert messages.next_due_ms is None
-    messages.activate(1, PAGE_ROWS - 2)
+    messages.activate(array("q", range(1, PAGE_ROWS - 1)))
     assert ready(messages)[-1] == 2 * PAGE_ROWS + 1
     assert messages.tally[T_ACTIVE] == PAGE_ROWS + 3 and messages.find(1) is None
+
+
+def test_messages_of_many_pages_are_activated_in_the_order_that_is_said() -> None:
+    messages = table(2 * PAGE_ROWS, scheduled_ms=150)
+    messages.drop(7, 1)
+    messages.activate(array("q", [PAGE_ROWS + 1, 3, 7, 2 * PAGE_ROWS, 2]))
+    first = 2 * PAGE_ROWS + 1
+    assert ready(messages) == [first, first + 1, first + 2, first + 3]
+    rows = messages.pages[2].rows
+    assert list(rows[M_FIRST::QUEUE_WIDTH]) == [PAGE_ROWS + 1, 3, 2 * PAGE_ROWS, 2]
+    assert [messages.find(count) for count in (PAGE_ROWS + 1, 3, 7, 2 * PAGE_ROWS, 2)] == [None] * 5
+    left = 2 * PAGE_ROWS - 5
+    assert messages.tally[T_SCHEDULED] == left and messages.tally[T_MESSAGES] == left + 4
+    assert messages.tally[T_SIZE] == 10 * (left + 4)
+    assert [page.live for page in messages.pages.values()] == [PAGE_ROWS - 3, PAGE_ROWS - 2, 4]
+
+
+def test_a_page_whose_last_message_is_activated_is_dropped() -> None:
+    messages = table(PAGE_ROWS, scheduled_ms=150)
+    messages.activate(array("q", range(1, PAGE_ROWS + 1)))
+    assert list(messages.pages) == [1] and len(ready(messages)) == PAGE_ROWS
 
 
 def test_only_so_many_are_due_at_once_and_the_page_stays_due() -> None:
