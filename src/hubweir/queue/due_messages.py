@@ -36,7 +36,6 @@ class DueMessages:
         if due_ms is not None and due_ms <= times.stamp_ms:
             self._activate(times)
             self._expire(times)
-            core.state.messages.settle_due(times.stamp_ms)
 
     def next_ms(self, times: Times) -> int | None:
         """When something is due next, on the monotonic clock; None: nothing is."""

@@ -6,6 +6,7 @@ from array import array
 
 from hubweir.kernels import clear_marks, pack_rows
 from hubweir.kernels.queue_contract import (
+    ACTIVE,
     DEFERRED,
     QUEUE_WIDTH,
     SCHEDULED,
@@ -25,7 +26,8 @@ class Page:
     """PAGE_ROWS messages from the count `first` on, or fewer in the newest page.
 
     live: how many are not gone. ready_from: by sub-queue, no row before it is ready. listed: by sub-queue, whether its
-    heap has the page. due_ms: nothing in it comes due before; NEVER. packed: as pack_rows wrote it; None: it changed.
+    heap has the page. due_ms: by state, nothing in it is to be activated (SCHEDULED), or expires (ACTIVE), before;
+    NEVER. packed: as pack_rows wrote it; None: it changed.
     """
 
     __slots__ = ("due_ms", "first", "listed", "live", "packed", "ready_from", "rows")
@@ -36,7 +38,7 @@ class Page:
         self.live = 0
         self.ready_from = [0] * SUB_QUEUES
         self.listed = [False] * SUB_QUEUES
-        self.due_ms = NEVER
+        self.due_ms = {ACTIVE: NEVER, SCHEDULED: NEVER}
         self.packed: bytes | None = None
 
 

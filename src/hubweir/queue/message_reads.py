@@ -118,10 +118,8 @@ class MessageReads:
     def _known(self, read: MessageRead) -> Run | None:
         """What was read, and has the index that is needed."""
         index, last = read.indexes[read.at], self._last_cold
-        for run in (*read.cold, *(self._of_turn or ()), *(() if last is None else (last,))):
-            if run.first_index <= index < run.next_index:
-                return run
-        return None
+        known = [*read.cold, *(self._of_turn or ())] if last is None else [*read.cold, *(self._of_turn or ()), last]
+        return next((run for run in known if run.first_index <= index < run.next_index), None)
 
     def _ask(self, read: MessageRead) -> None:
         """Ask the log for the places that are needed next."""

@@ -64,7 +64,7 @@ class MessageTable:
         self.next_count = 1
         self.tally = array("q", [0]) * TALLY_WIDTH
         self._ready: list[list[int]] = [[] for _ in range(SUB_QUEUES)]
-        self._due: list[tuple[int, int]] = []  # due_ms, page number
+        self._due: list[tuple[int, int, int]] = []  # due_ms, page number, state
 
     # One message
 
@@ -92,8 +92,11 @@ class MessageTable:
                 page.rows, row, fields, taken, taken + here, first_index, enqueued_ms, default_ttl_ms, self.next_count
             )
             page.live += here
-            self._changed(page, due_ms)
+            page.packed = None
+            if scheduled:
+                self._due_at(page, SCHEDULED, due_ms)
             if scheduled < here:
+                self._due_at(page, ACTIVE, due_ms)
                 self._list(page, 0, row)
             tally = self.tally
             tally[T_ACTIVE] += here - scheduled
@@ -139,7 +142,8 @@ class MessageTable:
         """Rows of the newest page are of active messages from now on."""
         many = last_row - row
         page.live += many
-        self._changed(page, due_ms)
+        page.packed = None
+        self._due_at(page, ACTIVE, due_ms)
         if many:
             self._list(page, 0, row)
         self.tally[T_ACTIVE] += many
@@ -271,7 +275,7 @@ class MessageTable:
             if lowest >= 0:
                 for sub_queue in range(SUB_QUEUES):
                     self._list(page, sub_queue, lowest)
-            self._due_at(page, due_ms)
+            self._due_at(page, ACTIVE, due_ms)
         return over
 
     def delivered_often(self, most_deliveries: int) -> array[int]:
@@ -364,7 +368,7 @@ class MessageTable:
                 its = page.rows[start:end:QUEUE_WIDTH]
                 its = array("q", [min(a, b) if a >= 0 <= b else max(a, b) for a, b in zip(its, by_then, strict=True)])
                 page.rows[start:end:QUEUE_WIDTH] = its
-                self._due_at(page, min(each for each in its if each >= 0))
+                self._due_at(page, ACTIVE, min(each for each in its if each >= 0))
             at = behind
 
     def came_as(self, count: int, first: int) -> None:
@@ -376,54 +380,46 @@ class MessageTable:
     # Time
 
     def due(self, now_ms: int, state: int, most: int) -> array[int]:
-        """Counts of messages that are to be activated (SCHEDULED) or expire (ACTIVE); at most `most`, without marks."""
+        """Counts of messages that are to be activated (SCHEDULED) or expire (ACTIVE), at most `most`.
+
+        The caller marks them, and says `look_again` where a mark goes without anything having become of its message.
+        """
         found = array("q")
-        for number in self._due_pages(now_ms):
-            page = self.pages[number]
-            room = array("q", [0]) * (most - len(found))
-            many, _ = due_messages(page.rows, page.first, state, now_ms, room)
-            found += room[:many]
+        for page in self._due_pages(now_ms, state):
             if len(found) == most:
                 break
+            room = array("q", [0]) * (most - len(found))
+            many, next_ms = due_messages(page.rows, page.first, state, now_ms, room)
+            found += room[:many]
+            page.due_ms[state] = NEVER
+            self._due_at(page, state, next_ms)
         return found
-
-    def settle_due(self, now_ms: int) -> None:
-        """Find anew when pages come due, whose time is over: what was due is marked now, or is to be marked."""
-        for number in self._due_pages(now_ms):
-            page = self.pages[number]
-            page.due_ms = NEVER
-            nobody = array("q")
-            for state in (ACTIVE, SCHEDULED):
-                self._due_at(page, due_messages(page.rows, page.first, state, now_ms, nobody)[1])
-        while self._due and not self._is_due_entry(self._due[0]):
-            heappop(self._due)
 
     def look_again(self, page: Page) -> None:
         """Something in this page may be due that was passed over."""
-        self._due_at(page, 0)
+        for state in page.due_ms:
+            self._due_at(page, state, 0)
 
     @property
     def next_due_ms(self) -> int | None:
         """When something comes due, on the clock of stamps; None: nothing does."""
-        while self._due and not self._is_due_entry(self._due[0]):
+        while self._due and not self._is_due_entry(*self._due[0]):
             heappop(self._due)
         return self._due[0][0] if self._due else None
 
-    def _due_pages(self, now_ms: int) -> list[int]:
-        return sorted(number for number, page in self.pages.items() if page.due_ms <= now_ms)
+    def _due_pages(self, now_ms: int, state: int) -> list[Page]:
+        return sorted(
+            (page for page in self.pages.values() if page.due_ms[state] <= now_ms), key=lambda page: page.first
+        )
 
-    def _is_due_entry(self, entry: tuple[int, int]) -> bool:
-        page = self.pages.get(entry[1])
-        return page is not None and page.due_ms == entry[0]
+    def _is_due_entry(self, due_ms: int, number: int, state: int) -> bool:
+        page = self.pages.get(number)
+        return page is not None and page.due_ms[state] == due_ms
 
-    def _due_at(self, page: Page, due_ms: int) -> None:
-        if 0 <= due_ms < page.due_ms:
-            page.due_ms = due_ms
-            heappush(self._due, (due_ms, page.first - 1 >> 12))
-
-    def _changed(self, page: Page, due_ms: int) -> None:
-        page.packed = None
-        self._due_at(page, due_ms)
+    def _due_at(self, page: Page, state: int, due_ms: int) -> None:
+        if 0 <= due_ms < page.due_ms[state]:
+            page.due_ms[state] = due_ms
+            heappush(self._due, (due_ms, page.first - 1 >> 12, state))
 
     def _list(self, page: Page, sub_queue: int, row: int) -> None:
         """From this row on one may be ready."""
@@ -453,8 +449,7 @@ class MessageTable:
         page.live = tally[T_MESSAGES]
         for sub_queue in range(SUB_QUEUES):
             self._list(page, sub_queue, 0)
-        page.due_ms = 0
-        heappush(self._due, (0, number))
+        self.look_again(page)
         return True
 
     def least_index(self) -> int | None:

@@ -6,10 +6,10 @@ from array import array
 from typing import Any
 
 from hubweir.env import Lane
-from hubweir.errors import CorruptStore
+from hubweir.errors import CorruptStore, LogOffline
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.messaging_store.log import Refused, Run
-from hubweir.queue.message_reads import NEAR, ONE_BATCH
+from hubweir.queue.message_reads import NEAR, ONE_BATCH, READ_BYTES
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, opened
 
 PLACED = [NEAR // 2, 2 * NEAR, 4 * NEAR + 7]
@@ -90,3 +90,29 @@ def test_a_record_that_the_log_does_not_have_is_refused_and_not_asked_for_withou
     (refused,) = answers
     assert isinstance(refused, Refused) and isinstance(refused.error, CorruptStore)
     assert bench.fragment.core.reads.least_index is None
+
+
+def test_a_read_of_several_places_is_refused_when_all_were_answered(bench: QueueBench) -> None:
+    waiting: list[Any] = []
+    bench.log.read = lambda index, *, max_bytes, on_done: waiting.append(on_done)  # type: ignore[method-assign]
+    reads, answers = bench.fragment.core.reads, list[Any]()
+    rows = array("q", bytes(8 * MESSAGE_WIDTH * 3))
+    reads.begin(array("q", [0, NEAR, 2 * NEAR]), rows, {}, answers.append)
+    assert len(waiting) == 3
+    refused = Refused(LogOffline("the disk is gone"))
+    for answer in (refused, Run(b"", 0, 1), Run(b"", NEAR, NEAR + 1)):
+        assert not answers and reads.least_index == 0
+        waiting.pop()(answer)
+    assert answers == [refused] and reads.least_index is None
+
+
+def test_where_more_is_needed_of_what_follows_more_is_read_at_once(bench: QueueBench) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def watched(index: int, *, max_bytes: int, on_done: Any) -> None:
+        asked.append((index, max_bytes))
+
+    bench.log.read = watched  # type: ignore[method-assign,assignment]
+    rows = array("q", bytes(8 * MESSAGE_WIDTH * 3))
+    bench.fragment.core.reads.begin(array("q", [0, NEAR - 1, 2 * NEAR]), rows, {}, print)
+    assert asked == [(0, READ_BYTES), (2 * NEAR, ONE_BATCH)]

@@ -95,7 +95,6 @@ def test_activated_messages_go_to_the_end_and_expire_from_there() -> None:
     due = messages.due(150, SCHEDULED, 10_000)
     assert len(due) == PAGE_ROWS - 2
     messages.mark_settling(due)
-    messages.settle_due(150)
     assert messages.next_due_ms is None
     messages.activate(array("q", range(1, PAGE_ROWS - 1)))
     assert ready(messages)[-1] == 2 * PAGE_ROWS + 1
@@ -128,7 +127,6 @@ def test_only_so_many_are_due_at_once_and_the_page_stays_due() -> None:
     due = messages.due(150, SCHEDULED, 4)
     assert list(due) == [1, 2, 3, 4]
     messages.mark_settling(due)
-    messages.settle_due(150)
     assert messages.next_due_ms == 150
     assert list(messages.due(150, SCHEDULED, 100)) == [5, 6, 7, 8, 9, 10]
 
@@ -163,3 +161,31 @@ def test_what_was_delivered_too_often_is_marked_in_every_page_of_the_main_sub_qu
     assert list(messages.delivered_often(2)) == []  # they are marked
     there = ready(messages)
     assert len(there) == 2 * PAGE_ROWS + 10 - len(often) and not set(there) & set(often)
+
+
+def test_a_page_is_packed_anew_when_messages_of_it_are_gone() -> None:
+    messages = table(10, scheduled_ms=150)
+    page = messages.pages[0]
+    before = messages.pack(page)
+    messages.drop(3, 1)
+    dropped = messages.pack(page)
+    messages.activate(array("q", [4]))
+    assert len({before, dropped, messages.pack(page)}) == 3
+
+
+def test_what_was_due_is_due_again_where_nothing_became_of_it() -> None:
+    messages = table(10, scheduled_ms=150)
+    due = messages.due(150, SCHEDULED, 100)
+    messages.mark_settling(due)
+    assert not messages.due(150, SCHEDULED, 100)
+    messages.unlock(due, len(due), marks=SETTLING, change=0, most_deliveries=10)
+    messages.look_again(messages.pages[0])
+    assert messages.next_due_ms == 0 and messages.due(150, SCHEDULED, 100) == due
+
+
+def test_a_page_that_is_restored_knows_what_of_it_is_due() -> None:
+    messages, restored = table(10, scheduled_ms=150), MessageTable()
+    data = memoryview(messages.pack(messages.pages[0]))
+    assert restored.restore(0, 10, data, 0, len(data))
+    assert list(restored.due(100, SCHEDULED, 100)) == [] and restored.next_due_ms is not None
+    assert list(restored.due(150, SCHEDULED, 100)) == list(range(1, 11))
