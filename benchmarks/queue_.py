@@ -6,8 +6,8 @@
 Messages have 200 B, are received under peek-lock, and each is settled by a disposition of its own that the service
 answers: completed, or for the rates as --outcome says (what is abandoned comes again until its deliveries are used up).
 Rates: batches of 100 with many on their way, and one message a send with many on their way; durable (synced before the
-answer) and express (written). The server runs alone on the first core where there are two. What the sections measure
-says queue_cases/.
+answer) and express (written), beside a quorum queue of RabbitMQ where Debian's rabbitmq-server is installed. The server
+runs alone on the first core where there are two. What the sections measure says queue_cases/.
 """
 
 from __future__ import annotations

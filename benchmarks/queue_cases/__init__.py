@@ -4,5 +4,6 @@ rates.py: messages in, out and through. latency.py: from when a message was due 
 waiting.py: memory of what waits, and the start after a kill. sessions.py: many sessions against one. deadlines.py: how
 late scheduled and expired messages come.
 
-settler.py is the receiver of all sections, queues.py makes their queues.
+settler.py is the receiver of all sections, feeder.py sends single messages, queues.py makes the queues. The rates are
+held against quorum_queue.py, a queue of RabbitMQ.
 """

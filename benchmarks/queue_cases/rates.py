@@ -1,20 +1,25 @@
-"""Messages/s in, out and through a queue, and the server's processor time for each.
+"""Messages/s in, out and through a queue, and the processor time of server and generator for each.
 
-One round sends N messages, receives and settles N, then does both at once.
+One round sends N messages, receives and settles N, then does both at once. In each round a quorum queue of RabbitMQ
+does the same first, where it is installed (quorum_queue.py): the rates of the round are held against it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import repeat
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from goals.figure import Figure
+from goals.figure import Figure, ratios
 from hubweir.amqp.messaging.batch import BATCH_FORMAT
 from hubweir.amqp.messaging.outcome import Outcome
 from hubweir.client.connection import Connection
@@ -22,6 +27,8 @@ from hubweir.client.event_batch import data_section
 from hubweir.client.sender import Sender
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
+from queue_cases import quorum_queue
+from queue_cases.feeder import Feeder
 from queue_cases.queues import (
     BATCH_MESSAGES,
     BATCHES_IN_FLIGHT,
@@ -31,12 +38,12 @@ from queue_cases.queues import (
     create_queue,
     send_all,
 )
+from queue_cases.quorum_queue import QuorumQueue
 from queue_cases.settler import COMPLETE, Settler
 from spine import pid_of, processor_seconds, shown
 
-# RabbitMQ 4.0.5, a quorum queue over AMQP 1.0, settled one by one, synced, 200 B, the broker on one core of a machine
-# of two virtual cores at 2.5 GHz (AMD EPYC): the median of several runs. Debian 12 has 3.10, which does not speak AMQP
-# 1.0 itself but by a plugin, so no broker that the goal means can be had for the same run.
+# Where no broker is installed. RabbitMQ 4.0.5, a quorum queue over AMQP 1.0, settled one by one, synced, 200 B, the
+# broker on one core of a machine of two virtual cores at 2.5 GHz (AMD EPYC): the median of several runs.
 QUORUM_QUEUE_PER_S = 16_400
 
 
@@ -73,7 +80,7 @@ CASES = (
 
 @dataclass(slots=True)
 class Rates:
-    """Rates in messages/s, server processor time in microseconds a message, a value a round."""
+    """Rates in messages/s, processor time in microseconds a message, a value a round. cpu_generator: of in + out."""
 
     rate_in: list[float] = field(default_factory=list)
     rate_out: list[float] = field(default_factory=list)
@@ -81,55 +88,99 @@ class Rates:
     cpu_in: list[float] = field(default_factory=list)
     cpu_out: list[float] = field(default_factory=list)
     cpu_both: list[float] = field(default_factory=list)
+    cpu_generator: list[float] = field(default_factory=list)
+
+    def cells(self) -> tuple[str, ...]:
+        """As the table shows them."""
+        rates = (shown(each, ",.0f") for each in (self.rate_in, self.rate_out, self.rate_both))
+        times = (shown(each, ".2f") for each in (self.cpu_in, self.cpu_out, self.cpu_both, self.cpu_generator))
+        return (*rates, *times)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A queue of a broker. settles_second: whether its broker knows that mode of a receiver."""
+
+    target: ConnectionString
+    pid: int
+    address: str
+    open_connection: Callable[[ConnectionString], Awaitable[Connection]] = Connection.open
+    settles_second: bool = True
 
 
 class Load:
     """The generator: one connection that sends, one that receives."""
 
-    def __init__(self, server: ServerProcess, case: Case, messages: int, *, outcome: Outcome = COMPLETE) -> None:
-        self._target = ConnectionString.parse(server.connection_string())
-        self._pid = pid_of(server)
-        self._case = case
+    def __init__(self, place: Place, *, batch: int, messages: int, outcome: Outcome = COMPLETE) -> None:
+        self._place = place
         self._outcome = outcome
-        self._in_flight = BATCHES_IN_FLIGHT if case.batch > 1 else SINGLES_IN_FLIGHT
-        self._sends = -(-messages // case.batch)
-        self._sent = self._sends * case.batch
-        self._payload = data_section(MESSAGE) * case.batch if case.batch > 1 else MESSAGE
-        self._format = BATCH_FORMAT if case.batch > 1 else 0
+        self._is_batched = batch > 1
+        self._sends = -(-messages // batch)
+        self._sent = self._sends * batch
+        self._payload = data_section(MESSAGE) * batch
         self.rates = Rates()
 
     async def round(self) -> None:
-        """Create the queue at first, then measure once."""
-        if not self.rates.rate_in:
-            create_queue(self._target, self._case.queue, EnableExpress=str(self._case.is_express).lower())
-        publisher, reader = await Connection.open(self._target), await Connection.open(self._target)
+        """Measure once."""
+        place = self._place
+        publisher, reader = await place.open_connection(place.target), await place.open_connection(place.target)
         try:
-            sender = await Sender.open(publisher, self._case.queue)
-            await self._round(self.rates, sender, reader)
+            await publisher.authorization.authorize(place.address)
+            await self._round(self.rates, await self._sender(publisher), reader)
         finally:
             await publisher.close()
             await reader.close()
 
-    async def _round(self, rates: Rates, sender: Sender, reader: Connection) -> None:
-        await self._measure(rates.rate_in, rates.cpu_in, lambda: self.send(sender))
-        await reader.authorization.authorize(self._case.queue)
-        settler = Settler(reader, self._case.queue, outcome=self._outcome)
+    async def _sender(self, publisher: Connection) -> Callable[[], Awaitable[None]]:
+        """What sends all messages of a round."""
+        if not self._is_batched:
+            feeder = Feeder(publisher, self._place.address, MESSAGE, in_flight=SINGLES_IN_FLIGHT)
+            await feeder.wait_attached(publisher.timeout_s)
+            return lambda: feeder.send(self._sent)
+        sender = await Sender.open(publisher, self._place.address)
+
+        def send() -> Awaitable[None]:
+            payloads = repeat(self._payload, self._sends)
+            return send_all(sender, payloads, message_format=BATCH_FORMAT, in_flight=BATCHES_IN_FLIGHT)
+
+        return send
+
+    async def _round(self, rates: Rates, send: Callable[[], Awaitable[None]], reader: Connection) -> None:
+        await self._measure(rates.rate_in, rates.cpu_in, send)
+        await reader.authorization.authorize(self._place.address)
+        settler = Settler(reader, self._place.address, outcome=self._outcome, settles_second=self._place.settles_second)
         await self._measure(rates.rate_out, rates.cpu_out, lambda: settler.settle(self._sent))
-        await self._measure(rates.rate_both, rates.cpu_both, lambda: self._both(sender, settler))
+        before_s = time.process_time()
+        await self._measure(rates.rate_both, rates.cpu_both, lambda: self._both(send, settler))
+        rates.cpu_generator.append((time.process_time() - before_s) / self._sent * 1e6)
         settler.close()
 
-    async def send(self, sender: Sender) -> None:
-        payloads = repeat(self._payload, self._sends)
-        await send_all(sender, payloads, message_format=self._format, in_flight=self._in_flight)
-
-    async def _both(self, sender: Sender, settler: Settler) -> None:
-        await asyncio.gather(self.send(sender), settler.settle(self._sent))
+    async def _both(self, send: Callable[[], Awaitable[None]], settler: Settler) -> None:
+        await asyncio.gather(send(), settler.settle(self._sent))
 
     async def _measure(self, rates: list[float], cpu: list[float], job: Callable[[], Awaitable[None]]) -> None:
-        cpu_before, begun = processor_seconds(self._pid), time.perf_counter()
+        pid = self._place.pid
+        cpu_before, begun = processor_seconds(pid), time.perf_counter()
         await asyncio.wait_for(job(), ROUND_LIMIT_S)
         rates.append(self._sent / (time.perf_counter() - begun))
-        cpu.append((processor_seconds(self._pid) - cpu_before) / self._sent * 1e6)
+        cpu.append((processor_seconds(pid) - cpu_before) / self._sent * 1e6)
+
+
+@contextmanager
+def _peer(pid: int, messages: int) -> Iterator[Load | None]:
+    """The load of a quorum queue, which has the server's core; None: there is no broker here."""
+    script = quorum_queue.installed()
+    if script is None:
+        yield None
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="hubweir-bench-peer-") as folder,
+        QuorumQueue(script, Path(folder), os.sched_getaffinity(pid)) as broker,
+    ):
+        place = Place(
+            broker.target, broker.pid, quorum_queue.ADDRESS, quorum_queue.open_connection, settles_second=False
+        )
+        yield Load(place, batch=1, messages=messages)
 
 
 def measure_rates(
@@ -142,21 +193,33 @@ def measure_rates(
 ) -> list[Figure]:
     """Print the table; the figures against a quorum queue."""
     table = Table("a send", "mode", "in, messages/s", "out, messages/s", "in + out, messages/s")
-    for heading in ("CPU in, us", "CPU out, us", "CPU in + out, us"):
+    for heading in ("CPU in, us", "CPU out, us", "CPU in + out, us", "generator's, us"):
         table.add_column(heading)
-    figures = []
+    target, pid = ConnectionString.parse(server.connection_string()), pid_of(server)
+    loads: dict[Case, Load] = {}
     for case in CASES:
-        console.print(f"{case.queue} …")
-        load = Load(server, case, messages if case.batch > 1 else messages // 4, outcome=outcome)
-        for _ in range(rounds):
-            runner.run(load.round())
-        rates = load.rates
-        cells = (shown(each, ",.0f") for each in (rates.rate_in, rates.rate_out, rates.rate_both))
-        times = (shown(each, ".2f") for each in (rates.cpu_in, rates.cpu_out, rates.cpu_both))
-        table.add_row(case.sends, case.mode, *cells, *times)
-        if case.goal is not None:
-            name = f"{case.mode}, {case.sends}, of a quorum queue of {QUORUM_QUEUE_PER_S:,}/s"
-            values = tuple(rate / QUORUM_QUEUE_PER_S for rate in rates.rate_both)
-            figures.append(Figure(name, values, "x", case.goal, case.moonshot))
+        create_queue(target, case.queue, EnableExpress=str(case.is_express).lower())
+        some = messages if case.batch > 1 else messages // 4
+        loads[case] = Load(Place(target, pid, case.queue), batch=case.batch, messages=some, outcome=outcome)
+    with _peer(pid, messages // 8) as peer:
+        for number in range(rounds):
+            console.print(f"rates, round {number + 1} …")
+            for load in (*([] if peer is None else [peer]), *loads.values()):
+                runner.run(load.round())
+    for case, load in loads.items():
+        table.add_row(case.sends, case.mode, *load.rates.cells())
+    if peer is None:
+        others, name = [float(QUORUM_QUEUE_PER_S)] * rounds, f"a quorum queue elsewhere, {QUORUM_QUEUE_PER_S:,}/s"
+        text = f"no broker for the same run: Debian's rabbitmq-server is not installed. Held against {name}."
+        console.print(text)
+    else:
+        others, name = peer.rates.rate_both, "a quorum queue of this run"
+        table.add_row("1 message a send", "quorum queue", *peer.rates.cells())
     console.print(table)
-    return figures
+    return [
+        Figure(
+            f"{case.mode}, {case.sends}, of {name}", ratios(load.rates.rate_both, others), "x", case.goal, case.moonshot
+        )
+        for case, load in loads.items()
+        if case.goal is not None
+    ]

@@ -71,8 +71,12 @@ class Settler(LinkUser):
         session: str | None = None,
         credit: int = CREDIT,
         answers: Answers | None = None,
+        settles_second: bool = True,
     ) -> None:
-        """came: is told what came, before it is settled. session: the id of one that is held."""
+        """came: is told what came, before it is settled. session: the id of one that is held.
+
+        settles_second: False for a broker that knows the other mode alone; it answers each disposition all the same.
+        """
         super().__init__(queue)
         self._answer, self._state = type(outcome), encode_composite(outcome)
         self._connection = connection
@@ -85,7 +89,7 @@ class Settler(LinkUser):
             source=Source(address=queue, filter=None if session is None else {SESSION_FILTER: session}),
             target=Target(address=name),
             snd_settle_mode=0,
-            rcv_settle_mode=1,
+            rcv_settle_mode=int(settles_second),
             properties={Symbol("com.microsoft:timeout"): UInt(SESSION_WAIT_MS)},
         )
         connection.register(self._link, self)
