@@ -66,8 +66,21 @@ class DuplicateWindow:
         """So much of the time up to the next ids did not pass. (window_clock.py)"""
         self._skipped_ms += skipped_ms
 
+    def due(self, before_ms: int) -> int:
+        """How many ids `forget` would let go. Who looks for room in advance forgets none: the log may refuse him."""
+        before_ms -= self._skipped_ms
+        many = 0
+        for each in self._generations:
+            if each.newest_ms > before_ms:
+                return many
+            many += len(each.hashes)
+        if self._newest and next(reversed(self._newest.values())) <= before_ms:
+            many += len(self._newest)
+        return many
+
     def forget(self, before_ms: int) -> None:
-        """Let generations go whose ids all came before this time or at it."""
+        """Let generations go whose ids all came before this time or at it. What the log says decides when: so a replay
+        forgets the same."""
         before_ms -= self._skipped_ms
         while self._generations and self._generations[0].newest_ms <= before_ms:
             del self._generations[0]

@@ -280,8 +280,7 @@ class Fragment:
         """What the clock skipped before these messages, which have room in the window."""
         clock = self._window_clock
         # Their enqueued time: a clock that was ahead while something else was logged, and is set back, leaves it ahead.
-        last_ms = max(self._core.appended_ms, self.log.bounds.last_time_ms or 0)
-        times = Times(max(times.stamp_ms, last_ms), times.monotonic_ms)
+        times = Times(max(times.stamp_ms, self._core.newest_ms), times.monotonic_ms)
         if not len(self._core.state.duplicates) + self._messages_under_way:
             clock.begin(times.stamp_ms, times.monotonic_ms)
         skipped_ms = clock.skipped_ms(times)
@@ -292,9 +291,8 @@ class Fragment:
 
     def _check_room(self, messages: int, oldest_ms: int) -> None:
         duplicates = self._core.state.duplicates
-        if len(duplicates) + self._messages_under_way + messages > duplicates.limit:
-            duplicates.forget(oldest_ms)
-        if len(duplicates) + self._messages_under_way + messages > duplicates.limit:
+        over = len(duplicates) + self._messages_under_way + messages - duplicates.limit
+        if over > 0 and over > duplicates.due(oldest_ms):
             text = (
                 f"'{self._core.entity}' detects duplicates and holds {len(duplicates)} message ids of its window, "
                 f"of {duplicates.limit} at most: send less, or make the window shorter"

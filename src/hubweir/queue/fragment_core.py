@@ -7,6 +7,7 @@ settles or locks it again; it changes the state when it is visible, and a refuse
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -78,7 +79,7 @@ class FragmentCore:
         # Counts of deliveries that the log refused, and has not got yet; by the number of their run, too.
         self._again: dict[int, list[Operation]] = {}
         self.bytes_under_way = 0
-        self.appended_ms = 0  # the enqueued time of what was appended last
+        self._times_under_way: deque[int] = deque()  # enqueued times of runs, in the order of their appends
         self.other_bytes: Callable[[], int] | None = None
         self.over = array("q")  # were delivered too often, and could not be dead-lettered yet
 
@@ -169,6 +170,10 @@ class FragmentCore:
         size = len(run)
         self.bytes_under_way += size
 
+        def answered(outcome: Appended | Refused) -> None:
+            self._times_under_way.popleft()
+            done(outcome)
+
         def done(outcome: Appended | Refused) -> None:
             self.bytes_under_way -= size
             if isinstance(outcome, Refused):
@@ -177,7 +182,8 @@ class FragmentCore:
             on_done(outcome)
 
         try:
-            self.appended_ms = self.log.append(run, now_ms=times.stamp_ms, on_done=done).enqueued_time_ms
+            appended = self.log.append(run, now_ms=times.stamp_ms, on_done=answered)
+            self._times_under_way.append(appended.enqueued_time_ms)
         except StoreError as error:
             done(Refused(error))
 
@@ -230,6 +236,12 @@ class FragmentCore:
         self._end_joined()
         runs = self._under_way | self._again
         return [*(each for number in sorted(runs) for each in runs[number]), *self._gathered]
+
+    @property
+    def newest_ms(self) -> int:
+        """The highest enqueued time in the log, and of what is on its way there; 0: it has none. What was refused has
+        left nothing."""
+        return self._times_under_way[-1] if self._times_under_way else self.log.bounds.last_time_ms or 0
 
     @property
     def held_bytes(self) -> int:

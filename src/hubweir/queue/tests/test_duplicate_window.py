@@ -148,6 +148,31 @@ def test_a_first_message_that_the_log_refused_keeps_no_other_out(window: QueueBe
     assert bodies(window.receive()) == ["b"]
 
 
+def test_a_send_that_was_stamped_ahead_and_refused_makes_no_window_shorter(window: QueueBench) -> None:
+    """The clock is ahead at a send that the log refuses, then right, and ahead again: nothing of that is in the log."""
+    window.env.jump(2 * WINDOW_MS)
+    window.env.files.plan(Fault.SYNC_EIO)
+    window.enqueue(message("a", message_id="m"), wait_ms=3_000)
+    window.env.jump(-2 * WINDOW_MS)
+    window.send("b", message_id="m", wait_ms=500)
+    window.env.jump(2 * WINDOW_MS)
+    window.send("c", message_id="m")
+    assert bodies(window.receive()) == ["b"]
+
+
+def test_a_refused_send_that_was_to_have_the_room_of_older_ids_forgets_none_of_them(window: QueueBench) -> None:
+    """Else a message is stored that a replay drops: here the clock is set back behind the refusal."""
+    window.fragment.core.state.duplicates.limit = 1
+    window.send("a", message_id="m")
+    window.run_for(WINDOW_MS + SLACK_MS)
+    window.env.files.plan(Fault.SYNC_EIO)
+    window.enqueue(message("b", message_id="n"), wait_ms=3_000)
+    window.env.jump(-2 * WINDOW_MS)
+    with pytest.raises(ServiceError):
+        window.send("c", message_id="m")
+    assert bodies(window.receive()) == ["a"]
+
+
 def test_generations_answer_as_one_window_and_go_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicate_window, "GENERATION_IDS", 10)
     window, seen = DuplicateWindow(), {}
