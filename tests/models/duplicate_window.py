@@ -1,31 +1,32 @@
-"""Duplicate detection of a fragment: ids that are remembered for a window of time. Promises P11, P1 of dropped sends.
+"""Duplicate detection of a fragment: which sends are dropped, by the times in its log. P11, and P1 of dropped sends.
 
-The model. Senders send messages by their ids, and send again when nobody answered. The fragment remembers ids in
-generations. A generation takes ids for a span of time, and is forgotten as a whole when its youngest id is as old as
-the window. The table of generations is in memory; on disk are a snapshot of it and the log behind the snapshot.
-Receivers consume messages, which takes nothing from the table. Ages are counted in units of the store's time: it goes
-on while the service runs and stands still while it does not, so it is never ahead of the time that really passed
-(docs/reliability.md, on clocks). The wall clock may jump ahead at any moment, and is right again later.
+The model. Senders send messages by their ids, and send again. Every send is appended; what becomes of it is decided
+when it is visible, by the enqueued times in the log and in its order: a message whose id was there within the window is
+dropped. Sender and sender again are answered then, in the same way. The fragment has a table of ids with their times:
+the newest, and *generations* of older ones, which are forgotten as a whole when a message is visible behind whose time
+they are over. There is room for so many ids; a send that would bring more is refused, and what it would make forgotten
+counts as room. Receivers consume messages, which takes
+nothing from the table.
 
-Atomic steps. A send is the look-up, and the append of the message with its id, or the answer. A sync makes the oldest
-operation durable: its id enters the newest generation, and all senders that wait for that id are answered. A snapshot
-is written whole, renamed into place, and the log before it is trimmed. A unit of time passes while nothing is in
-flight: a sync is short beside a window.
+Time. An enqueued time is what the wall clock says, but never before the last one. The wall clock jumps ahead, or back,
+and is right again later. So a send that is stamped later than the monotonic clock lets pass says so in front of its
+message (SKIPPED): so much of that time does not count. `on_time` is the stamp that the monotonic clock expects. All
+times here are relative to now, in units; a unit passes while nothing is in flight, for a sync is short beside a window.
 
 A crash. A kill keeps the tail, a power cut some of its oldest operations. The start makes the table again from the
-snapshot and the log, and leaves out the generations that are due: others have had their room since. A unit of time
-may pass until the start, and the store does not see it. A sync that fails takes the tail back; all senders that wait
-are refused.
+snapshot and the log behind it. A unit of time may pass until then; nothing of what passed since the newest id counts,
+for no stamp that a start knows tells of it. A sync that
+fails takes the tail back: the senders are refused, and what was skipped is said by the next send.
 
 Promises that must hold.
-P1   A message is stored with each id whose send was answered, also by "seen before".
-P11  Two messages with one id are stored only if at least the window lies between them: through crashes, when the
-     first was consumed, with every clock. Behind the window and the span of a generation an id is not found any more,
-     if the store saw all that time pass.
-R17  No more ids are remembered than there is room for: a send beyond is refused, never unchecked.
+P1   A message is there, or was consumed, with each id whose send was answered.
+P11  Two messages with one id are stored only if at least the window lies between them: through crashes, when the first
+     was consumed, with every clock. Where no clock jumped and nothing crashed, an id is not found behind its window.
+R17  No more ids are remembered than there is room for.
 
-Left out: scheduled messages (their id is remembered when they are scheduled, by the same step), and the second
-snapshot that rule R11 keeps.
+Left out: scheduled messages and several messages in one send (the same step decides of them), a window that is
+changed, and the slack of 100 ms that a stamp may be ahead: the window here is the one with it.
+tests/models/play_duplicate_window.py plays walks of this model to a fragment.
 """
 
 from __future__ import annotations
@@ -36,259 +37,265 @@ from typing import NamedTuple
 
 from tests.models.explorer import Action, put
 
-AHEAD = 100  # units of time that the wall clock jumps: more than any window
+LONG_AGO = 99  # units: no window is as long
 
 
 class Remembered(NamedTuple):
-    """An id and its age by the time of the store."""
+    """An id and when it came. is_saved: the snapshot has it."""
 
     id: int
-    age: int
+    time: int
+    is_saved: int = 0
 
 
-Generation = tuple[Remembered, ...]  # the oldest first
+Generation = tuple[Remembered, ...]  # in the order in which they came
 
 
 class Operation(NamedTuple):
-    """A message in the log's tail. is_repeated: one with its id is in the log, not yet as old as the window.
-
-    has_room: its id will be remembered.
-    """
+    """A message in the log's tail, with its enqueued time, and what is said to be skipped in front of it."""
 
     id: int
-    is_repeated: int
-    has_room: int
+    time: int
+    skipped: int
 
 
 class State(NamedTuple):
-    """table, snapshot: generations, the oldest first. log: the ids that were synced behind the snapshot.
+    """table: generations, the oldest first; the last one takes ids. Its times are as enqueued times are now. disk: as a
+    start would make it.
 
-    senders: the id that each waits for, from 1; 0: none. age: of the newest message of each id, in time that really
-    passed. told: ids whose send was answered. stored: ids of which a message is, or was, there. waiting: ids of which a
-    message is not consumed. is_ahead: the wall clock has jumped. is_behind: time has passed that the store did not see.
+    logged: the newest enqueued time in the log, which begins with settings; appended: the highest of what was refused.
+    offset: of the wall clock. age: of the newest stored message of each id, in time that really passed. told: ids whose
+    send was answered. waiting: how many messages of each id are not consumed. is_odd: a clock jumped, or a start did
+    not see what passed since the newest id.
     """
 
     table: tuple[Generation, ...]
-    snapshot: tuple[Generation, ...]
-    log: Generation
+    disk: tuple[Generation, ...]
     tail: tuple[Operation, ...]
-    senders: tuple[int, ...]
+    logged: int
+    appended: int
+    on_time: int
+    offset: int
     age: tuple[int, ...]
     told: tuple[int, ...]
-    stored: tuple[int, ...]
     waiting: tuple[int, ...]
-    is_ahead: int
-    is_behind: int
+    units: int
+    jumps: int
+    is_odd: int
     faults: int
     wrong: str
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateWindow:
-    """The model; behind its bounds, mistakes to plant. room: ids that may be remembered at once."""
+    """The model; behind its bounds, mistakes to plant. room: ids that may be remembered. units: of time, in all."""
 
-    ids: int = 3
-    senders: int = 2
+    ids: int = 2
     window: int = 2
-    span: int = 2
+    generation: int = 2  # so many ids make one
     room: int = 2
     tail_limit: int = 2
-    log_limit: int = 3  # the fragment saves a snapshot before it goes on
-    faults: int = 2
-    jumps: bool = True
+    units: int = 4
+    jump: int = 3  # of the wall clock, ahead or back
+    jumps: int = 2
+    faults: int = 1
 
-    answer_before_original: bool = False  # a repeated send is answered while the first is in flight (rule R8)
-    snapshot_holds_unsynced: bool = False
-    snapshot_left_out: bool = False  # a start reads the log alone
-    wall_clock_ages: bool = False  # ids grow old by the wall clock
-    wall_clock_at_start: bool = False  # a start believes the wall clock about the time in which nothing ran
+    answer_before_original: bool = False  # a send is answered while the first one with its id is in flight (rule R8)
+    wall_clock_counts: bool = False  # nothing is said to be skipped
+    start_believes_clock: bool = False  # all that passed before a start counts
+    refused_skip_is_lost: bool = False  # behind a failed sync nobody says what was skipped
+    set_back_is_not_skipped: bool = False  # a clock that was set back, and is right again, skips nothing
+    refused_stamp_is_on_time: bool = False  # what was appended and refused counts as a stamp of the log
     oldest_decides: bool = False  # a generation goes when its oldest id is as old as the window
+    forget_for_room: bool = False  # what is older than the window is forgotten when a send needs its room
     unchecked_without_room: bool = False  # where there is no room, a send is stored and its id not remembered
-    start_keeps_due: bool = False  # a start takes up ids that had made room
+    snapshot_left_out: bool = False  # a start reads the log alone
     forget_consumed: bool = False  # an id goes with its message
-    no_refusal_of_repeats: bool = False  # a failed sync refuses the first sender only; the others are answered
+    dropped_begins_anew: bool = False  # a dropped message begins the window of its id again
 
     FAULTS = ("kill", "power_cut", "sync_fails", "clock_jumps")
 
     def start(self) -> State:
         zeros = (0,) * self.ids
         return State(
-            table=(), snapshot=(), log=(), tail=(), senders=(0,) * self.senders,
-            age=(self.window + self.span,) * self.ids,
-            told=zeros, stored=zeros, waiting=zeros, is_ahead=0, is_behind=0, faults=0, wrong="",
+            table=((),), disk=((),), tail=(), logged=0, appended=-LONG_AGO, on_time=0, offset=0,
+            age=(LONG_AGO,) * self.ids, told=zeros, waiting=zeros, units=0, jumps=0, is_odd=0, faults=0, wrong="",
         )  # fmt: skip
 
     def steps(self, state: State) -> Iterator[tuple[Action, State]]:
         if state.wrong:
             return
-        for name, waits_for in enumerate(state.senders):
-            if not waits_for:
-                for number in range(self.ids):
-                    yield from self._send(state, name, number)
-        for number, waiting in enumerate(state.waiting):
-            if waiting:
-                yield ("consume", number), self._consumed(state, number)
-        if state.table and self._is_due(state, state.table[0]):
-            yield ("forget",), state._replace(table=state.table[1:])
-        if state.table != state.snapshot or state.log:
-            yield ("save_snapshot",), self._saved(state)
+        for number in range(self.ids):
+            if len(state.tail) < self.tail_limit:
+                yield self._sent(state, number)
         if state.tail:
             yield ("sync",), self._synced(state)
         else:
-            yield ("time_passes",), self._passed(state, store_time=1)
-        if self.jumps:
-            yield ("clock_is_right" if state.is_ahead else "clock_jumps",), state._replace(is_ahead=1 - state.is_ahead)
+            if any(state.waiting):
+                yield ("consume",), self._consumed(state)
+            if any(not each.is_saved for generation in state.disk for each in generation):
+                yield ("save_snapshot",), self._saved(state)
+            if state.units < self.units:
+                yield ("time_passes",), passed(state)
+        if state.offset:
+            yield ("clock_is_right",), state._replace(offset=0)
+        elif state.jumps < self.jumps:
+            for offset in (self.jump, -self.jump):
+                after = state._replace(offset=offset, jumps=state.jumps + 1, is_odd=1)
+                yield ("clock_jumps", "ahead" if offset > 0 else "back"), after
         if state.faults < self.faults:
             yield from self._faults(state)
 
     def broken(self, state: State) -> str | None:
         if state.wrong:
             return state.wrong
-        for is_told, is_stored in zip(state.told, state.stored, strict=True):
-            if is_told and not is_stored:
+        for is_told, age in zip(state.told, state.age, strict=True):
+            if is_told and age == LONG_AGO:
                 return "P1: a send was answered, and no message with its id is stored"
-        if remembered_count(state) > self.room:
+        if remembered(state) > self.room:
             return "R17: more ids are remembered than there is room for"
         return None
 
     def is_quiet(self, state: State) -> bool:
-        return not state.tail and not state.table and not any(state.senders) and not any(state.waiting)
+        return not state.tail and not any(state.waiting)
 
-    def view(self, state: State) -> tuple[list[int], list[int]]:
-        """The ids of which a message waits, and the ids that a send would find."""
-        found = {remembered.id for generation in state.table for remembered in generation}
-        return [number for number, waiting in enumerate(state.waiting) if waiting], sorted(found)
+    def view(self, state: State) -> tuple[list[int], int]:
+        """The ids of all messages that wait, and how many ids the fragment remembers."""
+        return [number for number, waiting in enumerate(state.waiting) for _ in range(waiting)], remembered(state)
 
-    def _send(self, state: State, name: int, number: int) -> Iterator[tuple[Action, State]]:
-        waits = state._replace(senders=put(state.senders, name, number + 1))
-        if any(operation.id == number for operation in state.tail):
-            if self.answer_before_original:
-                yield ("send", name, number, "seen before"), state._replace(told=put(state.told, number, 1))
-            else:
-                yield ("send", name, number, "waits for the first"), waits
-        elif self._is_found(state, number):
-            after = state._replace(told=put(state.told, number, 1))
-            if state.age[number] == self.window + self.span and not state.is_behind:
-                after = after._replace(wrong="P11: an id is found long behind its window")
-            yield ("send", name, number, "seen before"), after
-        elif remembered_count(state) >= self.room and not self.unchecked_without_room:
-            yield ("send", name, number, "no room"), state
-        elif len(state.tail) < self.tail_limit and len(state.tail) + len(state.log) < self.log_limit:
-            has_room = remembered_count(state) < self.room
-            operation = Operation(number, int(state.age[number] < self.window), int(has_room))
-            yield ("send", name, number, "waits"), waits._replace(tail=(*state.tail, operation))
+    def _sent(self, state: State, number: int) -> tuple[Action, State]:
+        time = stamp = max(state.offset, newest_time(state))
+        if self.refused_stamp_is_on_time:
+            stamp = max(stamp, state.appended)
+        on_time, in_flight = state.on_time, len(state.tail)
+        if not remembered(state) + in_flight:
+            on_time = stamp
+        skipped = 0 if self.wall_clock_counts else max(0, stamp - on_time)
+        over = remembered(state) + in_flight + 1 - self.room
+        if over > 0:
+            unsaid = skipped + sum(each.skipped for each in state.tail)
+            rest = self._kept(state.table, stamp - unsaid - self.window)
+            over -= remembered(state) - sum(map(len, rest))
+            if self.forget_for_room:
+                state = state._replace(table=rest)
+        if over > 0 and not self.unchecked_without_room:
+            return ("send", number, "no room"), state._replace(on_time=on_time)
+        on_time = on_time + skipped if self.set_back_is_not_skipped else min(on_time + skipped, stamp)
+        after = state._replace(tail=(*state.tail, Operation(number, time, skipped)), on_time=on_time)
+        if self.answer_before_original and any(each.id == number for each in state.tail):
+            after = after._replace(told=put(after.told, number, 1))
+        return ("send", number, "waits"), after
 
-    def _is_found(self, state: State, number: int) -> bool:
-        """In a generation that is not due. One that is due counts for nothing, whether it went already or not."""
-        for generation in state.table:
-            for remembered in generation:
-                if remembered.id == number and not self._is_due(state, generation):
-                    return True
-        return False
-
-    def _is_due(self, state: State, generation: Generation) -> bool:
-        deciding = generation[0 if self.oldest_decides else -1]
-        ahead = AHEAD if self.wall_clock_ages and state.is_ahead else 0
-        return deciding.age + ahead >= self.window
-
-    def _consumed(self, state: State, number: int) -> State:
-        after = state._replace(waiting=put(state.waiting, number, 0))
-        if self.forget_consumed:
-            after = after._replace(
-                table=without(state.table, number),
-                snapshot=without(state.snapshot, number),
-                log=tuple(one for one in state.log if one.id != number),
-            )
-        return after
-
-    def _saved(self, state: State) -> State:
-        table = state.table
-        if self.snapshot_holds_unsynced:
-            for operation in state.tail:
-                table = self._entered(table, operation.id, 0)
-        return state._replace(snapshot=table, log=())
+    def _kept(self, table: tuple[Generation, ...], before: int) -> tuple[Generation, ...]:
+        """Without generations whose ids all came before this time or at it."""
+        *older, newest = table
+        place = 0 if self.oldest_decides else -1
+        while older and older[0][place].time <= before:
+            del older[0]
+        if newest and newest[place].time <= before:
+            newest = ()
+        return (*older, newest)
 
     def _synced(self, state: State) -> State:
-        number = state.tail[0].id
-        after = self._stored(state._replace(tail=state.tail[1:]), state.tail[0])
-        senders = tuple(0 if waits_for == number + 1 else waits_for for waits_for in state.senders)
-        return after._replace(senders=senders, told=put(state.told, number, 1))
+        operation = state.tail[0]
+        after = self._visible(state._replace(tail=state.tail[1:], logged=operation.time), operation)
+        return after._replace(told=put(after.told, operation.id, 1))
 
-    def _stored(self, state: State, operation: Operation) -> State:
-        """A message is in the log for good, its id in the table and in the log."""
-        number = operation.id
-        if operation.has_room:
-            table, log = self._entered(state.table, number, 0), (*state.log, Remembered(number, 0))
-            state = state._replace(table=table, log=log)
+    def _visible(self, state: State, operation: Operation) -> State:
+        """What was skipped, then the message: dropped, or stored with its id."""
+        number, time, _ = operation
+        table, is_dropped = self._taken_in(state.table, operation)
+        disk, is_dropped_again = self._taken_in(state.disk, operation)
+        wrong = "P11: a start decides otherwise" if is_dropped != is_dropped_again else ""
+        if is_dropped:
+            if state.age[number] >= self.window and not state.is_odd:
+                wrong = "P11: an id is found behind its window"
+            return state._replace(table=table, disk=disk, wrong=wrong)
+        if state.age[number] < self.window:
+            wrong = "P11: an id is stored twice within its window"
         return state._replace(
+            table=table,
+            disk=disk,
             age=put(state.age, number, 0),
-            stored=put(state.stored, number, 1),
-            waiting=put(state.waiting, number, 1),
-            wrong="P11: an id is stored twice within its window" if operation.is_repeated else state.wrong,
+            waiting=put(state.waiting, number, state.waiting[number] + 1),
+            wrong=wrong,
         )
 
-    def _entered(self, table: tuple[Generation, ...], number: int, age: int) -> tuple[Generation, ...]:
-        """The newest generation takes an id while its oldest is young enough; else a generation begins."""
-        if table and table[-1][0].age - age < self.span:
-            return (*table[:-1], (*table[-1], Remembered(number, age)))
-        return (*table, (Remembered(number, age),))
+    def _taken_in(self, table: tuple[Generation, ...], operation: Operation) -> tuple[tuple[Generation, ...], bool]:
+        """The table behind an operation, and whether its message is dropped."""
+        number, time, skipped = operation
+        table = tuple(tuple(each._replace(time=each.time + skipped) for each in generation) for generation in table)
+        table = self._kept(table, time - self.window)
+        found = [each.time for generation in table for each in generation if each.id == number]
+        is_dropped = bool(found) and time - found[-1] < self.window
+        has_room = not self.unchecked_without_room or sum(map(len, table)) < self.room
+        if (not is_dropped and has_room) or (is_dropped and self.dropped_begins_anew):
+            table = self._entered(table, Remembered(number, time))
+        return table, is_dropped
 
-    def _passed(self, state: State, *, store_time: int) -> State:
-        """A unit of time passes; the time of the store goes on by store_time."""
-        limit = self.window + self.span  # higher ages are not told apart
-        return state._replace(
-            table=older(state.table, store_time, limit),
-            snapshot=older(state.snapshot, store_time, limit),
-            log=aged(state.log, store_time, limit),
-            age=tuple(min(age + 1, limit) for age in state.age),
-        )
+    def _entered(self, table: tuple[Generation, ...], entry: Remembered) -> tuple[Generation, ...]:
+        *older, newest = table
+        newest = (*(each for each in newest if each.id != entry.id), entry)
+        return (*older, newest, ()) if len(newest) >= self.generation else (*older, newest)
+
+    def _consumed(self, state: State) -> State:
+        """All messages that wait are, by an operation that is synced at once and has its time in the log, too."""
+        after = state._replace(waiting=(0,) * self.ids, logged=max(state.offset, state.logged))
+        return after._replace(table=((),), disk=((),)) if self.forget_consumed else after
+
+    def _saved(self, state: State) -> State:
+        table = tuple(tuple(each._replace(is_saved=1) for each in generation) for generation in state.table)
+        return state._replace(table=table, disk=table)
 
     def _faults(self, state: State) -> Iterator[tuple[Action, State]]:
-        for off in (0, 1):
-            yield ("kill", off), self._restarted(state, len(state.tail), off=off)
+        for units in range(1 + (state.units < self.units)):
+            yield ("kill", units), self._restarted(state, len(state.tail), units)
             for kept in range(len(state.tail)):
-                yield ("power_cut", kept, off), self._restarted(state, kept, off=off)
+                yield ("power_cut", kept, units), self._restarted(state, kept, units)
         if state.tail:
             yield ("sync_fails",), self._sync_failed(state)
 
-    def _restarted(self, state: State, kept: int, *, off: int) -> State:
-        """The table is made again from the disk. The operations that the tail kept lie behind that in the log."""
-        after = state._replace(tail=(), senders=(0,) * self.senders, faults=state.faults + 1)
-        if off:
-            seen = AHEAD if self.wall_clock_at_start and state.is_ahead else 0
-            after = self._passed(after, store_time=seen)._replace(is_behind=1)
-        table = () if self.snapshot_left_out else after.snapshot
-        for remembered in after.log:
-            table = self._entered(table, remembered.id, remembered.age)
-        while table and self._is_due(after, table[0]) and not self.start_keeps_due:
-            table = table[1:]
-        after = after._replace(table=table)
+    def _restarted(self, state: State, kept: int, units: int) -> State:
+        disk = state.disk
+        if self.snapshot_left_out:
+            rest = [tuple(each for each in generation if not each.is_saved) for generation in disk]
+            disk = (*(each for each in rest[:-1] if each), rest[-1])
+        after = state._replace(table=disk, disk=disk, tail=(), faults=state.faults + 1, is_odd=1)
         for operation in state.tail[:kept]:
-            after = self._stored(after, operation)
-        return after
+            after = self._visible(after._replace(logged=operation.time), operation)
+        for _ in range(units):
+            after = passed(after)
+        newest = [each.time for generation in after.table for each in generation][-1:]
+        on_time = after.offset if self.start_believes_clock or not newest else newest[0]
+        return after._replace(on_time=on_time, appended=-LONG_AGO)
 
     def _sync_failed(self, state: State) -> State:
-        after = state._replace(tail=(), senders=(0,) * self.senders, faults=state.faults + 1)
-        if self.no_refusal_of_repeats:
-            for waits_for in set(state.senders) - {0}:
-                if state.senders.count(waits_for) > 1:
-                    after = after._replace(told=put(after.told, waits_for - 1, 1))
-        return after
+        skipped = 0 if self.refused_skip_is_lost else sum(each.skipped for each in state.tail)
+        appended = max(state.appended, newest_time(state)) if self.refused_stamp_is_on_time else state.appended
+        return state._replace(tail=(), appended=appended, on_time=state.on_time - skipped, faults=state.faults + 1)
 
 
-def remembered_count(state: State) -> int:
-    """Ids that take room: those of the table, and those in flight."""
-    return sum(map(len, state.table)) + sum(operation.has_room for operation in state.tail)
+def newest_time(state: State) -> int:
+    """The highest enqueued time in the log, and of what is on its way there."""
+    return state.tail[-1].time if state.tail else state.logged
 
 
-def without(table: tuple[Generation, ...], number: int) -> tuple[Generation, ...]:
-    rest = (tuple(one for one in generation if one.id != number) for generation in table)
-    return tuple(generation for generation in rest if generation)
+def remembered(state: State) -> int:
+    """Ids that take room, without those in flight."""
+    return sum(map(len, state.table))
 
 
-def aged(generation: Generation, time: int, limit: int) -> Generation:
-    return tuple(Remembered(number, min(age + time, limit)) for number, age in generation)
+def passed(state: State) -> State:
+    """A unit of time is over."""
+    return state._replace(
+        table=older(state.table),
+        disk=older(state.disk),
+        logged=max(-LONG_AGO, state.logged - 1),
+        appended=max(-LONG_AGO, state.appended - 1),
+        age=tuple(min(LONG_AGO, age + 1) for age in state.age),
+        units=state.units + 1,
+    )
 
 
-def older(table: tuple[Generation, ...], time: int, limit: int) -> tuple[Generation, ...]:
-    return tuple(aged(generation, time, limit) for generation in table) if time else table
+def older(table: tuple[Generation, ...]) -> tuple[Generation, ...]:
+    return tuple(tuple(each._replace(time=each.time - 1) for each in generation) for generation in table)

@@ -21,7 +21,7 @@ STEPS = 60
 MODELS = [
     PeekLock(messages=3, receivers=3, tail_limit=4, faults=4, scheduled=(1,)),
     SessionLock(messages=4, receivers=3, keepers=3, values=3, tail_limit=4, faults=4),
-    DuplicateWindow(ids=4, senders=3, room=3, tail_limit=3, log_limit=4, faults=4),
+    DuplicateWindow(ids=4, room=5, tail_limit=3, units=12, jumps=6, faults=4),
     TwoLogs(transactions=4, at_once=2, tail_limit=3, faults=4),
     EntityTransfer(messages=3, tail_limit=3, faults=4, refusals=2),
     EntityTransfer(messages=2, is_ring=True, hop_limit=4, tail_limit=3, faults=4),

@@ -1,9 +1,10 @@
 """A log that does nothing by itself: whoever tests its owner says when the oldest append is synced, and when it fails.
 
 A third engine behind Log (messaging_store/log.py), as far as a fragment of a queue, or of a topic, uses it: appends,
-reads and replays; no notes, snapshots or trimming. Every append is one operation of the tail until `sync` makes the
-oldest visible. `fail` refuses the whole tail, as a failed sync does (rule R9). `restarted` is the log of the next
-process, which has what is synced and as much of the tail as the crash left.
+reads, replays and the newest snapshot, which is saved at once; nothing is trimmed, and there are no notes. Every
+append is one operation of the tail until `sync` makes the oldest visible. `fail` refuses the whole tail, as a failed
+sync does (rule R9). `restarted` is the log of the next process, which has what is synced and as much of the tail as
+the crash left.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class _InFlight:
 
 
 class ManualLog:
-    """See the module's text, and Log. Callbacks come within `sync` and `fail`, and within `load_snapshot` and `replay`:
-    so no loop is needed."""
+    """See the module's text, and Log. Callbacks come within `sync` and `fail`, and within `save_snapshot`,
+    `load_snapshot` and `replay`: so no loop is needed."""
 
     def __init__(self, log_id: str, *, writer_epoch: int = 1) -> None:
         self.log_id = log_id
@@ -56,6 +57,7 @@ class ManualLog:
         self._runs: list[bytes] = []  # what is synced
         self._end = self._appended_end = LogEnd()
         self._tail: deque[_InFlight] = deque()
+        self._snapshot: Snapshot | None = None
 
     # What the test decides
 
@@ -85,6 +87,7 @@ class ManualLog:
         for each in list(self._tail)[:kept]:
             log._take(bytes(each.run), each.end)
         log._appended_end = log._end
+        log._snapshot = self._snapshot
         return log
 
     def _take(self, run: bytes, end: LogEnd) -> None:
@@ -126,12 +129,21 @@ class ManualLog:
             visit(run)
         on_done(Replayed())
 
-    def load_snapshot(self, read: Callable[[Snapshot], T], on_done: Callable[[T | None | Refused], None]) -> None:
-        """See Log.load_snapshot: there is none."""
+    def save_snapshot(self, state: bytes, on_done: Callable[[None | Refused], None]) -> None:
+        """See Log.save_snapshot."""
+        self._snapshot = Snapshot(self._end.index, self._end.offset, state)
         on_done(None)
 
-    def _not_here(self, *_: object, **__: object) -> NoReturn:
-        raise NotImplementedError("a log under a test's control has no notes, snapshots, trimming, searches or end")
+    def load_snapshot(self, read: Callable[[Snapshot], T], on_done: Callable[[T | None | Refused], None]) -> None:
+        """See Log.load_snapshot."""
+        on_done(None if self._snapshot is None else read(self._snapshot))
 
-    note = save_snapshot = trim = older_than = find_offset = find_time = _not_here
+    def trim(self, index: int) -> int:
+        """See Log.trim. It keeps all."""
+        return 0
+
+    def _not_here(self, *_: object, **__: object) -> NoReturn:
+        raise NotImplementedError("a log under a test's control has no notes, searches or end")
+
+    note = older_than = find_offset = find_time = _not_here
     on_visible = set_roll_age = set_durability = stop = close = _not_here
