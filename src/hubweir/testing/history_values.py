@@ -34,7 +34,7 @@ class SeenMessage:
     __slots__ = (
         "accepted", "began_ms", "checksum", "crashes", "gone_at", "group", "is_scheduled", "is_seen", "least", "lock",
         "may_be_gone", "may_expire", "message_id", "most", "number", "order", "place", "position", "ready_at",
-        "session", "stored_by_ms", "text",
+        "session", "stored_by_ms", "text", "was_scheduled",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +56,7 @@ class SeenMessage:
         self.began_ms = began_ms
         self.session = session
         self.message_id = message_id
-        self.is_scheduled = is_scheduled
+        self.is_scheduled = self.was_scheduled = is_scheduled
         self.may_expire = may_expire
         self.accepted: bool | None = None
         self.is_seen = self.may_be_gone = False

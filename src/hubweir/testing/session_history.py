@@ -1,7 +1,8 @@
 """Checks message sessions: one holder at a time, first in first out also over abandon, and a state that stays (P10).
 
 A message is out of order when an earlier one of its session was ready before the receive was asked for: it was
-accepted, or given back, and nobody had it. The order is that of the sends, which must be one sender's for each session.
+accepted, or given back, and nobody had it. The order is that of the sends, which must be one sender's for each session;
+what was scheduled got its place when it became active, which its number tells.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from hubweir.testing.history_values import SeenHold, SeenMessage, SeenPlace, See
 
 
 class _Session:
-    """One session. ready: a heap of positions in messages; some are ready no more. flying: what settles them. states:
-    those that it may have; setting: those on their way, the oldest first."""
+    """One session. ready: a heap of positions in messages; some are ready no more. scheduled: those that were, once
+    they are active. flying: what settles them. states: those that it may have; setting: those on their way, the oldest
+    first."""
 
-    __slots__ = ("flying", "hold", "messages", "ready", "setting", "states")
+    __slots__ = ("flying", "hold", "messages", "ready", "scheduled", "setting", "states")
 
     def __init__(self) -> None:
         self.messages: list[SeenMessage] = []
         self.ready: list[int] = []
+        self.scheduled: dict[SeenMessage, None] = {}
         self.flying: dict[SeenSettlement, None] = {}
         self.hold: SeenHold | None = None
         self.states: set[bytes | None] = {None}
@@ -56,7 +59,11 @@ class SessionHistory:
         """It may be delivered from this tick on."""
         if _is_ready(sent) and not self._may_be_dead(sent):
             sent.ready_at = tick
-            heappush(self._of(sent.session or "").ready, sent.position)
+            session = self._of(sent.session or "")
+            if sent.was_scheduled:
+                session.scheduled[sent] = None
+            else:
+                heappush(session.ready, sent.position)
 
     def delivered(self, sent: SeenMessage, hold: SeenHold, now_ms: int, asked: int) -> None:
         """It is delivered to a holder that asked for messages at this tick."""
@@ -72,15 +79,21 @@ class SessionHistory:
             earlier = session.messages[position]
             if not _is_ready(earlier) or self._may_be_dead(earlier):
                 continue
-            if earlier.ready_at < asked:
-                raise Violation(f"P10: {sent.text} comes before {earlier.text}, which waits in {hold.session}")
+            self._expect_not_before(sent, earlier, asked)
             later.append(position)
         for position in later:
             heappush(ready, position)
+        for earlier in session.scheduled:
+            if _is_ready(earlier) and not self._may_be_dead(earlier):
+                self._expect_not_before(sent, earlier, asked)
         for settlement in list(session.flying):
             self._pass(settlement, sent, hold, asked)
             if settlement.lock.sent is sent:
                 del session.flying[settlement]  # it was given back, and is here again
+
+    def _expect_not_before(self, sent: SeenMessage, ready: SeenMessage, asked: int) -> None:
+        if ready.ready_at < asked and _is_before(ready, sent):
+            raise Violation(f"P10: {sent.text} comes before {ready.text}, which waits in {sent.session}")
 
     def _pass(self, settlement: SeenSettlement, sent: SeenMessage, hold: SeenHold, asked: int) -> None:
         """Note that a message comes while an earlier one is being given back, or was its last holder's."""
@@ -88,7 +101,7 @@ class SessionHistory:
         is_back = settlement.outcome.name in ("ABANDON", "RELEASE") or settlement.lock.hold is not hold
         if earlier is sent:
             self._expect_not_passed(settlement)
-        elif is_back and settlement.tick < asked and earlier.position < sent.position:
+        elif is_back and settlement.tick < asked and _is_before(earlier, sent):
             settlement.passed_by = settlement.passed_by or sent.text
 
     def _expect_not_passed(self, settlement: SeenSettlement) -> None:
@@ -157,6 +170,13 @@ class SessionHistory:
             raise Violation(f"P10: session {name} has the state {state!r}, and should have one of {session.states}")
         if not session.setting:
             session.states = {state}
+
+
+def _is_before(one: SeenMessage, other: SeenMessage) -> bool:
+    """Whether one comes first for certain."""
+    if one.was_scheduled or other.was_scheduled:
+        return one.number is not None and other.number is not None and one.number < other.number
+    return one.position < other.position
 
 
 def _is_ready(sent: SeenMessage) -> bool:

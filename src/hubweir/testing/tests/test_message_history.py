@@ -325,6 +325,16 @@ def a_later_message_first() -> None:
     story.receive("b", hold=story.hold())
 
 
+def scheduled_messages_against_their_numbers() -> None:
+    story = Story()
+    story.send("a", "b", session="s", is_scheduled=True)
+    hold = story.hold()
+    first = story.receive("a", hold=hold, number=8)
+    story.settle(story.receive("b", hold=hold, number=7), SeenOutcome.ABANDON)
+    story.settle(first, SeenOutcome.ABANDON)
+    story.receive("a", hold=hold, number=8)
+
+
 def a_later_message_before_one_that_was_given_back() -> None:
     story = Story()
     story.send("a", "b", session="s")
@@ -405,7 +415,7 @@ FAULTS = [
     completed_and_there, completed_and_received, taken_twice, taken_and_shown, deferred_and_received,
     a_dead_letter_in_the_queue, a_dead_letter_by_nobody_s_word, a_token_for_two, a_delivery_that_is_not_counted,
     a_release_that_counts, two_counts_for_one_crash, delivered_too_often, an_id_twice_in_its_window,
-    an_id_that_all_lost, a_session_of_two_holders, a_later_message_first,
+    an_id_that_all_lost, a_session_of_two_holders, a_later_message_first, scheduled_messages_against_their_numbers,
     a_later_message_before_one_that_was_given_back, a_later_message_while_one_is_given_back,
     a_later_message_behind_what_its_last_holder_had, a_session_whose_last_holder_is_undecided,
     a_session_whose_state_is_on_its_way, a_message_for_one_who_lost_the_session,
@@ -421,6 +431,17 @@ def test_a_good_history_passes() -> None:
 def test_a_planted_fault_is_found(fault: Callable[[], None]) -> None:
     with pytest.raises(Violation):
         fault()
+
+
+def test_scheduled_messages_come_by_the_numbers_that_they_got_when_they_became_active() -> None:
+    story = Story()
+    story.send("a", "b", session="s", is_scheduled=True)
+    hold = story.hold()
+    first, second = story.receive("b", hold=hold, number=7), story.receive("a", hold=hold, number=8)
+    story.settle(first, SeenOutcome.ABANDON)
+    story.settle(second, SeenOutcome.ABANDON)
+    story.receive("b", hold=hold, number=7)
+    story.receive("a", hold=hold, number=8)
 
 
 def test_what_nobody_can_tell_is_no_fault() -> None:
