@@ -34,7 +34,7 @@ KILLS = 100
 PUBLISHERS = 3
 WAIT_S = 20.0
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 
 class Generations:

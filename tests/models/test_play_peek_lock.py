@@ -28,6 +28,7 @@ from tests.models.played_fragment import first_difference, play_walks
 MODEL = PeekLock(messages=3, receivers=3, tail_limit=4, faults=4, scheduled=(1,))
 
 
+@pytest.mark.timeout(900)
 def test_walks_of_the_model_are_what_the_fragment_does(measure: Callable[[int], int], first_seed: int) -> None:
     seeds = range(first_seed, first_seed + measure(10_000))
     actions = play_walks(MODEL, lambda: PeekLockPlayer(MODEL), seeds)

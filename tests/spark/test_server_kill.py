@@ -42,7 +42,7 @@ async def create_hub(text: str) -> None:
     await connection.close()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_killed_service_stores_each_row_of_a_task_once(server: ServerProcess, measure: Callable[[int], int]) -> None:
     text, kills = server.connection_string(), measure(20)
     restarts: list[threading.Thread] = []
