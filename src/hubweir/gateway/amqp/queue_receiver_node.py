@@ -94,6 +94,7 @@ class QueueReceiverNode(Node):
         self._run: bytes | memoryview = b""
         self._rows: array[int] = array("q")  # of what was received; those before _next_row were sent
         self._next_row = 0
+        self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
         self._sent = SentTokens()
         self._settling: dict[tuple[SettleOutcome, object], Settling] = {}  # of this turn
         self._drain_timer: Timer | None = None
@@ -260,8 +261,9 @@ class QueueReceiverNode(Node):
                 return False
             return self._send(room)
         if self._state is ReceiverState.RECEIVING:
+            self._ask_for_less()
             self._drain_soon()
-            return False
+            return self._state is not ReceiverState.RECEIVING
         wanted = min(self.link.credit, self._room)
         if wanted <= 0:
             self._answer_drain()
@@ -275,7 +277,7 @@ class QueueReceiverNode(Node):
         return self.link.unsettled_room if self._mode is ReceiveMode.PEEK_LOCK else self.link.credit
 
     def _receive(self, wanted: int) -> None:
-        self._state = ReceiverState.RECEIVING
+        self._state, self._asked = ReceiverState.RECEIVING, wanted
         command = ReceiveMessages(self._place.log_id, self._receiver_id, wanted, self.host.link_settings.read_bytes)
         self._place.broker.submit(command, self._received)
 
@@ -308,12 +310,23 @@ class QueueReceiverNode(Node):
         if not self._has_rows:
             self._run, self._rows, self._next_row = b"", array("q"), 0
             return True
-        if progress.events == 0 and self.link.credit == 0:
-            self._give_back_rows()  # the receiver took credit back: others may have them
-        return progress.events > 0
+        if progress.events or self.link.credit:
+            return progress.events > 0
+        # The receiver took credit back.
+        if settled:
+            self._answer_drain()
+            return False  # they are in no queue any more: it gets them with its next credit
+        self._give_back_rows()  # others may have them
+        return True
+
+    def _ask_for_less(self) -> None:
+        """A receive is outstanding for more than the receiver takes by now: what comes is for others."""
+        if self.link.credit < self._asked:
+            self._asked = 0
+            self._place.broker.submit(CancelReceive(self._place.log_id, self._receiver_id), _nothing)
 
     def _give_back_rows(self) -> None:
-        """Release what was received and not sent. Of receive-and-delete it is gone (P9)."""
+        """Release what was received and not sent. Of receive-and-delete it is gone with the link (P9)."""
         if self._has_rows and self._mode is ReceiveMode.PEEK_LOCK:
             tokens = tokens_of(self._rows, self._next_row, len(self._rows) // MESSAGE_WIDTH)
             self._place.broker.submit(SettleMessages(self._place.log_id, tokens, SettleOutcome.RELEASE), _nothing)
@@ -321,7 +334,7 @@ class QueueReceiverNode(Node):
 
     def _drain_soon(self) -> None:
         """A receive is outstanding, and the receiver wants its credit back: it is cancelled, after a moment."""
-        if self.link.drain and self._drain_timer is None:
+        if self.link.drain and self._drain_timer is None and self._state is ReceiverState.RECEIVING:
             self._drain_timer = self.host.env.call_later(DRAIN_MS, self._drain)
 
     def _drain(self) -> None:

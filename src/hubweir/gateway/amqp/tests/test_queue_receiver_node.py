@@ -309,6 +309,40 @@ def test_credit_that_is_taken_back_gives_messages_to_others(world: World, peer: 
     assert peer.bodies(peer.receiver("orders", credit=1, **PEEK_LOCK)) == [b"a"]
 
 
+@pytest.mark.parametrize("credit", [0, 1])
+def test_credit_that_is_taken_back_loses_no_message_of_receive_and_delete(peer: Peer, credit: int) -> None:
+    link = peer.receiver("orders", credit=3, **RECEIVE_AND_DELETE)
+    link.grant(credit)
+    peer.run()
+    send(peer, b"a", b"b", b"c")
+    other = peer.receiver("orders", credit=5, **RECEIVE_AND_DELETE)
+    assert (peer.bodies(link), peer.bodies(other)) == ([b"a", b"b", b"c"][:credit], [b"a", b"b", b"c"][credit:])
+
+
+@pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE])
+def test_messages_that_come_as_credit_is_taken_back_wait_for_credit_or_are_for_others(
+    world: World, peer: Peer, mode: dict[str, int]
+) -> None:
+    """The broker answers with them, though the credit is gone: a drain is answered all the same."""
+    send(peer, b"a", b"b")
+    link = peer.receiver("orders", **mode)
+    begun = len(peer.came)
+    world.gate.hold[ReceiveMessages] = []
+    link.grant(2)
+    peer.run()
+    link.grant(0, drain=True)
+    peer.run()
+    world.gate.release(ReceiveMessages)
+    peer.run()
+    assert peer.bodies(link) == []
+    [flow] = flows(peer, begun)
+    assert (flow.drain, flow.link_credit) == (True, 0)
+    assert counts(world).active == (2 if mode is PEEK_LOCK else 0)
+    link.grant(2)
+    peer.run()
+    assert peer.bodies(link) == [b"a", b"b"]
+
+
 def test_a_refusal_of_the_broker_is_told_and_an_unknown_outcome_ends_the_link(world: World, peer: Peer) -> None:
     send(peer, b"a", b"b")
     link = peer.receiver("orders", credit=2, **PEEK_LOCK)
