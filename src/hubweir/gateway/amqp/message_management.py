@@ -15,6 +15,8 @@
 | enumerate-rules                     | Manage | 200, a page of rules; 204 when there are none |
 
 What is sent is asked of queues and topics, what is received of queues and subscriptions, rules of subscriptions alone.
+An entity that takes nothing schedules nothing, and one that gives nothing out gives out no deferred message either, and
+deletes none: 400.
 
 Bodies are maps; message_forms.py reads and makes them. A lock's token is enough to settle and to renew: the link that a
 request names is asked for its session alone, where the request names none. A request that names a time-out is answered
@@ -77,7 +79,9 @@ from hubweir.gateway.amqp.sent_tokens import tokens_of
 from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import EntityKind
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
 from hubweir.queue.settle_outcome import SettleOutcome, lost_error
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -159,6 +163,7 @@ class MessageManagementNode(RequestNode):
         self.host.claims.require(right, self._scope)
         self.host.authorized()
         self._check_kind(right)
+        self._check_status(step)
         self.host.gateway.uses.note(self._place)
         return step, asked_of(message.body.value if isinstance(message.body, ValueBody) else None)
 
@@ -183,6 +188,12 @@ class MessageManagementNode(RequestNode):
             raise ServiceError(NOT_ALLOWED, text)
         if right is Rights.MANAGE and self._kind is not EntityKind.SUBSCRIPTION:
             raise ServiceError(ARGUMENT_ERROR, f"'{self.entity}' has no rules: rules are of subscriptions.")
+
+    def _check_status(self, step: Step) -> None:
+        """Raise ServiceError ENTITY_DISABLED for a request that sends or receives where the status lets nobody."""
+        check, found = _BY_STATUS.get(step), self.host.gateway.namespace.find(self.entity, MessagingDescription)
+        if check is not None and found is not None:
+            check(found.description)
 
     # Asking the broker
 
@@ -405,6 +416,12 @@ _STEPS: dict[str, tuple[Rights, Step]] = {
     "add-rule": (Rights.MANAGE, MessageManagementNode._add_rule),
     "remove-rule": (Rights.MANAGE, MessageManagementNode._remove_rule),
     "enumerate-rules": (Rights.MANAGE, MessageManagementNode._list_rules),
+}
+# What the entity's status decides on, as on links. To look and to settle is always allowed.
+_BY_STATUS: dict[Step, Callable[[MessagingDescription], None]] = {
+    MessageManagementNode._schedule: check_may_send,
+    MessageManagementNode._receive_deferred: check_may_receive,
+    MessageManagementNode._delete: check_may_receive,
 }
 # What some do in a transaction, instead.
 _TRANSACTED: dict[Step, Callable[[MessageManagementNode, bytes, Asked], None]] = {

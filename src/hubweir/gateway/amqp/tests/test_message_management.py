@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from hubweir.amqp.messaging.message import Properties
-from hubweir.amqp.messaging.outcome import Accepted
+from hubweir.amqp.messaging.message import DataBody, Message, Properties, encode_message
+from hubweir.amqp.messaging.outcome import Accepted, Modified
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.types.format_codes import AmqpType
-from hubweir.amqp.types.values import Array, Int, Long, Timestamp
+from hubweir.amqp.types.values import Array, Int, Long, Timestamp, UInt
 from hubweir.broker.commands.fragment import DeleteMessages, ListSessions, PeekMessages
 from hubweir.gateway.amqp.message_management import DELETE_LIMIT_MESSAGES, PEEK_LIMIT_MESSAGES, SESSIONS_LIMIT
 from hubweir.gateway.amqp.session_filter import SESSION_FILTER
@@ -27,9 +27,11 @@ from hubweir.gateway.amqp.tests.queue_world import (
     queue_world,
     send,
     settle,
+    switch,
 )
 from hubweir.gateway.amqp.tests.world import Peer, World
 from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.entity import Availability
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.topic_description import TopicDescription
 
@@ -81,6 +83,32 @@ def test_of_several_locks_one_that_is_lost_refuses_the_request_wherever_it_stand
     wanted = {"disposition-status": "completed", "lock-tokens": uuids(third, second)}
     assert code_of(ask(peer, "update-disposition", wanted)) == 410
     assert code_of(ask(peer, "renew-lock", {"lock-tokens": uuids(first)})) == 200
+
+
+@pytest.mark.parametrize("status", [Availability.DISABLED, Availability.SEND_DISABLED, Availability.RECEIVE_DISABLED])
+def test_a_request_sends_and_receives_as_the_status_of_the_queue_says(
+    world: World, peer: Peer, status: Availability
+) -> None:
+    send(peer, b"a", b"deferred")
+    link = peer.receiver("orders", credit=2, **PEEK_LOCK)
+    settle(peer, link, 1, 1, Modified(undeliverable_here=True))
+    switch(world, "orders", status)
+    message = {"message": encode_message(Message(body=DataBody([b"b"])))}
+    scheduled = ask(peer, "schedule-message", {"messages": [message]})
+    deferred = ask(peer, "receive-by-sequence-number", {"sequence-numbers": [Long(2)], "receiver-settle-mode": UInt(1)})
+    deleted = ask(peer, "batch-delete-messages", {"message-count": Int(5)})
+    takes, gives = status is Availability.RECEIVE_DISABLED, status is Availability.SEND_DISABLED
+    assert [code_of(each) for each in (scheduled, deferred, deleted)] == [
+        200 if takes else 400,
+        200 if gives else 400,
+        204 if gives else 400,
+    ]
+    condition = (scheduled.application_properties or {}).get("errorCondition")
+    assert takes or condition == "com.microsoft:entity-disabled"
+    # What was received before is settled, and looked at, whatever the status is.
+    completed = {"disposition-status": "completed", "lock-tokens": uuids(tokens_of(peer, link)[0])}
+    assert code_of(ask(peer, "update-disposition", completed)) == 200
+    assert code_of(ask(peer, "peek-message", {"from-sequence-number": Long(1), "message-count": Int(9)})) == 200
 
 
 def test_messages_before_a_time_are_deleted_and_the_first_moment_is_a_time(world: World, peer: Peer) -> None:
