@@ -27,6 +27,7 @@ from hubweir.broker.commands.fragment import (
     EnqueueMessages,
     FragmentInfo,
     GetSessionState,
+    GiveUpSession,
     ListSessions,
     LocksRenewed,
     MessagesDeleted,
@@ -54,7 +55,7 @@ from hubweir.broker.hosted_transactions import HostedTransactions, TransactionSt
 from hubweir.broker.openings import STOPPING
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
-from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.queue.fragment import (
     Fragment,
@@ -79,6 +80,15 @@ class _Opened:
 
     owner: Owner
     receiver: FragmentReceiver
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Somebody who waits for a session, and is to be answered."""
+
+    owner: Owner
+    wait: SessionWait
+    on_answer: OnAnswer
 
 
 def _as_use(handler: Handler) -> Handler:
@@ -119,8 +129,7 @@ class HostedFragment:
         self._is_over = False
         self._deadline: Deadline | None = None
         self._receivers: dict[int, _Opened] = {}
-        # Those that wait for a session: the end of their owner ends the wait.
-        self._waiting: dict[int, tuple[Owner, SessionWait]] = {}
+        self._waiting: dict[str, _Waiting] = {}  # for a session, by the names of the waits
         self._taking: dict[SubQueue, Owner] = {}  # who waits for a transfer, or did last
         self._forwards = False  # messages are taken away as they come: that is to receive them
         self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
@@ -178,9 +187,8 @@ class HostedFragment:
 
     def owner_gone(self, owner: Owner) -> None:
         self.transactions.owner_gone(owner)
-        for key in [key for key, (its, _) in self._waiting.items() if owner.covers(its)]:
-            self._waiting.pop(key)[1].cancel()
-            self.note_use()
+        for name in [name for name, its in self._waiting.items() if owner.covers(its.owner)]:
+            self._give_up(name)
         for receiver_id in [key for key, opened in self._receivers.items() if owner.covers(opened.owner)]:
             self._close(receiver_id)
         for sub_queue in [key for key, its in self._taking.items() if owner.covers(its)]:
@@ -289,8 +297,10 @@ class HostedFragment:
             self._opened(receiver_id, owner, on_answer, self.fragment.open_receiver(command.sub_queue, command.mode))
             return
 
+        name = command.wait or str(receiver_id)
+
         def accepted(receiver: FragmentReceiver | Refused | ServiceError) -> None:
-            self._waiting.pop(receiver_id, None)
+            self._waiting.pop(name, None)
             self.note_use()
             if isinstance(receiver, FragmentReceiver):
                 self._opened(receiver_id, owner, on_answer, receiver)
@@ -311,7 +321,20 @@ class HostedFragment:
             on_lost=lost,
         )
         if wait is not None:
-            self._waiting[receiver_id] = owner, wait
+            self._waiting[name] = _Waiting(owner, wait, on_answer)
+
+    def _give_up(self, name: str) -> None:
+        """Whoever waits for a session under this name does so no longer."""
+        waiting = self._waiting.pop(name, None)
+        if waiting is not None:
+            self.note_use()
+            waiting.wait.cancel()
+            text = f"nobody waits for a session of '{self._entity}' any more"
+            waiting.on_answer(refusal_of(ServiceError(TIMED_OUT, text)))
+
+    def _give_up_session(self, command: GiveUpSession, on_answer: OnAnswer) -> None:
+        self._give_up(command.wait)
+        on_answer(Done())
 
     def _opened(self, receiver_id: int, owner: Owner, on_answer: OnAnswer, receiver: FragmentReceiver) -> None:
         self._receivers[receiver_id] = _Opened(owner, receiver)
@@ -475,6 +498,7 @@ class HostedFragment:
         EndTransfer: _end_transfer,
         EnqueueMessages: _as_use(_enqueue),
         GetSessionState: _as_use(_session_state),
+        GiveUpSession: _give_up_session,
         ListSessions: _as_use(_list_sessions),
         OpenReceiver: _as_use(_open_receiver),
         PeekMessages: _as_use(_peek),

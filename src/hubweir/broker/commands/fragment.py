@@ -111,7 +111,7 @@ class OpenReceiver(OwnedCommand, frozen=True):
 
     with_session: a session is wanted. wait_ms: how long to wait for the next free one; then refused with TIMED_OUT.
     A named session that another one holds is refused at once with SESSION_CANNOT_BE_LOCKED; a receiver of the wrong
-    kind with NOT_ALLOWED (the texts of contract 4.1.3).
+    kind with NOT_ALLOWED (the texts of contract 4.1.3). wait: a name that no other has, for GiveUpSession.
     """
 
     sub_queue: SubQueue
@@ -119,6 +119,14 @@ class OpenReceiver(OwnedCommand, frozen=True):
     with_session: bool = False
     session_id: str | None = None
     wait_ms: int = 0
+    wait: str = ""
+
+
+@command(56, Done, cost=Cost.END)
+class GiveUpSession(LogCommand, frozen=True):
+    """Nobody wants the session any more that OpenReceiver waits for: it is refused. Answered already: nothing."""
+
+    wait: str
 
 
 @command(36, Done, cost=Cost.END)

@@ -6,6 +6,7 @@ from array import array
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
@@ -18,6 +19,7 @@ from hubweir.broker.commands.fragment import (
     DeleteFragment,
     EnqueueMessages,
     FragmentInfo,
+    GiveUpSession,
     MessagesEnqueued,
     MessagesReceived,
     MessagesSettled,
@@ -243,11 +245,24 @@ class TestSessions:
         assert refusal(bench.accept(TWO, "s")).condition is SESSION_CANNOT_BE_LOCKED
         assert not hosted(bench)._waiting  # a wait that is decided is nobody's to end
 
+    def test_a_wait_that_is_given_up_is_answered_and_gets_no_session_and_others_wait_on(
+        self, bench: FragmentBench
+    ) -> None:
+        opening = OpenReceiver(LOG, ONE, SubQueue.MAIN, ReceiveMode.PEEK_LOCK, True, None, 60_000)
+        first, second, unnamed = (bench.begin(replace(opening, wait=name)) for name in ("one", "two", ""))
+        bench.ask(GiveUpSession(LOG, "one"), Done)
+        assert refusal(first).condition is TIMED_OUT
+        bench.send("x", session="s")
+        assert [type(each) for each in second] == [ReceiverOpened]
+        bench.ask(GiveUpSession(LOG, "two"), Done)  # it has its session: too late
+        assert len(bench.receive(second[0].receiver_id)) == 1
+        assert unnamed == []
+
     def test_the_end_of_a_connection_ends_its_wait_and_frees_its_session(self, bench: FragmentBench) -> None:
         waiting = bench.accept(ONE, None, wait_ms=60_000)
         bench.ask(CloseOwner(ONE), Done)
+        assert refusal(waiting).condition is TIMED_OUT
         bench.send("x", session="s")
-        assert not [each for each in waiting if isinstance(each, ReceiverOpened)]
         [granted] = bench.accept(TWO, None, wait_ms=1_000)
         assert isinstance(granted, ReceiverOpened)
         bench.ask(CloseOwner(TWO), Done)

@@ -26,6 +26,7 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import (
     CancelReceive,
     CloseReceiver,
+    GiveUpSession,
     MessagesReceived,
     MessagesSettled,
     OpenReceiver,
@@ -90,6 +91,7 @@ class QueueReceiverNode(Node):
         self._mode = ReceiveMode.RECEIVE_AND_DELETE if is_settled else ReceiveMode.PEEK_LOCK
         self._id_prefix = place.id_prefix
         self._state = ReceiverState.OPENING
+        self._wait = "" if wish is None else host.env.new_id()  # for a session, until it is there
         self._receiver_id = -1
         self._run: bytes | memoryview = b""
         self._rows: array[int] = array("q")  # of what was received; those before _next_row were sent
@@ -113,6 +115,7 @@ class QueueReceiverNode(Node):
             with_session=wish is not None,
             session_id=None if wish is None else wish.session_id,
             wait_ms=0 if wish is None else wish.wait_ms,
+            wait=self._wait,
         )
         self._place.broker.submit(command, self._opened)
 
@@ -205,8 +208,11 @@ class QueueReceiverNode(Node):
         for settling in self._settling.values():
             self._submit(settling)
         self._settling = {}
-        # The end of a connection closes all of its receivers with one command.
-        if was is not ReceiverState.OPENING and self._receiver_id >= 0 and not self.host.is_over:
+        if self.host.is_over:
+            return  # the end of a connection closes all of its receivers with one command
+        if was is ReceiverState.OPENING and self._wait:
+            self._place.broker.submit(GiveUpSession(self._place.log_id, self._wait), _nothing)
+        elif self._receiver_id >= 0:
             self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), _nothing)
 
     # Opening

@@ -58,6 +58,7 @@ def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_cos
             "CloseOwner",
             "CloseReceiver",
             "CancelReceive",
+            "GiveUpSession",
         },
     }
 

@@ -28,6 +28,7 @@ NUMBERS = {
     **{"ReceiveDeferred": 42, "CancelScheduled": 43, "DeleteMessages": 44, "AskFragmentInfo": 45, "RenewSession": 46},
     **{"GetSessionState": 47, "SetSessionState": 48, "ListSessions": 49, "CreateTopic": 50, "OpenTopic": 51},
     **{"PutSubscription": 52, "RemoveSubscription": 53, "PutSubscriptionRules": 54, "RemoveSubscriptionRule": 55},
+    **{"GiveUpSession": 56},
     **{"Done": 64, "EventsAppended": 65, "ReaderOpened": 66, "EventsRead": 67, "PartitionInfo": 68},
     **{"CountersTaken": 69, "Refusal": 70, "ProducerOpened": 71, "AlreadyAppended": 72, "CaptureState": 80},
     **{"MessagesEnqueued": 90, "ReceiverOpened": 91, "MessagesReceived": 92, "MessagesSettled": 93},

@@ -437,6 +437,17 @@ def test_a_session_that_is_held_is_refused_and_none_that_is_free_times_out(peer:
     assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
 
 
+def test_the_end_of_a_link_ends_its_wait_for_a_session(world: World, peer: Peer) -> None:
+    """However long it was to be: nobody waits, nobody uses the queue, and no session is held meanwhile."""
+    create_queue(world, "sessions", delivery=DeliverySettings(requires_session=True))
+    link = accept_session(peer, None, wait_ms=2**32 - 1)
+    peer.run(5_000)
+    assert counts(world, "sessions").unused_ms == 0
+    link.detach()
+    peer.run(5_000)
+    assert counts(world, "sessions").unused_ms >= 4_000
+
+
 def test_a_session_is_free_when_its_link_ends(peer: Peer, sessions: None) -> None:
     first = accept_session(peer, "a", credit=1)
     first.detach()
