@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from hubweir.errors import MESSAGE_LOCK_LOST, ServiceError
 from hubweir.errors import SESSION_LOCK_LOST as SESSION_LOST
+from hubweir.queue.sub_queue import SubQueue
 
 # One byte a token: the answers of a settlement, in the order of its tokens.
 SETTLED, LOCK_LOST, SESSION_LOCK_LOST = range(3)
@@ -46,8 +47,9 @@ class SettleDetails:
     properties: bytes = b""
 
 
-def lost_error(code: int) -> ServiceError:
-    """Why a settlement was answered with this code and is not done."""
-    if code == SESSION_LOCK_LOST:
+def lost_error(code: int, sub_queue: SubQueue = SubQueue.MAIN) -> ServiceError:
+    """Why a settlement was answered with this code and is not done. sub_queue: of which it was; dead letters are in no
+    session, also where the entity requires them."""
+    if code == SESSION_LOCK_LOST and sub_queue is SubQueue.MAIN:
         return ServiceError(SESSION_LOST, SESSION_LOST_TEXT)
     return ServiceError(MESSAGE_LOCK_LOST, MESSAGE_LOST_TEXT)

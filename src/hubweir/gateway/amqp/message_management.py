@@ -298,7 +298,7 @@ class MessageManagementNode(RequestNode):
         def settled(answer: MessagesSettled) -> None:
             lost = [code for code in answer.codes if code]
             if lost:
-                raise lost_error(lost[0])
+                raise lost_error(lost[0], self._sub_queue)
             self.answer(message, size, OK, "OK")
 
         outcome, details = asked.settlement()

@@ -384,7 +384,7 @@ class QueueReceiverNode(Node):
     def _tell(self, settling: Settling, codes: bytes) -> None:
         """Answer deliveries by their codes, with as few dispositions as the ids allow."""
         for code, ranges in settling.ranges_by_code(codes).items():
-            state = Rejected(error=self._lost(lost_error(code))) if code else settling.spoken.answer
+            state = Rejected(error=self._lost(lost_error(code, self._sub_queue))) if code else settling.spoken.answer
             self.link.answer([(span.first_id, span.last_id) for span in merge_ranges(ranges)], state)
 
     def _lost(self, error: ServiceError) -> AmqpError:

@@ -18,7 +18,8 @@ from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Release
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.transport.performatives import Disposition
 from hubweir.amqp.transport.receiver_link import ReceiverLink
-from hubweir.amqp.types.values import Described, Symbol, ULong
+from hubweir.amqp.types.format_codes import AmqpType
+from hubweir.amqp.types.values import Array, Described, Symbol, ULong
 from hubweir.broker.commands.fragment import ReceiveMessages, SettleMessages
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import SERVER_BUSY, TIMED_OUT
@@ -28,6 +29,7 @@ from hubweir.gateway.amqp.tests.queue_world import (
     PEEK_LOCK,
     RECEIVE_AND_DELETE,
     answers,
+    ask,
     counts,
     create_queue,
     flows,
@@ -460,6 +462,19 @@ def test_a_session_whose_lock_ends_detaches_its_link(peer: Peer, sessions: None)
     link = accept_session(peer, "a", credit=1)
     peer.run(61_000)
     assert str(peer.refusal(link).condition) == "com.microsoft:session-lock-lost"
+
+
+def test_dead_letters_are_in_no_session_so_a_lock_that_is_lost_there_is_a_messages(peer: Peer, sessions: None) -> None:
+    held = accept_session(peer, "a", credit=1)
+    settle(peer, held, 0, 0, Rejected())
+    link = peer.receiver("sessions/$DeadLetterQueue", credit=1, **PEEK_LOCK)
+    [token] = [(message.delivery_annotations or {})[LOCK_TOKEN] for message in peer.received(link)]
+    peer.run(61_000)
+    [(_, _, state)] = settle(peer, link, 1, 1, Accepted())
+    assert str(state.error.condition) == "com.microsoft:message-lock-lost"
+    wanted = {"disposition-status": "completed", "lock-tokens": Array(AmqpType.UUID, (token,))}
+    answer = ask(peer, "update-disposition", wanted, node="sessions/$DeadLetterQueue/$management")
+    assert (answer.application_properties or {})["errorCondition"] == "com.microsoft:message-lock-lost"
 
 
 def test_receivers_of_the_wrong_kind_are_refused_with_the_phrases_that_users_know(peer: Peer, sessions: None) -> None:
