@@ -46,7 +46,7 @@ FRAMING_ERROR = Condition("amqp:connection:framing-error", 400, 400, False, "the
 HANDLE_IN_USE = Condition("amqp:session:handle-in-use", 400, 400, False, "this handle already names a link")
 UNATTACHED_HANDLE = Condition("amqp:session:unattached-handle", 400, 400, False, "this handle names no link")
 DETACH_FORCED = Condition("amqp:link:detach-forced", 503, 503, True, "the service ends this link: attach again")
-MESSAGE_TOO_LARGE = Condition("amqp:link:message-size-exceeded", 413, 413, False, "the message is over the limit")
+MESSAGE_TOO_LARGE = Condition("amqp:link:message-size-exceeded", 403, 413, False, "the message is over the limit")
 LINK_STOLEN = Condition("amqp:link:stolen", 410, 410, False, "another receiver took this partition over")
 EVENTS_LOST = Condition(
     "amqp:resource-deleted", 410, 410, False, "stored events are damaged: attach again to read on behind them"

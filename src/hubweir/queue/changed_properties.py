@@ -29,6 +29,8 @@ from hubweir.kernels.messages.sections import (
 from hubweir.kernels.stored_batch import ABSENT, RECORD_HEADER_SIZE, RECORD_STRUCT
 
 REASON, DESCRIPTION = b"DeadLetterReason", b"DeadLetterErrorDescription"
+# Of all that receivers changed of one message: as many bytes as its sender may give it.
+CHANGES_LIMIT_BYTES = 64 * 1024
 _MAP_HEAD = struct.Struct(">BII")
 _SECTION_HEAD = bytes((0x00, 0x53, APPLICATION_PROPERTIES))
 

@@ -213,7 +213,7 @@ class Fragment:
 
     def _check_takes(self, run: bytearray) -> None:
         """Raise ServiceError for messages that are not taken; see enqueue."""
-        self._check_size(run)
+        self._core.check_room(len(run))
         if self.settings.requires_session:
             self._check_sessions(run)
 
@@ -248,15 +248,6 @@ class Fragment:
         self._skipped_under_way_ms -= skipped_ms
         if is_refused:
             self._window_clock.refused(skipped_ms)
-
-    def _check_size(self, run: bytearray) -> None:
-        held, most = self._core.held_bytes, self.settings.max_size_bytes
-        if most is not None and held + len(run) > most:
-            text = (
-                f"'{self._core.entity}' may hold {most} bytes and has {held}: "
-                "receive messages, dead letters as well, or enlarge it"
-            )
-            raise ServiceError(RESOURCE_LIMIT, text)
 
     def _enqueued(
         self,
@@ -554,7 +545,7 @@ class Fragment:
     def _store_transfer(
         self, run: bytearray, messages: int, operations: list[bytes], times: Times, on_done: OnDone[NumberRange]
     ) -> None:
-        self._check_size(run)
+        self._core.check_room(len(run))
         self._append_messages(run, messages, operations, times, on_done)
 
     # Sessions
@@ -568,7 +559,11 @@ class Fragment:
         return self._holds.state_of(session_id)
 
     def set_session_state(self, session_id: str, state: bytes | None, times: Times, on_done: OnDone[None]) -> None:
-        """Keep a session's state, None: none. on_done when that is durable. Raises as session_state."""
+        """Keep a session's state, None: none. on_done when that is durable.
+
+        Raises as session_state, and RESOURCE_LIMIT for one that is larger than before, over the quota of the entity's
+        size.
+        """
         self._holds.set_state(session_id, state, times, on_done)
 
     def list_sessions(self, *, updated_after_ms: int | None, skip: int, top: int) -> tuple[str, ...]:

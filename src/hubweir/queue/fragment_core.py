@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from hubweir.errors import StoreError
+from hubweir.errors import RESOURCE_LIMIT, ServiceError, StoreError
 from hubweir.kernels import number_ranges
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ENQUEUE_NUMBER, Q_ID_NUMBER
 from hubweir.kernels.queue_contract import M_LOCK, SETTLING, T_SIZE
@@ -248,11 +248,21 @@ class FragmentCore:
         """What counts for the quota of the entity's size."""
         return self.stored_bytes + self.bytes_under_way
 
+    def check_room(self, size: int) -> None:
+        """Raise ServiceError RESOURCE_LIMIT where so many bytes more are over the quota of the entity's size."""
+        held, most = self.held_bytes, self.settings.max_size_bytes
+        if most is not None and held + size > most:
+            text = (
+                f"'{self.entity}' may hold {most} bytes and has {held}: receive messages, dead letters as well, "
+                "clear states of sessions, or enlarge it"
+            )
+            raise ServiceError(RESOURCE_LIMIT, text)
+
     @property
     def stored_bytes(self) -> int:
-        """The records of all messages that the entity holds."""
-        others = 0 if self.other_bytes is None else self.other_bytes()
-        return self.state.messages.tally[T_SIZE] + others
+        """The records of all messages that the entity holds, what receivers changed of them, and states of sessions."""
+        state, others = self.state, 0 if self.other_bytes is None else self.other_bytes()
+        return state.messages.tally[T_SIZE] + state.changed_bytes + state.sessions.state_bytes + others
 
     @property
     def has_to_retry(self) -> bool:

@@ -107,7 +107,7 @@ def _decode(data: memoryview, state: FragmentState) -> FragmentState:
     for _ in range(many):
         count, size = _CHANGED.unpack_from(data, at)
         at += _CHANGED.size
-        state.changed[count] = _cut(data, at, size)
+        state.set_changed(count, _cut(data, at, size))
         at += size
     at = state.duplicates.restore(data, _decode_sessions(state, data, at))
     if version > 1:
@@ -142,7 +142,7 @@ def _decode_sessions(state: FragmentState, data: memoryview, at: int) -> int:
         at += id_size
         session.state_ms = state_ms
         if size != _NO_STATE:
-            session.state = _cut(data, at, size)
+            state.sessions.keep_state(session, _cut(data, at, size))
             at += size
     if many:
         for page in state.messages.pages.values():

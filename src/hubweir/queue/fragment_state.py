@@ -108,6 +108,7 @@ class FragmentState:
         self._keeps_sessions = keeps_sessions
         self.duplicates = DuplicateWindow()
         self.changed: dict[int, bytes] = {}
+        self.changed_bytes = 0  # of all in it
         self.settings: LoggedSettings | None = None
         self.transfers = Transfers()
         self.transactions = LoggedTransactions()
@@ -302,16 +303,19 @@ class FragmentState:
                 page, at = found
                 page.rows[at + M_STATE] |= CHANGED
                 page.packed = None
-                self.changed[count] = merged_properties(self.changed.get(count, b""), properties)
+                self.set_changed(count, merged_properties(self.changed.get(count, b""), properties))
+
+    def set_changed(self, count: int, properties: bytes) -> None:
+        """All that was changed of a message is this."""
+        self.changed_bytes += len(properties) - len(self.changed.get(count, b""))
+        self.changed[count] = properties
 
     def _forget_changes(self, first: int, many: int) -> None:
         if not self.changed:
             return
-        if many < len(self.changed):
-            for count in range(first, first + many):
-                self.changed.pop(count, None)
-        else:
-            self.changed = {count: said for count, said in self.changed.items() if not first <= count < first + many}
+        counts = range(first, first + many)
+        for count in counts if many < len(self.changed) else [each for each in self.changed if each in counts]:
+            self.changed_bytes -= len(self.changed.pop(count, b""))
 
 
 def session_id_of(data: Data, fields: array[int], place: int) -> bytes | None:

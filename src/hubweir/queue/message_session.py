@@ -109,7 +109,7 @@ class MessageSession:
 class MessageSessions:
     """All of a fragment's. next_number: of a session that is to come; numbers are never used again.
 
-    are_held: receivers may hold them, so that free ones are listed.
+    are_held: receivers may hold them, so that free ones are listed. state_bytes: of the states of all.
     """
 
     def __init__(self, *, are_held: bool = True) -> None:
@@ -117,6 +117,7 @@ class MessageSessions:
         self.by_id: dict[bytes, MessageSession] = {}
         self.by_number: dict[int, MessageSession] = {}  # in that order
         self.next_number = 0
+        self.state_bytes = 0
         self._free: list[tuple[int, int]] = []  # a count that may be ready, number of the session
         self._held_back: dict[int, MessageSession] = {}  # by the counts of returning messages
         self._stirred: dict[MessageSession, None] = {}
@@ -189,8 +190,14 @@ class MessageSessions:
     def set_state(self, session_id: bytes, state: bytes | None, time_ms: int) -> None:
         """Its state is this one, or there is none."""
         session = self.get(session_id)
-        session.state, session.state_ms = state, time_ms
+        self.keep_state(session, state)
+        session.state_ms = time_ms
         self.forget(session)
+
+    def keep_state(self, session: MessageSession, state: bytes | None) -> None:
+        """Its state is this one from now on, whenever it was set."""
+        self.state_bytes += len(state or b"") - len(session.state or b"")
+        session.state = state
 
     def _compact(self, messages: MessageTable, session: MessageSession) -> None:
         """Forget counts that are gone, when they are most of them. Once for a range: its messages go behind this."""

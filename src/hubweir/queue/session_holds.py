@@ -261,6 +261,9 @@ class SessionHolds:
         """See Fragment.set_session_state."""
         self.expire(times)
         session = self._held(session_id)
+        more = len(state or b"") - len(session.state or b"")
+        if more > 0:
+            self._core.check_room(more)
         operation = Operation(SESSION_STATE, session_id=session.session_id, state=state, time_ms=times.stamp_ms)
         self._core.gather([operation], partial(_told, on_done))
 

@@ -10,7 +10,12 @@ from msgspec import Struct
 from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, ServiceError, StoreError
 from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_SESSION, M_STATE, SETTLING, SUB_QUEUE_BITS
 from hubweir.messaging_store.log import Refused
-from hubweir.queue.changed_properties import dead_letter_properties, is_property_map, merged_properties
+from hubweir.queue.changed_properties import (
+    CHANGES_LIMIT_BYTES,
+    dead_letter_properties,
+    is_property_map,
+    merged_properties,
+)
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
 from hubweir.queue.message_receives import release
@@ -55,6 +60,7 @@ class Settlements:
         self._check(tokens, said)
         core, many = self._core, len(tokens) // TOKEN_BYTES
         ordinals, counts = core.locks.find(tokens, times.monotonic_ms)
+        self._check_changes(counts, said)
         codes = bytearray(many)
         core.state.messages.mark(counts, many, ordinals, core.locks.first_number, codes)
         answer = self._answer(codes)
@@ -95,6 +101,7 @@ class Settlements:
         self._check(tokens, said)
         core, many = self._core, len(tokens) // TOKEN_BYTES
         ordinals, counts = core.locks.find(tokens, times.monotonic_ms)
+        self._check_changes(counts, said)
         codes = bytearray(many)
         core.state.messages.mark(counts, many, ordinals, core.locks.first_number, codes)
         lost = [code for code in self._answer(codes) if code]
@@ -178,6 +185,17 @@ class Settlements:
             raise ServiceError(ARGUMENT_ERROR, f"{len(tokens)} bytes are no lock tokens of {TOKEN_BYTES}")
         if said.properties and not is_property_map(said.properties):
             raise ServiceError(ARGUMENT_ERROR, "the properties to modify are no map whose keys are strings")
+
+    def _check_changes(self, counts: array[int], said: SettleDetails) -> None:
+        """Raise ServiceError ARGUMENT_ERROR where properties to modify make those of a message too many."""
+        changed = self._core.state.changed
+        for before in {changed.get(count, b"") for count in counts if count} if said.properties else ():
+            if len(merged_properties(before, said.properties)) > CHANGES_LIMIT_BYTES:
+                text = (
+                    f"a message of '{self._core.entity}' may have {CHANGES_LIMIT_BYTES} bytes of properties that "
+                    "receivers modified: modify fewer, or the same ones again"
+                )
+                raise ServiceError(ARGUMENT_ERROR, text)
 
     def _answer(self, codes: bytearray) -> bytes:
         if self._core.settings.requires_session:

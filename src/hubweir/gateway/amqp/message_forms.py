@@ -14,7 +14,7 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.amqp.sent_tokens import tokens_of
-from hubweir.gateway.amqp.settlements import encode_properties
+from hubweir.gateway.amqp.settlements import encode_properties, text_of_detail
 from hubweir.kernels import encode_message
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
@@ -110,7 +110,7 @@ class Asked:
         properties = self._values.get("properties-to-modify") or {}
         if not isinstance(properties, dict) or not all(isinstance(key, str) for key in properties):
             raise _wrong("properties-to-modify", "a map with strings for keys")
-        reason, description = self.text("deadletter-reason"), self.text("deadletter-description")
+        reason, description = map(text_of_detail, map(self.text, ("deadletter-reason", "deadletter-description")))
         if not properties and reason is None and description is None:
             return outcome, None
         encoded = encode_properties({str(key): value for key, value in properties.items()})

@@ -61,7 +61,7 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.broker.commands.process import Done
-from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, TIMED_OUT, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, MESSAGE_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.answer_deadline import AnswerDeadline, server_timeout_ms
 from hubweir.gateway.amqp.message_forms import (
     Asked,
@@ -128,6 +128,7 @@ class MessageManagementNode(RequestNode):
         self._place = place
         self._sub_queue = sub_queue
         self._needs_session = needs_session
+        self._max_message_size_bytes = max_message_size_bytes
         self.request_limit_bytes = REQUEST_LIMIT_BYTES + max_message_size_bytes
         self._id_prefix = place.id_prefix
 
@@ -355,7 +356,14 @@ class MessageManagementNode(RequestNode):
         self._ask(message, size, command, SessionRenewed, renewed)
 
     def _set_state(self, message: Message, size: int, asked: Asked) -> None:
-        command = SetSessionState(self._place.log_id, asked.session_id(), asked.binary("session-state"))
+        state = asked.binary("session-state")
+        if state is not None and len(state) > self._max_message_size_bytes:
+            text = (
+                f"The state of a session of '{self.entity}' has {len(state)} bytes, and may have "
+                f"{self._max_message_size_bytes}, as a message."
+            )
+            raise ServiceError(MESSAGE_TOO_LARGE, text)
+        command = SetSessionState(self._place.log_id, asked.session_id(), state)
         self._ask(message, size, command, Done, partial(self._answer_done, message, size))
 
     def _get_state(self, message: Message, size: int, asked: Asked) -> None:

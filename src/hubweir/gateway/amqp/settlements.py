@@ -85,9 +85,9 @@ def spoken_of(state: DeliveryState | None) -> Spoken:
             return _modified(state)
         case Rejected():
             info = _plain({} if state.error is None else state.error.info or {})
-            reason, description = _text(info.pop(REASON, None)), _text(info.pop(DESCRIPTION, None))
+            reason, description = text_of_detail(info.pop(REASON, None)), text_of_detail(info.pop(DESCRIPTION, None))
             if state.error is not None and reason is None and description is None:
-                description = _text(state.error.description or None)
+                description = text_of_detail(state.error.description or None)
             details = SettleDetails(reason, description, encode_properties(info))
             return Spoken(SettleOutcome.DEAD_LETTER, details, Rejected(error=None))
     raise ServiceError(NOT_IMPLEMENTED, "Deliveries end accepted, modified, rejected or released, and no other way.")
@@ -121,5 +121,6 @@ def _plain(values: Mapping[Symbol, object]) -> dict[str, object]:
     return {str(name): value for name, value in values.items()}
 
 
-def _text(value: object) -> str | None:
+def text_of_detail(value: object) -> str | None:
+    """A reason or a description, as long as one may be; None for what is no text."""
     return value[:DETAIL_LIMIT_CHARACTERS] if isinstance(value, str) else None

@@ -44,6 +44,8 @@ def test_a_state_comes_back_and_its_next_snapshot_is_the_same() -> None:
     assert again.messages.tally == state.messages.tally
     assert again.messages.next_count == state.messages.next_count
     assert again.changed == state.changed and again.settings == state.settings
+    assert again.changed_bytes == state.changed_bytes > 0
+    assert again.sessions.state_bytes == state.sessions.state_bytes == len(b"state")
     for session_id, session in state.sessions.by_id.items():
         found = again.sessions.by_id[session_id]
         assert (found.number, found.state, found.state_ms) == (session.number, session.state, session.state_ms)

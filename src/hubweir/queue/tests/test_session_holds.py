@@ -9,6 +9,7 @@ import pytest
 
 from hubweir.errors import (
     NOT_ALLOWED,
+    RESOURCE_LIMIT,
     SESSION_CANNOT_BE_LOCKED,
     SESSION_LOCK_LOST,
     TIMED_OUT,
@@ -18,8 +19,8 @@ from hubweir.queue.message_session import MessageSession
 from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as LOST_CODE
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, bodies, opened
-from hubweir.queue.tests.session_bench import SessionBench
+from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, bodies, message, opened
+from hubweir.queue.tests.session_bench import SessionBench, set_state
 from hubweir.testing.memory_faults import Fault
 
 
@@ -278,3 +279,24 @@ def test_who_waits_in_a_session_gets_what_comes_back_to_it(sessions: SessionBenc
     assert not answers
     sessions.settle(got, outcome)
     assert [bodies(opened(each)) for each in answers] == [["x"]]
+
+
+def test_states_of_sessions_count_for_the_size_of_their_queue_and_are_refused_above_it() -> None:
+    bench = SessionBench(max_size_bytes=1_000)
+    for name in ("a", "b", "c"):
+        bench.accept(name)
+    set_state(bench, "a", bytes(600))
+    assert bench.fragment.counts().size_bytes == 600
+    with pytest.raises(ServiceError) as refused:
+        set_state(bench, "b", bytes(401))
+    assert refused.value.condition is RESOURCE_LIMIT
+    with pytest.raises(ServiceError):
+        bench.enqueue(message("x" * 400, session="c"))
+    set_state(bench, "b", bytes(400))
+    set_state(bench, "a", bytes(500))  # less than before is never refused
+    set_state(bench, "b", None)
+    bench.restart()
+    assert bench.fragment.counts().size_bytes == 500
+    bench.accept("a")
+    set_state(bench, "a", None)
+    assert bench.fragment.counts().size_bytes == 0

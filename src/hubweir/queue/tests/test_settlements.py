@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from hubweir.env import Lane
-from hubweir.errors import ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.messaging_store.log import Refused
+from hubweir.queue.changed_properties import CHANGES_LIMIT_BYTES
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, opened
@@ -206,6 +208,36 @@ def test_changed_properties_go_with_their_message(bench: QueueBench) -> None:
     assert list(bench.fragment._core.state.changed) == [1, 2]
     bench.complete(bench.receive(max_count=1))
     assert list(bench.fragment._core.state.changed) == [2]
+
+
+def named(name: str, size: int) -> SettleDetails:
+    """One property to modify, of so many bytes."""
+    value = b"\xb0" + size.to_bytes(4, "big") + bytes(size)
+    content = b"\xa1" + bytes((len(name),)) + name.encode() + value
+    return SettleDetails(properties=b"\xd1" + struct.pack(">II", 4 + len(content), 2) + content)
+
+
+def test_what_receivers_change_of_a_message_is_bounded_and_counts_for_the_size_until_it_is_gone(
+    bench: QueueBench,
+) -> None:
+    """Also where deliveries are not counted, in the dead letters: again and again is not without end."""
+    bench.send("a")
+    size = bench.fragment.counts().size_bytes
+    bench.settle(bench.receive(), SettleOutcome.DEAD_LETTER)
+    for name in ("one", "two", "one"):
+        (got,) = bench.receive(bench.receiver(SubQueue.DEAD_LETTERS))
+        assert bench.settle([got], SettleOutcome.ABANDON, details=named(name, 30_000)) == [SETTLED]
+    held = bench.fragment.counts().size_bytes
+    assert size + 60_000 < held < size + CHANGES_LIMIT_BYTES
+    (got,) = bench.receive(bench.receiver(SubQueue.DEAD_LETTERS))
+    for outcome in (SettleOutcome.ABANDON, SettleOutcome.DEAD_LETTER, SettleOutcome.DEFER):
+        with pytest.raises(ServiceError, match="bytes of properties that receivers modified") as refused:
+            bench.settle([got], outcome, details=named("three", 10_000))
+        assert refused.value.condition is ARGUMENT_ERROR
+    bench.restart()
+    assert bench.fragment.counts().size_bytes == held
+    bench.complete(bench.receive(bench.receiver(SubQueue.DEAD_LETTERS)))
+    assert bench.fragment.counts().size_bytes == 0
 
 
 def test_a_deferred_message_that_is_being_taken_away_is_given_to_nobody_else(bench: QueueBench) -> None:

@@ -139,6 +139,19 @@ def test_sessions_and_rules_are_listed_by_pages(world: World, peer: Peer) -> Non
     assert [each["rule-description"].value[2] for each in both] == ["one", "two"]
 
 
+def test_the_state_of_a_session_is_no_larger_than_a_message(world: World, peer: Peer) -> None:
+    create_queue(world, "sessions", delivery=DeliverySettings(requires_session=True))
+    most = 1024 * 1024
+    peer.session().attach_receiver(
+        "mine", source=Source(address="sessions", filter={SESSION_FILTER: "s"}), target=Target(address="t"),
+        **PEEK_LOCK,
+    )  # fmt: skip
+    peer.run()
+    for size, code in ((most, 200), (most + 1, 403)):
+        state = {"session-id": "s", "session-state": bytes(size)}
+        assert code_of(ask(peer, "set-session-state", state, node="sessions/$management")) == code
+
+
 def test_the_link_that_a_request_names_is_one_of_its_own_queue(world: World, peer: Peer) -> None:
     for queue in ("sessions", "others"):
         create_queue(world, queue, delivery=DeliverySettings(requires_session=True))
