@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from functools import partial
 
-from hubweir.errors import MESSAGE_NOT_FOUND, SESSION_LOCK_LOST, ServiceError
+from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, SESSION_LOCK_LOST, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.kernels.queue_contract import (
     ACTIVE,
@@ -47,7 +47,10 @@ class NumberedMessages:
     ) -> None:
         """See Fragment.receive_deferred."""
         core, session = self._core, None
-        if core.settings.requires_session and sub_queue is SubQueue.MAIN and session_id is not None:
+        if core.settings.requires_session and sub_queue is SubQueue.MAIN:
+            if session_id is None:
+                text = f"'{core.entity}' requires sessions: whoever holds a session receives its deferred messages"
+                raise ServiceError(NOT_ALLOWED, text)
             session = core.state.sessions.by_id.get(session_id.encode())
             if session is None or session.holder is None:
                 raise ServiceError(SESSION_LOCK_LOST, f"nobody holds session '{session_id}' of '{core.entity}'")

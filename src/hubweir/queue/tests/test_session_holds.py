@@ -13,6 +13,7 @@ from hubweir.errors import (
     SESSION_CANNOT_BE_LOCKED,
     SESSION_LOCK_LOST,
     TIMED_OUT,
+    Condition,
     ServiceError,
 )
 from hubweir.queue.message_session import MessageSession
@@ -244,6 +245,21 @@ def test_a_deferred_message_that_was_locked_in_a_session_is_free_when_the_sessio
         receiver = sessions.accept("a")
         assert len(take().rows)
         sessions.close(receiver)
+
+
+@pytest.mark.parametrize(("session", "condition"), [(None, NOT_ALLOWED), ("b", SESSION_LOCK_LOST)])
+def test_a_deferred_message_of_a_session_is_given_to_nobody_without_it(
+    sessions: SessionBench, session: str | None, condition: Condition
+) -> None:
+    sessions.send("1", session="a")
+    holder = sessions.accept("a")
+    sessions.settle(sessions.receive(holder), SettleOutcome.DEFER)
+    with pytest.raises(ServiceError) as refused:
+        sessions.fragment.receive_deferred(
+            SubQueue.MAIN, array("q", [1]), PEEK_LOCK, sessions.times(), pytest.fail, session_id=session
+        )
+    assert refused.value.condition is condition
+    assert sessions.fragment.counts().deferred == 1
 
 
 def test_a_turn_looks_at_those_alone_who_may_get_something(
