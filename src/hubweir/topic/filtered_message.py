@@ -23,7 +23,7 @@ missing system property. An id that is no string has the text that people write 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 from uuid import UUID
@@ -31,7 +31,8 @@ from uuid import UUID
 from hubweir.amqp.messaging import sections as section_of
 from hubweir.amqp.messaging.annotations import PARTITION_KEY, SCHEDULED_ENQUEUE_TIME
 from hubweir.amqp.messaging.sections import Section, walk_sections
-from hubweir.amqp.types.decode import decode
+from hubweir.amqp.types import format_codes as code_of
+from hubweir.amqp.types.decode import ENTRIES_LIMIT, decode
 from hubweir.amqp.types.read_scalar import Buffer
 from hubweir.errors import DecodeError
 from hubweir.namespace.resource_path import fold
@@ -188,13 +189,42 @@ class EncodedMessage:
         return value
 
     def _decode(self, section: Section) -> object:
+        is_large_map = (
+            section.code == section_of.APPLICATION_PROPERTIES and section.end - section.value > 2 * ENTRIES_LIMIT
+        )
         try:
-            value, _ = decode(self.buffer, section.value, section.end)
+            if is_large_map:
+                value: object = _decode_map(self.buffer, section.value, section.end)
+            else:
+                value, _ = decode(self.buffer, section.value, section.end)
         except DecodeError as error:
             raise EvaluationFailed(f"the message cannot be read: {error}") from None
         if section.code == section_of.APPLICATION_PROPERTIES and not _has_text_names(value):
             raise EvaluationFailed("the message cannot be read: a name of its application properties is no string")
         return value
+
+
+def _decode_map(buffer: Buffer, start: int, end: int) -> dict[object, object]:
+    """A map entry by entry: a sender may give a message more properties than one value of a peer may have entries.
+
+    Its bytes are bounded where it comes in. Raises DecodeError.
+    """
+    if buffer[start] != code_of.MAP32:
+        return cast(dict[object, object], decode(buffer, start, end)[0])
+    position = start + 9  # constructor, size, count
+    items: list[object] = []
+    for _ in range(int.from_bytes(buffer[start + 5 : position], "big")):
+        item, position = decode(buffer, position, end)
+        items.append(item)
+    keys = items[::2]
+    if not _are_texts(keys):
+        raise DecodeError(f"a name in the map at byte {start} is no string")
+    found = dict(zip(keys, items[1::2], strict=False))
+    if position != end or 2 * len(found) != len(items):
+        raise DecodeError(
+            f"the map at byte {start} ends elsewhere than it says, or has a name twice or without a value"
+        )
+    return found
 
 
 def folded(properties: Mapping[str, object]) -> dict[str, object]:
@@ -207,7 +237,11 @@ def folded(properties: Mapping[str, object]) -> dict[str, object]:
 
 def _has_text_names(value: object) -> bool:
     # It is a map: walk_sections has looked at its constructor.
-    return all(type(name) is str for name in cast(dict[object, object], value))
+    return _are_texts(cast(dict[object, object], value))
+
+
+def _are_texts(names: Iterable[object]) -> bool:
+    return all(type(name) is str for name in names)
 
 
 def _entry(entries: list[object], place: int) -> object:

@@ -18,6 +18,7 @@ from hubweir.amqp.messaging.annotations import (
     VIA_PARTITION_KEY,
 )
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, decode_message
+from hubweir.amqp.messaging.sections import walk_sections
 from hubweir.amqp.types.values import Timestamp
 from hubweir.broker.commands.fragment import MessagesReceived
 from hubweir.errors import DecodeError
@@ -56,10 +57,23 @@ def message_response(received: MessagesReceived, id_prefix: bytes, status: int, 
 
 
 def _opened(data: bytes) -> Message:
+    """The message, without those of its sections that are no legal AMQP, or have more in them than is read here."""
     try:
         return decode_message(data)
     except DecodeError:
-        return Message()
+        try:
+            sections = [data[each.start : each.end] for each in walk_sections(data)]
+            return decode_message(b"".join([each for each in sections if _is_legal(each)]))
+        except DecodeError:
+            return Message()
+
+
+def _is_legal(section: bytes) -> bool:
+    try:
+        decode_message(section)
+    except DecodeError:
+        return False
+    return True
 
 
 def _broker_properties(row: array[int], message: Message) -> dict[str, object]:

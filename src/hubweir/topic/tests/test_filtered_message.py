@@ -1,5 +1,6 @@
 """What rules see of an encoded message: names without case, sections decoded when asked for, damage as a failure."""
 
+import struct
 from uuid import UUID
 
 import pytest
@@ -19,6 +20,33 @@ def test_application_properties_keep_their_names_and_types() -> None:
     assert seen.application_properties == {"Color": "blue", "n": 5}
     assert type(seen.application_properties["n"]) is Int
     assert seen.user_properties == {"color": "blue", "n": 5}
+
+
+def test_as_many_properties_are_seen_as_a_sender_may_give() -> None:
+    """One value of a peer has 4,096 entries at most, but properties have 64 KiB."""
+    many = {f"k{number}": None for number in range(6_000)} | {"Color": "blue"}
+    seen = message(many)
+    assert seen.application_properties == many
+    assert seen.user_properties["color"] == "blue"
+
+
+@pytest.mark.parametrize("wrong", ["twice", "no text", "cut", "odd", "more"])
+def test_a_large_map_that_is_none_is_a_failure(wrong: str) -> None:
+    count = 10_000
+    content = b"".join(b"\xa1\x05%05d\x40" % number for number in range(count // 2))
+    if wrong == "twice":
+        content = content[:8] + content[:8] + content[16:]
+    elif wrong == "no text":
+        content = b"\xa3" + content[1:]
+    elif wrong == "cut":
+        content, count = content[:-8], count
+    elif wrong == "odd":
+        content, count = content[:-1], count - 1
+    else:
+        content += b"\x40"
+    value = b"\xd1" + struct.pack(">II", 4 + len(content), count) + content
+    with pytest.raises(EvaluationFailed, match="cannot be read"):
+        _ = EncodedMessage(b"\x00\x53\x74" + value + b"\x00\x53\x75\xa0\x00").application_properties
 
 
 def test_of_names_that_differ_in_case_alone_the_first_counts() -> None:

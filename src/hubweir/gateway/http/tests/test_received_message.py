@@ -147,3 +147,13 @@ def test_what_inside_a_message_is_no_legal_amqp_is_left_out() -> None:
     answer = response(bytes.fromhex("005377a101ff"))
     assert (answer.status, answer.body) == (201, b"")
     assert said(answer).items() >= {"SequenceNumber": 42, "LockToken": str(TOKEN), "DeliveryCount": 1}.items()
+
+
+def test_of_a_message_with_more_properties_than_are_read_the_rest_is_told() -> None:
+    many = Message(
+        properties=Properties(subject="s"),
+        application_properties={f"k{number}": None for number in range(5_000)},
+        body=DataBody((b"a", b"b")),
+    )
+    answer = response(encode_message(many))
+    assert (answer.body, said(answer)["Label"]) == (b"ab", "s")
