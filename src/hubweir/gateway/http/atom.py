@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
 from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.gateway.http.exchange import Response
+from hubweir.gateway.http.strict_xml import xml_text
 from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
 from hubweir.namespace.rights import Rights, right_name
@@ -52,7 +53,7 @@ def feed_response(
     more = "" if next_uri is None else f'<link rel="next" href={quoteattr(next_uri)}/>'
     items = "".join(_xml(entry, author, root=False) for entry in entries)
     text = (
-        f'<feed xmlns="{ATOM}"><title type="text">{escape(title)}</title><id>{escape(uri)}</id>'
+        f'<feed xmlns="{ATOM}"><title type="text">{xml_text(title)}</title><id>{xml_text(uri)}</id>'
         f'<updated>{timestamp(now_ms)}Z</updated><link rel="self" href={quoteattr(uri)}/>{more}{items}</feed>'
     )
     return Response(200, text.encode(), FEED_TYPE)
@@ -63,7 +64,7 @@ def hub_content(hub: EventHubDescription) -> str:
     rules = "".join(rule_content(rule) for rule in hub.rules)
     ids = "".join(f"<a:string>{partition_id}</a:string>" for partition_id in hub.partition_ids)
     created = f"{timestamp(hub.created_at_ms)}Z"
-    metadata = (("UserMetadata", escape(hub.user_metadata)),) if hub.user_metadata else ()
+    metadata = (("UserMetadata", xml_text(hub.user_metadata)),) if hub.user_metadata else ()
     return description(
         "EventHubDescription",
         (
@@ -87,7 +88,7 @@ def retention_days(hub: EventHubDescription) -> int:
 def group_content(group: GroupDetails) -> str:
     """ConsumerGroupDescription."""
     created, updated = (f"{timestamp(time_ms)}Z" for time_ms in (group.created_at_ms, group.updated_at_ms))
-    metadata = (("UserMetadata", escape(group.user_metadata)),) if group.user_metadata else ()
+    metadata = (("UserMetadata", xml_text(group.user_metadata)),) if group.user_metadata else ()
     return description("ConsumerGroupDescription", (("CreatedAt", created), ("UpdatedAt", updated), *metadata))
 
 
@@ -122,9 +123,9 @@ def rule_content(rule: AuthorizationRuleDescription) -> str:
     rights = "".join(f"<AccessRights>{right_name(right)}</AccessRights>" for right in _RIGHTS if right in rule.rights)
     return (
         '<AuthorizationRule i:type="SharedAccessAuthorizationRule"><ClaimType>SharedAccessKey</ClaimType>'
-        f"<ClaimValue>None</ClaimValue><Rights>{rights}</Rights><KeyName>{escape(rule.name)}</KeyName>"
-        f"<PrimaryKey>{escape(rule.primary.reveal())}</PrimaryKey>"
-        f"<SecondaryKey>{escape(rule.secondary.reveal())}</SecondaryKey></AuthorizationRule>"
+        f"<ClaimValue>None</ClaimValue><Rights>{rights}</Rights><KeyName>{xml_text(rule.name)}</KeyName>"
+        f"<PrimaryKey>{xml_text(rule.primary.reveal())}</PrimaryKey>"
+        f"<SecondaryKey>{xml_text(rule.secondary.reveal())}</SecondaryKey></AuthorizationRule>"
     )
 
 
@@ -133,8 +134,8 @@ def _xml(entry: AtomEntry, author: str, *, root: bool) -> str:
     updated = created if entry.updated_at_ms is None else f"{timestamp(entry.updated_at_ms)}Z"
     namespace = f' xmlns="{ATOM}"' if root else ""
     return (
-        f'<entry{namespace}><id>{escape(entry.uri)}</id><title type="text">{escape(entry.title)}</title>'
-        f"<published>{created}</published><updated>{updated}</updated><author><name>{escape(author)}</name></author>"
+        f'<entry{namespace}><id>{xml_text(entry.uri)}</id><title type="text">{xml_text(entry.title)}</title>'
+        f"<published>{created}</published><updated>{updated}</updated><author><name>{xml_text(author)}</name></author>"
         f'<link rel="self" href={quoteattr(entry.uri)}/><content type="application/xml">{entry.content}</content>'
         "</entry>"
     )

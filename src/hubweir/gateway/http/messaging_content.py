@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
 from hubweir.gateway.entity_counts import EntityCounts
 from hubweir.gateway.http.atom import YEAR_ONE_MS, description, rule_content
+from hubweir.gateway.http.strict_xml import xml_text
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.forward_address import forward_uri
@@ -49,13 +49,13 @@ def queue_content(queue: QueueDescription, counts: EntityCounts, *, tier: Messag
     return description(
         "QueueDescription",
         (
-            ("LockDuration", escape(delivery.lock_duration.text)),
+            ("LockDuration", xml_text(delivery.lock_duration.text)),
             ("MaxSizeInMegabytes", str(storage.size_in_megabytes(tier))),
             ("RequiresDuplicateDetection", flag_text(storage.requires_duplicate_detection)),
             ("RequiresSession", flag_text(delivery.requires_session)),
-            ("DefaultMessageTimeToLive", escape(queue.default_time_to_live.text)),
+            ("DefaultMessageTimeToLive", xml_text(queue.default_time_to_live.text)),
             ("DeadLetteringOnMessageExpiration", flag_text(delivery.dead_letters_on_expiration)),
-            ("DuplicateDetectionHistoryTimeWindow", escape(storage.duplicate_window.text)),
+            ("DuplicateDetectionHistoryTimeWindow", xml_text(storage.duplicate_window.text)),
             ("MaxDeliveryCount", str(delivery.max_delivery_count)),
             ("EnableBatchedOperations", flag_text(queue.enable_batched_operations)),
             ("SizeInBytes", str(counts.size_bytes)),
@@ -68,7 +68,7 @@ def queue_content(queue: QueueDescription, counts: EntityCounts, *, tier: Messag
             *_times(queue, _accessed(counts)),
             ("SupportOrdering", flag_text(storage.support_ordering)),
             ("CountDetails", _count_members(counts)),
-            ("AutoDeleteOnIdle", escape(queue.auto_delete_on_idle.text)),
+            ("AutoDeleteOnIdle", xml_text(queue.auto_delete_on_idle.text)),
             ("EnablePartitioning", flag_text(storage.is_partitioned)),
             *_forward("ForwardDeadLetteredMessagesTo", delivery.forward_dead_letters_to, host),
             ("EntityAvailabilityStatus", _availability(counts)),
@@ -85,10 +85,10 @@ def topic_content(topic: TopicDescription, counts: EntityCounts, figures: TopicF
     return description(
         "TopicDescription",
         (
-            ("DefaultMessageTimeToLive", escape(topic.default_time_to_live.text)),
+            ("DefaultMessageTimeToLive", xml_text(topic.default_time_to_live.text)),
             ("MaxSizeInMegabytes", str(storage.size_in_megabytes(tier))),
             ("RequiresDuplicateDetection", flag_text(storage.requires_duplicate_detection)),
-            ("DuplicateDetectionHistoryTimeWindow", escape(storage.duplicate_window.text)),
+            ("DuplicateDetectionHistoryTimeWindow", xml_text(storage.duplicate_window.text)),
             ("EnableBatchedOperations", flag_text(topic.enable_batched_operations)),
             ("SizeInBytes", str(counts.size_bytes)),
             ("FilteringMessagesBeforePublishing", "false"),
@@ -101,7 +101,7 @@ def topic_content(topic: TopicDescription, counts: EntityCounts, figures: TopicF
             ("CountDetails", _count_members(counts)),
             ("SubscriptionCount", str(figures.subscriptions)),
             *((name, str(count)) for name, count in filters if count is not None),
-            ("AutoDeleteOnIdle", escape(topic.auto_delete_on_idle.text)),
+            ("AutoDeleteOnIdle", xml_text(topic.auto_delete_on_idle.text)),
             ("EnablePartitioning", flag_text(storage.is_partitioned)),
             ("EntityAvailabilityStatus", _availability(counts)),
             ("EnableSubscriptionPartitioning", "false"),
@@ -117,9 +117,9 @@ def subscription_content(subscription: SubscriptionDescription, counts: EntityCo
     return description(
         "SubscriptionDescription",
         (
-            ("LockDuration", escape(delivery.lock_duration.text)),
+            ("LockDuration", xml_text(delivery.lock_duration.text)),
             ("RequiresSession", flag_text(delivery.requires_session)),
-            ("DefaultMessageTimeToLive", escape(subscription.default_time_to_live.text)),
+            ("DefaultMessageTimeToLive", xml_text(subscription.default_time_to_live.text)),
             ("DeadLetteringOnMessageExpiration", flag_text(delivery.dead_letters_on_expiration)),
             ("DeadLetteringOnFilterEvaluationExceptions", flag_text(subscription.dead_letters_on_filter_errors)),
             ("MessageCount", str(counts.all)),
@@ -131,7 +131,7 @@ def subscription_content(subscription: SubscriptionDescription, counts: EntityCo
             ("CountDetails", _count_members(counts)),
             *_metadata(subscription),
             *_forward("ForwardDeadLetteredMessagesTo", delivery.forward_dead_letters_to, host),
-            ("AutoDeleteOnIdle", escape(subscription.auto_delete_on_idle.text)),
+            ("AutoDeleteOnIdle", xml_text(subscription.auto_delete_on_idle.text)),
             ("EntityAvailabilityStatus", _availability(counts)),
         ),
     ).replace("<CountDetails>", _COUNT_DETAILS)
@@ -149,7 +149,7 @@ def namespace_content(namespace: NamespaceDescription, tier: MessagingTier) -> s
             ("MessagingSKU", tier.sku),
             *units,
             ("ModifiedTime", created),
-            ("Name", escape(namespace.name)),
+            ("Name", xml_text(namespace.name)),
             ("NamespaceType", "Messaging"),
         ),
     )
@@ -172,12 +172,12 @@ def _rules(entity: MessagingDescription) -> str:
 
 def _metadata(entity: MessagingDescription) -> Iterator[Member]:
     if entity.user_metadata:
-        yield "UserMetadata", escape(entity.user_metadata)
+        yield "UserMetadata", xml_text(entity.user_metadata)
 
 
 def _forward(name: str, text: str, host: str) -> Iterator[Member]:
     if text:
-        yield name, escape(forward_uri(text, host))
+        yield name, xml_text(forward_uri(text, host))
 
 
 def _times(entity: MessagingDescription, accessed_at_ms: int) -> Iterator[Member]:

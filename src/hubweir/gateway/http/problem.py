@@ -7,8 +7,6 @@ Of a request of management the text begins with a number that says more than the
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
-
 from hubweir.auth.refusal import RefusalKind
 from hubweir.errors import (
     AUTH_FAILED,
@@ -18,6 +16,7 @@ from hubweir.errors import (
     HubweirError,
     ServiceError,
 )
+from hubweir.gateway.http.strict_xml import xml_text
 from hubweir.namespace.error_text import printable
 
 # Seconds that a client over a limit is asked to wait; the official clients' own back-off is as long.
@@ -58,7 +57,7 @@ def sub_code(error: ServiceError) -> int:
 def problem_xml(error: ServiceError | HttpRefusal, described: str) -> bytes:
     """The body of an error's answer. described: its text with its reference."""
     detail = printable(described, _DETAIL_LIMIT)
-    return f"<Error><Code>{status_of(error)}</Code><Detail>{escape(detail)}</Detail></Error>".encode()
+    return f"<Error><Code>{status_of(error)}</Code><Detail>{xml_text(detail)}</Detail></Error>".encode()
 
 
 # Where it is not the status with two noughts behind it. Of a token by the first word of its refusal.

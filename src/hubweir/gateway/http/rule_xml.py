@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from xml.sax.saxutils import escape
 
 from hubweir.gateway.http.atom import description
 from hubweir.gateway.http.messaging_content import time_text
-from hubweir.gateway.http.strict_xml import Element, refused
+from hubweir.gateway.http.strict_xml import Element, refused, xml_text
 from hubweir.namespace.iso_duration import BadDuration, parse_duration
 from hubweir.namespace.subscription_rule import (
     CorrelationFilterDescription,
@@ -69,7 +68,7 @@ def subscription_rule_content(rule: SubscriptionRuleDescription) -> str:
         action = f'<Action i:type="SqlRuleAction">{_sql(rule.action.expression, rule.action.parameters)}</Action>'
     more = (
         f'<Filter i:type="{kind}">{inside}</Filter>{action}<CreatedAt>{time_text(rule.created_at_ms)}</CreatedAt>'
-        f"<Name>{escape(rule.name)}</Name>"
+        f"<Name>{xml_text(rule.name)}</Name>"
     )
     return description("RuleDescription", (), more)
 
@@ -175,12 +174,12 @@ def _filter_content(chosen: RuleFilter) -> tuple[str, str]:
         case SqlFilterDescription(expression, parameters):
             return "SqlFilter", _sql(expression, parameters)
     texts = ((name, getattr(chosen, field)) for name, field in CORRELATION_FIELDS.items())
-    inside = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in texts if text is not None)
+    inside = "".join(f"<{name}>{xml_text(text)}</{name}>" for name, text in texts if text is not None)
     return "CorrelationFilter", inside + _named("Properties", chosen.properties)
 
 
 def _sql(expression: str, parameters: tuple[NamedValue, ...]) -> str:
-    return f"<SqlExpression>{escape(expression)}</SqlExpression>{COMPATIBILITY}{_named('Parameters', parameters)}"
+    return f"<SqlExpression>{xml_text(expression)}</SqlExpression>{COMPATIBILITY}{_named('Parameters', parameters)}"
 
 
 def _named(name: str, values: tuple[NamedValue, ...]) -> str:
@@ -192,8 +191,8 @@ def _pair(value: NamedValue) -> str:
     kind = value.type
     if kind in (ValueType.INT, ValueType.LONG):
         kind = ValueType.INT if abs(int(value.text)) < INT_LIMIT else ValueType.DOUBLE
-    typed = f'<Value i:type="d6p1:{kind.value}" xmlns:d6p1="{SCHEMA}">{escape(value.text)}</Value>'
-    return f"<KeyValueOfstringanyType><Key>{escape(value.name)}</Key>{typed}</KeyValueOfstringanyType>"
+    typed = f'<Value i:type="d6p1:{kind.value}" xmlns:d6p1="{SCHEMA}">{xml_text(value.text)}</Value>'
+    return f"<KeyValueOfstringanyType><Key>{xml_text(value.name)}</Key>{typed}</KeyValueOfstringanyType>"
 
 
 _TYPES = ", ".join(each.value for each in ValueType)

@@ -1,12 +1,15 @@
-"""XML of strangers: 64 KiB, depth 32, UTF-8, and no DOCTYPE, so that nothing in it can grow or point outside.
+"""XML of strangers: 64 KiB, depth 32, UTF-8, and no DOCTYPE, so that nothing in it can grow or point outside. And texts
+of strangers as XML holds them.
 
 (Rule R25: a DOCTYPE is refused before anything is parsed; the parser's own handler stands behind that.)
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 
@@ -14,6 +17,8 @@ XML_BYTES = 64 * 1024
 DEPTH = 32
 ELEMENT_COUNT = 4_096
 _TYPE = "http://www.w3.org/2001/XMLSchema-instance type"
+# What no XML document can hold, escaped or not. (XML 1.0, section 2.2)
+_NO_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARATIONS = (b"<!DOCTYPE", b"<!doctype", b"<!ENTITY")
 
 
@@ -66,6 +71,12 @@ def read_xml(data: bytes) -> Element:
     if reader.root is None:
         raise refused("it is empty")
     return reader.root
+
+
+def xml_text(text: str) -> str:
+    """A text of anybody's as character data. What no XML can hold comes over AMQP, say in a rule: it is told as U+FFFD,
+    and the document with it stays one that clients can read."""
+    return escape(_NO_CHARACTERS.sub("\ufffd", text), {"\r": "&#13;"})
 
 
 def refused(why: str) -> ServiceError:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.gateway.http.rule_xml import CORRELATION_FIELDS
+from hubweir.gateway.http.rule_xml import CORRELATION_FIELDS, subscription_rule_content
+from hubweir.gateway.http.strict_xml import read_xml
 from hubweir.gateway.http.tests.messaging_forms import SUBSCRIPTION, TOPIC, atom, described, rule
 from hubweir.gateway.http.tests.service import Http
+from hubweir.namespace.subscription_rule import (
+    CorrelationFilterDescription,
+    NamedValue,
+    SqlFilterDescription,
+    SubscriptionRuleDescription,
+    ValueType,
+)
 
 
 def value(kind: str, written: str) -> str:
@@ -81,3 +89,15 @@ def test_a_subscription_begins_with_the_rule_that_it_asks_for(
     assert made.status == 201 and "DefaultRule" not in made.text
     rules = clean.call("GET", "/t/subscriptions/s/rules/")
     assert atom(rules.body, "title")[1:] == [name] and needle in rules.text
+
+
+def test_a_rule_that_came_over_amqp_with_what_no_xml_can_hold_is_told_all_the_same() -> None:
+    said = NamedValue("@v\x02", ValueType.STRING, "\x03")
+    chosen = SqlFilterDescription("a = '\x01' AND b = @v", (said,))
+    told = read_xml(subscription_rule_content(SubscriptionRuleDescription("r", chosen)).encode())
+    expression = told.find("SqlExpression")
+    assert expression is not None and expression.text == "a = '\ufffd' AND b = @v"
+    fields = CorrelationFilterDescription(label="\x01\r\n")
+    told = read_xml(subscription_rule_content(SubscriptionRuleDescription("r", fields)).encode())
+    label = told.find("Label")
+    assert label is not None and label.text == "\ufffd\r\n"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.gateway.http.strict_xml import DEPTH, ELEMENT_COUNT, XML_BYTES, read_xml
+from hubweir.gateway.http.strict_xml import DEPTH, ELEMENT_COUNT, XML_BYTES, read_xml, xml_text
 
 BOMB = (
     '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "bbbbbbbbbb">'
@@ -72,3 +72,10 @@ def test_what_is_dangerous_or_broken_is_refused_fast(data: bytes) -> None:
     assert refusal.value.condition is ARGUMENT_ERROR
     assert "passwd" not in refusal.value.text
     assert time.monotonic() - started < 1
+
+
+def test_any_text_is_character_data_that_is_read_again() -> None:
+    told = "a\t\r\n<&>\"' \U0001f600"
+    assert read_xml(f"<a>{xml_text(told)}</a>".encode()).text == told
+    unspeakable = "\x00\x01\x0b\x1f\ufffe\uffff"
+    assert read_xml(f"<a>{xml_text(unspeakable)}</a>".encode()).text == "\ufffd" * len(unspeakable)
