@@ -15,7 +15,14 @@ from functools import partial
 from typing import ClassVar, TypeVar
 
 from hubweir.broker.commands.command import Answer, LogCommand, Owner
-from hubweir.broker.commands.forwarding import EndTransfer, StoreTransfer, TakeTransfer, TransferStored, TransferTaken
+from hubweir.broker.commands.forwarding import (
+    EndTransfer,
+    StoreTransfer,
+    TakeTransfer,
+    TransferOpen,
+    TransferStored,
+    TransferTaken,
+)
 from hubweir.broker.commands.fragment import (
     AskFragmentInfo,
     CancelReceive,
@@ -49,6 +56,7 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.broker.commands.process import Done
+from hubweir.broker.commands.transaction import ANYBODY
 from hubweir.broker.deadlines import Deadline
 from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.hosted_transactions import HostedTransactions, TransactionStep
@@ -183,6 +191,8 @@ class HostedFragment:
     def begin(self) -> None:
         self.note_use()
         self.transactions.begin()
+        for sub_queue in self.fragment.open_transfers:
+            self._tools.push(TransferOpen(ANYBODY, self.resident_id, sub_queue))
         self._wake()
 
     def owner_gone(self, owner: Owner) -> None:

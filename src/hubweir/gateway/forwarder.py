@@ -26,6 +26,8 @@ from hubweir.broker.commands.forwarding import (
     OpenTransfersListed,
     StoreTransfer,
     TakeTransfer,
+    TransferOpen,
+    TransferPlace,
     TransferStored,
     TransferTaken,
 )
@@ -39,6 +41,7 @@ from hubweir.namespace.entity import Entity
 from hubweir.namespace.forward_address import forward_name
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of
 from hubweir.namespace.namespace import Namespace
+from hubweir.namespace.resource_path import fold
 from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.sub_queue import SubQueue
 
@@ -46,8 +49,8 @@ logger = logging.getLogger(__name__)
 
 # A destination that is full or away is not asked more often.
 FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 10_000
-# Changes of the catalog come by the thousand when a deployment makes its entities: one look is for all of this time.
-# What ends a forward is seen at once.
+# Entities come by the thousand when a deployment makes them, and logs that are opened late by as many: one look is for
+# all of this time. What ends a forward, or turns it elsewhere, is seen at once.
 GATHER_MS = 100
 GONE, DISABLED = "MessagingEntityNotFoundException", "MessagingEntityDisabledException"
 
@@ -62,19 +65,36 @@ class Forwarder:
         self.owner = owner
         self._brokers = brokers
         self._forwards: dict[tuple[str, SubQueue], _Forward] = {}  # by the source's log id, as commands name it
+        # By the folded names on which it hangs whether they go on, and where to.
+        self._by_name: dict[str, dict[_Forward, None]] = {}
+        self._came: dict[str, None] = {}  # entities that changed, to be looked at
+        self._open: set[TransferPlace] = set()  # to be gone on with, whatever forwards
         self._timer: Timer | None = None
         self.is_stopped = False
 
     def start(self) -> None:
-        """Every log of the catalog was opened: go on with what was on its way."""
+        """Every log of the catalog was opened, or is to be opened late: go on with what was on its way."""
         for broker in self._brokers:
             broker.submit(ListOpenTransfers(), self._listed)
-        self._look()
+        for entity in self.namespace.entities(MessagingDescription):
+            self._begin_all(entity)
+
+    def opened(self, push: TransferOpen) -> None:
+        """A log was opened, and a transfer is open in it."""
+        self._open.add(TransferPlace(push.log_id, push.sub_queue))
+        self._look_soon()
 
     def catalog_changed(self) -> None:
-        """Entities came, went, or forward elsewhere."""
-        for forward in list(self._forwards.values()):
+        """An entity came, went, or forwards elsewhere: what hangs on its name is looked at, and nothing else."""
+        name = self.namespace.newest
+        if not name:
+            return
+        for forward in list(self._by_name.get(fold(name), ())):
             forward.look()
+        self._came[name] = None
+        self._look_soon()
+
+    def _look_soon(self) -> None:
         if self._timer is None and not self.is_stopped:
             self._timer = self.env.call_later(GATHER_MS, self._look)
 
@@ -89,6 +109,18 @@ class Forwarder:
     def drop(self, forward: _Forward) -> None:
         """It has nothing to do any more."""
         self._forwards.pop((forward.place.log_id, forward.sub_queue), None)
+        self.watch(forward, ())
+
+    def watch(self, forward: _Forward, names: tuple[str, ...]) -> None:
+        """Have it look again when one of these entities changes, and no other."""
+        for name in forward.watched:
+            others = self._by_name[name]
+            del others[forward]
+            if not others:
+                del self._by_name[name]
+        forward.watched = tuple(dict.fromkeys(fold(name) for name in names if name))
+        for name in forward.watched:
+            self._by_name.setdefault(name, {})[forward] = None
 
     def destination(self, source: str, entity_id: str, sub_queue: SubQueue) -> bytes | None:
         """Where a sub-queue of an entity forwards to now; b"": nowhere. None: the entity is gone.
@@ -114,14 +146,22 @@ class Forwarder:
     # Steps
 
     def _look(self) -> None:
-        """Begin what forwards and is not forwarded yet."""
+        """Begin what forwards and is not forwarded yet, of what came."""
         self._timer = None
+        came, self._came = self._came, {}
+        places, self._open = self._open, set()
         if self.is_stopped:
             return
-        for entity in self.namespace.entities(MessagingDescription):
-            for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-                if _forward_text(entity.description, sub_queue):
-                    self._begin(entity, sub_queue)
+        for name in came:
+            entity = self.namespace.find(name, MessagingDescription)
+            if entity is not None:
+                self._begin_all(entity)
+        self._go_on(places)
+
+    def _begin_all(self, entity: Entity[MessagingDescription]) -> None:
+        for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
+            if _forward_text(entity.description, sub_queue):
+                self._begin(entity, sub_queue)
 
     def _begin(self, entity: Entity[MessagingDescription], sub_queue: SubQueue) -> None:
         place = self.directory.fragment(entity)
@@ -130,14 +170,17 @@ class Forwarder:
             forward.look()
 
     def _listed(self, answer: Answer) -> None:
-        """Transfers are open: also of what forwards no more."""
-        if not isinstance(answer, OpenTransfersListed) or not answer.places or self.is_stopped:
+        if isinstance(answer, OpenTransfersListed) and not self.is_stopped:
+            self._go_on(set(answer.places))
+
+    def _go_on(self, places: set[TransferPlace]) -> None:
+        """Transfers are open there: also of what forwards no more."""
+        if not places:
             return
-        wanted = {(each.log_id, each.sub_queue) for each in answer.places}
         for entity in self.namespace.entities(MessagingDescription):
             log_id = self.directory.fragment(entity).log_id
             for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-                if (log_id, sub_queue) in wanted:
+                if TransferPlace(log_id, sub_queue) in places:
                     self._begin(entity, sub_queue)
 
 
@@ -155,6 +198,7 @@ class _Forward:
         self._retry_ms = FIRST_RETRY_MS
         self.place = place
         self.sub_queue = sub_queue
+        self.watched: tuple[str, ...] = ()  # folded names, kept by the forwarder
 
     def look(self) -> None:
         """Take a transfer to where the catalog says, when that is not done already."""
@@ -163,7 +207,9 @@ class _Forward:
         wanted = self._forwarder.destination(self.place.entity, self._entity_id, self.sub_queue)
         if wanted is None:
             self._forwarder.drop(self)
-        elif wanted != self._asked:
+            return
+        self._forwarder.watch(self, (self.place.entity, self.place.topic or "", wanted.partition(b"/")[2].decode()))
+        if wanted != self._asked:
             self._take(wanted)
 
     def stop(self) -> None:

@@ -41,10 +41,14 @@ StoredEntity = Entity[Description]
 
 
 class Catalog:
-    """The entities of one namespace. version grows by one with every operation."""
+    """The entities of one namespace. version grows by one with every operation.
+
+    newest: the name of the entity that the newest operation is about, "" for none.
+    """
 
     def __init__(self) -> None:
         self.version = 0
+        self.newest = ""
         self.namespace = NamespaceDescription("")
         self._usage: dict[int, tuple[int, ...]] = {}  # by the start of the hour
         self._entities: dict[str, StoredEntity] = {}  # by id, in the order they were made
@@ -98,6 +102,7 @@ class Catalog:
 
         Raises CorruptStore when it does not fit what came before: the log is not the one that made this state.
         """
+        self.newest = self._name_in(operation)
         match operation:
             case DescribeNamespace(namespace):
                 self.namespace = namespace
@@ -127,6 +132,13 @@ class Catalog:
                 rows = {**self._usage, **{row[0]: row for row in hours if row}}
                 self._usage = {hour_ms: rows[hour_ms] for hour_ms in sorted(rows) if hour_ms >= oldest_hour_ms}
         self.version += 1
+
+    def _name_in(self, operation: Operation) -> str:
+        """Of the entity that an operation is about."""
+        if isinstance(operation, IntendCreate):
+            return operation.description.name
+        entity = self._entities.get(getattr(operation, "entity_id", ""))
+        return "" if entity is None else entity.name
 
     def snapshot(self) -> bytes:
         """The whole state as bytes, for `restore`."""

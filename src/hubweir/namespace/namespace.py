@@ -49,6 +49,11 @@ class Namespace:
         return self._catalog.version
 
     @property
+    def newest(self) -> str:
+        """The name of the entity that the newest change is about; "" for none: the namespace itself, or its usage."""
+        return self._catalog.newest
+
+    @property
     def usage(self) -> tuple[tuple[int, ...], ...]:
         """What was recorded of each hour, oldest first: rows of counts, the hour's start in front."""
         return self._catalog.usage

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hubweir.broker.commands.command import Answer, Command, Cost, LogCommand, OwnedCommand, answer, command
+from hubweir.broker.commands.command import (
+    Answer,
+    Command,
+    Cost,
+    LogCommand,
+    OwnedCommand,
+    Push,
+    answer,
+    command,
+    push,
+)
 from hubweir.broker.commands.process import Done
 from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.sub_queue import SubQueue
@@ -94,3 +104,11 @@ class OpenTransfersListed(Answer, frozen=True):
 @command(59, OpenTransfersListed)
 class ListOpenTransfers(Command, frozen=True):
     """Where a transfer is open: what was on its way when a mover ended goes on, whatever forwards now."""
+
+
+@push(141)
+class TransferOpen(Push, frozen=True):
+    """A log was opened, maybe late, and a transfer is open in it: whoever forwards goes on with it. owner: ANYBODY."""
+
+    log_id: str
+    sub_queue: SubQueue

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.broker.commands.command import Push
+from hubweir.broker.commands.forwarding import TransferOpen
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ConfirmReaderClosed, ReaderClosed
 from hubweir.broker.commands.transaction import TransactionOpen
@@ -90,6 +91,10 @@ class Connections:
             if isinstance(push, TransactionOpen):
                 # Asked now, it would be answered inside the broker's own step.
                 self._process.env.call_soon(lambda: self._process.transaction_endings.opened(push))
+                return
+            if isinstance(push, TransferOpen):
+                for gateway in self._process.gateways:
+                    gateway.forwarder.opened(push)
                 return
             if push.owner.process != self._process.process_id:
                 return

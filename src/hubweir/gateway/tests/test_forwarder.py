@@ -12,11 +12,12 @@ from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.errors import INTERNAL_ERROR, RESOURCE_LIMIT, STORE_OFFLINE
 from hubweir.gateway.amqp.tests.queue_world import counts, create_queue, send, switch
 from hubweir.gateway.amqp.tests.world import Peer, World
-from hubweir.gateway.forwarder import FIRST_RETRY_MS, GATHER_MS, LAST_RETRY_MS
+from hubweir.gateway.forwarder import FIRST_RETRY_MS, GATHER_MS, LAST_RETRY_MS, Forwarder
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.forwarding import TransferEnd
+from hubweir.queue.sub_queue import SubQueue
 
 FULL = Refusal(RESOURCE_LIMIT, "full")
 AWAY = Refusal(STORE_OFFLINE, "away")
@@ -158,6 +159,50 @@ def test_an_open_transfer_goes_on_at_a_start_also_when_the_forward_has_ended(
     again = restarted(world, power_cut=power_cut)
     assert active(again) == [0, 1]
     assert again.gateway.forwarder._forwards == {}
+
+
+def test_an_open_transfer_goes_on_when_its_log_is_opened_late(world: World, peer: Peer) -> None:
+    """The start hears of none, and nothing forwards any more: the broker says of each log that it opens what is so."""
+    world.gate.hold[StoreTransfer] = []
+    send(peer, b"a", queue="first")
+    world.run_for(500)
+    forward_to(world, "first", "")
+    world.env.crash(power_cut=False)
+    again = World(env=world.env.restart())
+    again.gate.refuse[ListOpenTransfers] = AWAY
+    again.gateway.forwarder.start()
+    again.run_for(5_000)
+    assert active(again) == [0, 1]
+    assert again.gateway.forwarder._forwards == {} == again.gateway.forwarder._by_name
+
+
+def test_a_change_of_the_catalog_is_looked_at_by_those_alone_whom_it_concerns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many forwards there are: a change stops the loop no longer for it."""
+    for number in range(5):
+        create_queue(world, f"source-{number}", delivery=DeliverySettings(forward_to="LAST"))
+    world.run_for(2 * GATHER_MS)
+    looked: list[str] = []
+    destination = Forwarder.destination
+
+    def counted(forwarder: Forwarder, source: str, entity_id: str, sub_queue: SubQueue) -> bytes | None:
+        looked.append(source)
+        return destination(forwarder, source, entity_id, sub_queue)
+
+    monkeypatch.setattr(Forwarder, "destination", counted)
+    create_queue(world, "unconcerned")
+    switch(world, "unconcerned", Availability.SEND_DISABLED)
+    world.run_for(2 * GATHER_MS)
+    assert looked == []
+    forward_to(world, "source-1", "unconcerned")
+    assert set(looked) == {"source-1"}
+    looked.clear()
+    switch(world, "last", Availability.SEND_DISABLED)
+    assert set(looked) == {"first", "source-0", "source-2", "source-3", "source-4"}
+    looked.clear()
+    switch(world, "unconcerned", Availability.ACTIVE)
+    assert set(looked) == {"source-1"}
 
 
 def test_a_destination_that_is_switched_off_is_asked_whether_it_has_the_messages(world: World, peer: Peer) -> None:
