@@ -13,7 +13,7 @@ from hubweir.amqp.messaging.outcome import Accepted, TransactionalState
 from hubweir.amqp.transport.events import DeliveriesReceived, TransactionalReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.errors import ServiceError
+from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.amqp.delivery_ranges import submissions_of
@@ -75,6 +75,8 @@ class QueueSenderNode(IncomingNode):
         Java takes every answer to a send in a transaction for success, and hears of it at the commit alone.
         """
         if not self.is_covered():
+            text = f"A send to '{self.entity}' came when nothing gave its link the right to send any more."
+            self.host.transactions.spoil(event.state.txn_id, ServiceError(UNAUTHORIZED, text))
             return
         delivery_id, settled, txn_id = event.rows[D_DELIVERY_ID], event.rows[D_SETTLED], event.state.txn_id
         self.host.gateway.counters["gateway.deliveries_received"] += 1

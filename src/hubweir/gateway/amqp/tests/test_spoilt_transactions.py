@@ -7,9 +7,11 @@ import pytest
 from hubweir.amqp.messaging.outcome import Rejected, TransactionalState
 from hubweir.amqp.transactions.requests import Discharge
 from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.errors import UNAUTHORIZED, ServiceError
+from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, told
 from hubweir.gateway.amqp.tests.queue_world import bodies, queue_world
-from hubweir.gateway.amqp.tests.world import Peer
+from hubweir.gateway.amqp.tests.world import Peer, event
 from hubweir.gateway.amqp.transactions import SENT_LIMIT
 
 ROLLED_BACK = "amqp:transaction:rollback"
@@ -59,6 +61,25 @@ def test_a_refused_send_spoils_the_transaction_whether_or_not_its_sender_is_told
     txn_id = controller.declare()
     send_in(peer, txn_id, sender, b"good")
     sender.send(bad, settled=settled, state=TransactionalState(txn_id=txn_id))
+    peer.run()
+    assert controller.commit(txn_id) == ROLLED_BACK
+    assert bodies(peer) == []
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_send_whose_claim_is_over_spoils_the_transaction(
+    peer: Peer, controller: Controller, sender: SenderLink, monkeypatch: pytest.MonkeyPatch, settled: bool
+) -> None:
+    """Its link is detached for it; the message is in no commit, and who sent it settled is told by that alone."""
+
+    def lapsed(node: QueueSenderNode) -> bool:
+        node.host.detach(node, ServiceError(UNAUTHORIZED, "The token is over."))
+        return False
+
+    txn_id = controller.declare()
+    send_in(peer, txn_id, sender, b"good")
+    monkeypatch.setattr(QueueSenderNode, "is_covered", lapsed)
+    sender.send(event(b"late"), settled=settled, state=TransactionalState(txn_id=txn_id))
     peer.run()
     assert controller.commit(txn_id) == ROLLED_BACK
     assert bodies(peer) == []
