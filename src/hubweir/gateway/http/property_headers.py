@@ -84,7 +84,8 @@ def _quoted(text: str) -> str:
 def date_text(time_ms: int) -> str | None:
     """`Mon, 23 Nov 2026 02:00:00 GMT`; None for a time that no calendar has."""
     try:
-        return (_EPOCH + timedelta(milliseconds=time_ms)).strftime(_DATE)
+        time = _EPOCH + timedelta(milliseconds=time_ms)
+        return time.strftime(_DATE.replace("%Y", f"{time.year:04d}"))  # which not every strftime writes with zeros
     except OverflowError:
         return None
 

@@ -95,6 +95,10 @@ def test_properties_that_no_header_can_be_are_left_out() -> None:
 
 def test_dates_are_those_of_http() -> None:
     assert date_text(DATE_MS + 999) == DATE
+    assert (
+        date_text(-62_135_596_800_000) == "Mon, 01 Jan 0001 00:00:00 GMT"
+        and date_ms("Mon, 01 Jan 0001 00:00:00 GMT") is not None
+    )
     assert date_ms(DATE) == DATE_MS
     assert (date_text(0), date_text(2**62), date_text(-(2**62))) == ("Thu, 01 Jan 1970 00:00:00 GMT", None, None)
     for other in ("2026-11-23T02:00:00Z", "Mon, 23 Nov 2026 02:00:00 +0100", "Mon, 31 Feb 2026 02:00:00 GMT", ""):
