@@ -92,6 +92,7 @@ class MessageSession:
             if found is not None and _is_ready(*_row(found), now_ms):
                 self.ready_from = place
                 return self.counts[place]
+        self.ready_from = len(self.counts)  # what becomes ready lowers it (MessageSessions.list)
         return None
 
     def has_active(self, messages: MessageTable) -> bool:

@@ -17,6 +17,7 @@ from hubweir.errors import (
     ServiceError,
 )
 from hubweir.queue.message_session import MessageSession
+from hubweir.queue.message_table import MessageTable
 from hubweir.queue.settle_outcome import SESSION_LOCK_LOST as LOST_CODE
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
@@ -260,6 +261,31 @@ def test_a_deferred_message_of_a_session_is_given_to_nobody_without_it(
         )
     assert refused.value.condition is condition
     assert sessions.fragment.counts().deferred == 1
+
+
+def test_a_message_for_later_costs_no_look_at_those_of_its_session_that_came_before(
+    sessions: SessionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later_ms = sessions.now_ms() + 60_000
+    granted: list[Any] = []
+    sessions.fragment.accept_session(
+        None, PEEK_LOCK, sessions.times(), wait_ms=100_000, on_done=granted.append, on_lost=lambda receiver, error: None
+    )
+    for _ in range(10):
+        sessions.send(*["x"] * 100, session="s", scheduled_ms=later_ms)
+    looks = 0
+    find = MessageTable.find
+
+    def counted(table: MessageTable, count: int) -> Any:
+        nonlocal looks
+        looks += 1
+        return find(table, count)
+
+    monkeypatch.setattr(MessageTable, "find", counted)
+    sessions.send("x", session="s", scheduled_ms=later_ms)
+    assert looks < 20 and granted == []
+    sessions.run_for(61_000)
+    assert [each.session_id for each in granted] == ["s"]
 
 
 def test_a_turn_looks_at_those_alone_who_may_get_something(
