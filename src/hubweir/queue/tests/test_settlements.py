@@ -1,4 +1,7 @@
-"""Settlements by token: what becomes of a message, and what stays so after a crash."""
+"""Settlements by token: what becomes of a message, and what stays so after a crash.
+
+Long because each outcome has its tests here, with what a crash and a refusal make of it.
+"""
 
 from __future__ import annotations
 
