@@ -91,7 +91,7 @@ class _Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _SessionSeeker:
     """Somebody who waits for a session, and is to be answered."""
 
     owner: Owner
@@ -137,7 +137,7 @@ class HostedFragment:
         self._is_over = False
         self._deadline: Deadline | None = None
         self._receivers: dict[int, _Opened] = {}
-        self._waiting: dict[str, _Waiting] = {}  # for a session, by the names of the waits
+        self._waiting: dict[str, _SessionSeeker] = {}  # for a session, by the names of the waits
         self._taking: dict[SubQueue, Owner] = {}  # who waits for a transfer, or did last
         self._forwards = False  # messages are taken away as they come: that is to receive them
         self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
@@ -331,7 +331,7 @@ class HostedFragment:
             on_lost=lost,
         )
         if wait is not None:
-            self._waiting[name] = _Waiting(owner, wait, on_answer)
+            self._waiting[name] = _SessionSeeker(owner, wait, on_answer)
 
     def _give_up(self, name: str) -> None:
         """Whoever waits for a session under this name does so no longer."""
