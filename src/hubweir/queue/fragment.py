@@ -448,7 +448,8 @@ class Fragment:
     ) -> None:
         """Deferred messages, in the order of numbers. Raises ServiceError MESSAGE_NOT_FOUND when one is none or locked.
 
-        Then none is locked. Otherwise as `receive`; an abandoned one stays deferred.
+        RESOURCE_LIMIT where they are too much for one answer (numbered_messages.py). Then none is locked. Otherwise as
+        `receive`; an abandoned one stays deferred.
         """
         self._holds.expire(times)
         self._due.end_locks(times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from functools import partial
 
-from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, SESSION_LOCK_LOST, ServiceError
+from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, RESOURCE_LIMIT, SESSION_LOCK_LOST, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.kernels.queue_contract import (
     ACTIVE,
@@ -27,6 +27,9 @@ from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
 from hubweir.queue.message_receives import RECEIVE_LIMIT, MessageReceives, changes_of, nothing_received
 from hubweir.queue.operation import SETTLED
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+
+# Of one answer, the first message aside: all of it is in memory at once, here and in whatever carries it.
+DEFERRED_BYTES = 32 * 1024 * 1024
 
 
 class NumberedMessages:
@@ -54,7 +57,7 @@ class NumberedMessages:
             session = core.state.sessions.by_id.get(session_id.encode())
             if session is None or session.holder is None:
                 raise ServiceError(SESSION_LOCK_LOST, f"nobody holds session '{session_id}' of '{core.entity}'")
-        counts = array("q")
+        counts, size = array("q"), 0
         for number in dict.fromkeys(numbers):
             found = core.state.messages.find(core.count_of(number))
             bits = 0 if found is None else found[0].rows[found[1] + M_STATE]
@@ -66,6 +69,10 @@ class NumberedMessages:
                 text = f"'{core.entity}' has no deferred message of sequence number {number} that is not locked"
                 raise ServiceError(MESSAGE_NOT_FOUND, text)
             counts.append(core.count_of(number))
+            size += bits >> SIZE_SHIFT
+            if size > DEFERRED_BYTES and len(counts) > 1:
+                text = f"the messages that are asked for have more than {DEFERRED_BYTES} bytes: ask for fewer at once"
+                raise ServiceError(RESOURCE_LIMIT, text)
         if not counts:
             on_done(nothing_received())
             return

@@ -11,6 +11,7 @@ import pytest
 from hubweir.env import Lane
 from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, CorruptStore, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.queue import numbered_messages
 from hubweir.queue.fragment import FragmentReceiver
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -103,6 +104,20 @@ def test_receiving_deferred_messages_is_all_or_nothing(bench: QueueBench) -> Non
     assert bodies(bench.deferred(1, mode=DELETE)) == ["a"]
     with pytest.raises(ServiceError):
         bench.deferred(1)
+
+
+def test_deferred_messages_are_received_as_far_as_one_answer_goes(
+    bench: QueueBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.send("a" * 1_000, "b" * 1_000, "c" * 3_000)
+    bench.settle(bench.receive(), SettleOutcome.DEFER)
+    monkeypatch.setattr(numbered_messages, "DEFERRED_BYTES", 2_500)
+    for numbers in ((1, 2, 3), (1, 3)):
+        with pytest.raises(ServiceError, match="ask for fewer at once") as refused:
+            bench.deferred(*numbers)
+        assert refused.value.condition is RESOURCE_LIMIT
+    assert [each.number for each in bench.deferred(2, 1)] == [2, 1]
+    assert [each.number for each in bench.deferred(3)] == [3], "one comes however large it is"
 
 
 def test_receive_and_delete_takes_messages_away_before_they_leave(bench: QueueBench) -> None:
