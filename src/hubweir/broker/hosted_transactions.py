@@ -149,13 +149,17 @@ class HostedTransactions:
                 on_answer(refusal_of(refused.error, known=refused.known))
                 return
             self._arm()
-            counters = self._tools.counters
-            counters["broker.transactions_committed"] += isinstance(command, CommitTransaction)
-            counters["broker.messages_enqueued"] += command.messages
-            counters["broker.bytes_enqueued"] += command.size_bytes
+            if isinstance(command, CommitTransaction):
+                self._tools.counters["broker.transactions_committed"] += 1
+                self._count(command.messages, command.size_bytes)
             on_answer(Done())
 
         commit(self._shared.fragment.core, parts, times, appended)
+
+    def _count(self, messages: int, size_bytes: int) -> None:
+        """These are stored."""
+        self._tools.counters["broker.messages_enqueued"] += messages
+        self._tools.counters["broker.bytes_enqueued"] += size_bytes
 
     def _parts(
         self, effects: TransactionEffects, times: Times, make: Callable[[Fragment, Effects], Part]
@@ -180,17 +184,27 @@ class HostedTransactions:
         return parts
 
     def _end(self, command: EndTransaction, on_answer: OnAnswer) -> None:
-        fragments = self._shared.fragments()
+        fragments, times = self._shared.fragments(), self._tools.times()
         left, first = len(fragments), None
+        sent_to = self._shared.fragment.transactions
+        prepared = sent_to.in_doubt.get(command.transaction)
 
         def ended(refused: Refused | ServiceError | None) -> None:
             nonlocal left, first
             left, first = left - 1, first if isinstance(first, Refused) else refused
-            if not left:
-                on_answer(Done() if not isinstance(first, Refused) else refusal_of(first.error, known=first.known))
+            if left:
+                return
+            if isinstance(first, Refused):
+                on_answer(refusal_of(first.error, known=first.known))
+                return
+            if prepared is not None and command.is_committed:
+                self._count(prepared.messages, len(prepared.run))
+            on_answer(Done())
 
         for fragment in fragments:
-            fragment.end_transaction(command.transaction, is_committed=command.is_committed, on_done=ended)
+            fragment.end_transaction(
+                command.transaction, is_committed=command.is_committed, times=times, on_done=ended
+            )  # fmt: skip
 
     def _ask(self, command: AskTransaction, on_answer: OnAnswer) -> None:
         on_answer(TransactionFate(self._shared.fragment.transactions.fate(command.transaction)))

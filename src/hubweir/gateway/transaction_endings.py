@@ -1,8 +1,9 @@
 """Transactions over several logs: prepared, decided by one of them, and brought to an end whatever stops meanwhile.
 
-The log that is sent to is the coordinator's; where none is, the first that something was done in. It begins, the
+A log that is sent to is the coordinator's; where none is, the first that something was done in. It begins, the
 others prepare, it commits: what its log says then is the decision. The others are told in the same step, and when
-all of them have noted it the coordinator's log forgets. A log that hears nothing asks for itself: its broker says
+all of them have noted it the coordinator's log forgets. What is sent to others is there when they have noted it, so a
+commit of such is answered then. A log that hears nothing asks for itself: its broker says
 TransactionOpen, and the answer is looked for here. Logs are found by their ids at any broker, for another process may
 have them by then. (queue/logged_transactions.py, tests/models/transaction.py)
 """
@@ -30,6 +31,8 @@ from hubweir.queue.transaction import TransactedSettlement
 from hubweir.queue.transaction_parts import Fate
 
 OnAnswer = Callable[[Answer], None]
+# Told whether all logs have noted an end, or are gone for good.
+OnEnded = Callable[[bool], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class TransactionEndings:
         if push.coordinator:
             self._ask(push)
         else:
-            self.end(push.transaction, push.logs, is_committed=True, then=lambda: self.forget(push.log_id, push))
+            self.finish(push.log_id, push.transaction, push.logs, on_ended=_nobody_waits)
 
     def _ask(self, push: TransactionOpen) -> None:
         """What is in doubt in one log is ended as the coordinator's says."""
@@ -89,31 +92,36 @@ class TransactionEndings:
         def answered(answer: Answer) -> None:
             if isinstance(answer, TransactionFate) and answer.fate is not Fate.OPEN:
                 is_committed = answer.fate is Fate.COMMITTED
-                self.end(push.transaction, (push.log_id,), is_committed=is_committed, then=_nothing_more)
+                self.end(push.transaction, (push.log_id,), is_committed=is_committed, on_ended=_nobody_waits)
             elif isinstance(answer, Refusal) and self._is_gone(push.coordinator, answer):
-                self.end(push.transaction, (push.log_id,), is_committed=False, then=_nothing_more)
+                self.end(push.transaction, (push.log_id,), is_committed=False, on_ended=_nobody_waits)
 
         self.submit(push.coordinator, AskTransaction(push.coordinator, push.transaction), answered)
 
-    def end(self, transaction: bytes, logs: Sequence[str], *, is_committed: bool, then: Callable[[], None]) -> None:
-        """Tell logs how it ended; then, when all have noted it, or are gone for good."""
-        left, is_done = len(logs), True
+    def finish(self, coordinator: str, transaction: bytes, logs: Sequence[str], *, on_ended: OnEnded) -> None:
+        """Tell logs that it is committed, and when all know the coordinator's; on_ended as `end` does."""
+
+        def ended(all_know: bool) -> None:
+            if all_know:
+                self.submit(coordinator, ForgetTransaction(coordinator, transaction), lambda answer: None)
+            on_ended(all_know)
+
+        self.end(transaction, logs, is_committed=True, on_ended=ended)
+
+    def end(self, transaction: bytes, logs: Sequence[str], *, is_committed: bool, on_ended: OnEnded) -> None:
+        """Tell logs how it ended; on_ended when each has answered."""
+        left, all_know = len(logs), True
 
         def ended(log_id: str, answer: Answer) -> None:
-            nonlocal left, is_done
+            nonlocal left, all_know
             left -= 1
-            is_done = is_done and (not isinstance(answer, Refusal) or self._is_gone(log_id, answer))
-            if not left and is_done:
-                then()
+            all_know = all_know and (not isinstance(answer, Refusal) or self._is_gone(log_id, answer))
+            if not left:
+                on_ended(all_know)
 
         for log_id in logs:
             command = EndTransaction(log_id, transaction, is_committed)
             self.submit(log_id, command, lambda answer, log_id=log_id: ended(log_id, answer))  # type: ignore[misc]
-
-    def forget(self, log_id: str, said: TransactionOpen | bytes) -> None:
-        """All know of the decision of this log."""
-        transaction = said if isinstance(said, bytes) else said.transaction
-        self.submit(log_id, ForgetTransaction(log_id, transaction), lambda answer: None)
 
     def submit(self, log_id: str, command: Command, on_answer: OnAnswer) -> None:
         """Ask one broker after the other until one of them has the log, and does it.
@@ -203,11 +211,11 @@ class _Commit:
                 self._on_answer(answer)  # the logs that are prepared ask until somebody knows
             return
         # In this step, so that nobody sees a part of it.
-        transaction, log_id = self._transaction, self._coordinator.log_id
-        self._endings.end(
-            transaction, self._logs, is_committed=True, then=lambda: self._endings.forget(log_id, transaction)
-        )
-        self._on_answer(Done())
+        sends = any(each.messages for each in self._others)
+        told = (lambda all_know: self._on_answer(Done())) if sends else _nobody_waits
+        self._endings.finish(self._coordinator.log_id, self._transaction, self._logs, on_ended=told)
+        if not sends:
+            self._on_answer(Done())
 
     def _roll_back(self, refusal: Refusal) -> None:
         """Give it up where it would be decided, and only then where it is prepared."""
@@ -215,11 +223,11 @@ class _Commit:
         def given_up(answer: Answer) -> None:
             is_over = isinstance(answer, TransactionFate) and answer.fate is Fate.ROLLED_BACK
             if is_over:
-                self._endings.end(self._transaction, self._logs, is_committed=False, then=_nothing_more)
+                self._endings.end(self._transaction, self._logs, is_committed=False, on_ended=_nobody_waits)
             self._on_answer(Refusal(refusal.condition, refusal.text, known=is_over))
 
         self._coordinator.broker.submit(AskTransaction(self._coordinator.log_id, self._transaction), given_up)
 
 
-def _nothing_more() -> None:
-    """Nobody waits for the end."""
+def _nobody_waits(all_know: bool) -> None:
+    """For the end."""

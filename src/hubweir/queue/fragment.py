@@ -35,12 +35,12 @@ from hubweir.kernels.queue_contract import (
 )
 from hubweir.messaging_store.log import Appended, Log, Refused
 from hubweir.messaging_store.operations import pack_operations
-from hubweir.messaging_store.record import headers_of
+from hubweir.messaging_store.record import chain_batches, headers_of
 from hubweir.queue.due_messages import DueMessages
 from hubweir.queue.forwarding import Forwarding
 from hubweir.queue.forwarding import OpenTransfer as OpenTransfer
 from hubweir.queue.forwarding import TransferEnd as TransferEnd
-from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
 from hubweir.queue.fragment_state import FragmentState
@@ -104,9 +104,7 @@ class Fragment:
         self._forwarding = Forwarding(self._core)
         self._intake = TransferIntake(self._core, self._store_transfer)
         self.upkeep = Upkeep(log, lambda: [self._core], self._snapshot, self._apply)
-        self.transactions = TransactionParts(
-            self._core, self._settlements, self._scheduled, self._take_on, self._decided
-        )
+        self.transactions = TransactionParts(self._core, self._settlements, self._scheduled, self)
         self._window_clock = WindowClock()
         self._messages_under_way = self._skipped_under_way_ms = 0  # appended, not visible yet
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.
@@ -229,7 +227,7 @@ class Fragment:
         self._core.append(run, times, partial(self._enqueued, run, messages, skipped_ms, on_done))
 
     def _admit(self, messages: int, times: Times) -> int:
-        """Messages are on their way until `_decided`; what the clock skipped before them. RESOURCE_LIMIT: no room."""
+        """Messages are on their way until `decided`; what the clock skipped before them. RESOURCE_LIMIT: no room."""
         skipped_ms, window_ms = 0, self.settings.duplicate_window_ms
         if window_ms is not None:
             skipped_ms = self._skipped_ms(messages, window_ms, times)
@@ -237,12 +235,40 @@ class Fragment:
         self._skipped_under_way_ms += skipped_ms
         return skipped_ms
 
-    def _take_on(self, run: bytearray, messages: int, times: Times) -> int:
+    # Of transactions (transaction_parts.py, Senders)
+
+    def take_on(self, run: bytearray, messages: int, times: Times) -> int:
         """As `_admit`, of messages of a transaction. Raises as enqueue."""
         self._check_takes(run)
         return self._admit(messages, times)
 
-    def _decided(self, messages: int, skipped_ms: int, *, is_refused: bool) -> None:
+    def reserve(self, run: bytearray, messages: int, times: Times) -> int:
+        """There is room for these. Raises as enqueue; the log says nothing of the clock yet, so 0."""
+        self._check_takes(run)
+        window_ms = self.settings.duplicate_window_ms
+        if window_ms is not None:
+            times = self._stamped(times)
+            self._check_room(messages, self._oldest_ms(times, self._window_clock.skipped_ms(times), window_ms))
+        self._messages_under_way += messages
+        return 0
+
+    def store_held(self, run: bytearray, operation: Operation, times: Times, on_done: OnLogged) -> None:
+        """Append messages that have room, behind an operation; on_done when the state has both."""
+        skipped_ms = self._admit(0, times)
+        operations = [operation, Operation(SKIPPED, time_ms=skipped_ms)] if skipped_ms else [operation]
+        chain = pack_operations(self._core.encoded(operations)) + run
+        chain_batches(chain)
+
+        def appended(outcome: Appended | Refused) -> None:
+            is_refused = isinstance(outcome, Refused)
+            self.decided(0, skipped_ms, is_refused=is_refused)
+            if not is_refused:
+                self._core.locks.end(self._core.state.apply_run(chain, is_replay=False))
+            on_done(outcome if isinstance(outcome, Refused) else None)
+
+        self._core.append(chain, times, appended)
+
+    def decided(self, messages: int, skipped_ms: int, *, is_refused: bool) -> None:
         """Messages that were on their way are visible, or refused."""
         self._messages_under_way -= messages
         self._skipped_under_way_ms -= skipped_ms
@@ -258,7 +284,7 @@ class Fragment:
         outcome: Appended | Refused,
     ) -> None:
         core = self._core
-        self._decided(messages, skipped_ms, is_refused=isinstance(outcome, Refused))
+        self.decided(messages, skipped_ms, is_refused=isinstance(outcome, Refused))
         if isinstance(outcome, Refused):
             on_done(outcome)
             return
@@ -270,19 +296,31 @@ class Fragment:
     def _skipped_ms(self, messages: int, window_ms: int, times: Times) -> int:
         """What the clock skipped before these messages, which have room in the window."""
         clock = self._window_clock
-        # Their enqueued time: a clock that was ahead while something else was logged, and is set back, leaves it ahead.
-        times = Times(max(times.stamp_ms, self._core.newest_ms), times.monotonic_ms)
-        if not len(self._core.state.duplicates) + self._messages_under_way:
+        times = self._stamped(times)
+        if not len(self._core.state.duplicates) + self._messages_to_come:
             clock.begin(times.stamp_ms, times.monotonic_ms)
         skipped_ms = clock.skipped_ms(times)
-        oldest_ms = times.stamp_ms - skipped_ms - self._skipped_under_way_ms - window_ms - SLACK_MS
-        self._check_room(messages, oldest_ms)
+        self._check_room(messages, self._oldest_ms(times, skipped_ms, window_ms))
         clock.logged(times, skipped_ms)
         return skipped_ms
 
+    def _stamped(self, times: Times) -> Times:
+        """The enqueued time of what is appended now, too."""
+        # A clock that was ahead while something else was logged, and is set back, leaves it ahead.
+        return Times(max(times.stamp_ms, self._core.newest_ms), times.monotonic_ms)
+
+    def _oldest_ms(self, times: Times, skipped_ms: int, window_ms: int) -> int:
+        """Ids that are older may be forgotten."""
+        return times.stamp_ms - skipped_ms - self._skipped_under_way_ms - window_ms - SLACK_MS
+
+    @property
+    def _messages_to_come(self) -> int:
+        """Messages that were taken, and are not in the table yet."""
+        return self._messages_under_way + self._core.state.transactions.held_messages
+
     def _check_room(self, messages: int, oldest_ms: int) -> None:
         duplicates = self._core.state.duplicates
-        over = len(duplicates) + self._messages_under_way + messages - duplicates.limit
+        over = len(duplicates) + self._messages_to_come + messages - duplicates.limit
         if over > 0 and over > duplicates.due(oldest_ms):
             text = (
                 f"'{self._core.entity}' detects duplicates and holds {len(duplicates)} message ids of its window, "
@@ -407,17 +445,18 @@ class Fragment:
 
     def prepare(self, transaction: bytes, coordinator: str, effects: Effects, times: Times) -> Part:
         """As `transact`, of a transaction that another log decides: from when the part is visible its effects are in
-        doubt, through any crash, until `end_transaction`. It sends nothing. coordinator: the id of that log.
+        doubt, through any crash, until `end_transaction`. coordinator: the id of that log.
         """
         self._holds.expire(times)
         return self.transactions.prepare(transaction, coordinator, effects, times)
 
-    def end_transaction(self, transaction: bytes, *, is_committed: bool, on_done: OnDone[None]) -> None:
+    def end_transaction(self, transaction: bytes, *, is_committed: bool, times: Times, on_done: OnDone[None]) -> None:
         """What was prepared is done, or not, in this call; on_done when the log says so.
 
-        One that is not prepared here (any more): nothing.
+        Where messages are sent all of it is done when they are visible. One that is not prepared here (any more):
+        nothing. Raises ServiceError where the window of duplicate detection is full: it stays prepared.
         """
-        self.transactions.end(transaction, is_committed=is_committed, on_done=on_done)
+        self.transactions.end(transaction, is_committed=is_committed, times=times, on_done=on_done)
 
     # By number
 

@@ -245,8 +245,8 @@ class FragmentCore:
 
     @property
     def held_bytes(self) -> int:
-        """What counts for the quota of the entity's size."""
-        return self.stored_bytes + self.bytes_under_way
+        """What counts for the quota of the entity's size: what transactions hold, too."""
+        return self.stored_bytes + self.bytes_under_way + self.state.transactions.held_bytes
 
     def check_room(self, size: int) -> None:
         """Raise ServiceError RESOURCE_LIMIT where so many bytes more are over the quota of the entity's size."""

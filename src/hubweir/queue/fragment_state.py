@@ -59,6 +59,7 @@ from hubweir.queue.operation import (
     TRANSFERRING,
     LoggedSettings,
     Operation,
+    counts_in,
     decode_operation,
 )
 from hubweir.queue.sub_queue import SubQueue
@@ -151,11 +152,9 @@ class FragmentState:
         elif code == RECEIVED:
             self.transfers.expect(operation)
         elif code == MOVED:
-            self._moving = [count for first, many in _pairs(operation) for count in range(first, first + many)][::-1]
+            self._moving = counts_in(operation.ranges)[::-1].tolist()
         elif code == ACTIVATED:
-            self._activate(
-                array("q", [each for first, many in _pairs(operation) for each in range(first, first + many)])
-            )
+            self._activate(counts_in(operation.ranges))
         else:
             for first, many in _pairs(operation):
                 if code in (SETTLED, EXPIRED):
@@ -183,7 +182,9 @@ class FragmentState:
         return bool(self._moving)
 
     def take_messages(self, data: Data, header: BatchHeader) -> None:
-        """The messages of a batch get the next counts; or they are moved ones, or come a second time."""
+        """The messages of a batch get the next counts; or they are moved ones, in doubt, or come a second time."""
+        if self.transactions.holds(data, header):
+            return
         if self._moving:
             if header.count > len(self._moving):
                 raise CorruptStore(f"the batch of index {header.first_index} moves messages that nobody named")

@@ -22,6 +22,7 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |   15 | TRANSFERRED   | sub-queue 1; number 8 | the messages of this transfer are there, and gone from here |
 |   16 | RETURNED      | sub-queue 1; number 8 | they are not there, and stay here |
 |   17 | RECEIVED      | number 8; length 2, source; pairs | a transfer's messages are in the next records |
+|   18 | HELD          | how many 4 | so many messages in the next records are in doubt, too |
 |   20 | PREPARED      | of a transaction | the next operations are in doubt, until ENDED says what became of them |
 |   21 | DECIDED       | of a transaction | it is committed, here and in the logs that it names |
 |   22 | ENDED         | of a transaction | what PREPARED has is done (flag 1), or not |
@@ -29,12 +30,13 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 
 *Of a transaction*: id 16; flag 1; how many operations 4; how many logs 2; for each its id, 2 + bytes; ranges of all
 messages that are in doubt. PREPARED stands in one chain with its operations, in front of them, and names the log of the
-coordinator; DECIDED stands in one with what is done here, and names the others (logged_transactions.py).
+coordinator; DECIDED stands in one with what is done here, and names the others (logged_transactions.py). HELD is one of
+PREPARED's operations: the messages behind it are none yet. ENDED stands in one chain with them, in front, when they are
+committed.
 
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
 with its batch of messages, in front of it; so does RECEIVED. Its pairs are for each record what the message was first
-(forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. 18 and 19 are
-free.
+(forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. 19 is free.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ from hubweir.queue.fragment_settings import FragmentSettings
 
 (
     SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
-    REJECTED, SKIPPED, TRANSFERRING, TRANSFERRED, RETURNED, RECEIVED,
-) = range(1, 18)  # fmt: skip
+    REJECTED, SKIPPED, TRANSFERRING, TRANSFERRED, RETURNED, RECEIVED, HELD,
+) = range(1, 19)  # fmt: skip
 PREPARED, DECIDED, ENDED, FORGOTTEN = range(20, 24)
 OF_TRANSACTIONS = (PREPARED, DECIDED, ENDED, FORGOTTEN)
 
@@ -61,6 +63,7 @@ _SESSION_STATE = struct.Struct(">BqH")
 _SKIPPED = struct.Struct(">BQ")
 _TRANSFER = struct.Struct(">BBQ")
 _RECEIVED = struct.Struct(">BQH")
+_HELD = struct.Struct(">BI")
 _LENGTH = struct.Struct(">H")
 _TRANSACTION = struct.Struct(">B16sBIH")
 _DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
@@ -82,7 +85,8 @@ class LoggedSettings(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """One operation (table above); fields that its code has not keep their defaults. ranges: pairs, array('q').
 
-    number, name: of a transfer, and its other end. firsts, ends_ms: of its messages.
+    number, name: of a transfer, and its other end. firsts, ends_ms: of its messages. many: of operations that are in
+    doubt, or of messages (HELD).
     """
 
     code: int
@@ -101,6 +105,12 @@ class Operation(Struct, frozen=True):
     is_committed: bool = False
     many: int = 0
     logs: tuple[bytes, ...] = ()
+
+
+def counts_in(ranges: array[int]) -> array[int]:
+    """The counts of ranges, one by one."""
+    pairs = zip(ranges[::2], ranges[1::2], strict=True)
+    return array("q", [count for first, many in pairs for count in range(first, first + many)])
 
 
 def logged_settings(settings: FragmentSettings) -> LoggedSettings:
@@ -131,6 +141,8 @@ def encode_operation(operation: Operation) -> bytes:
         pairs[::2], pairs[1::2] = operation.firsts, operation.ends_ms
         head = _RECEIVED.pack(code, operation.number, len(operation.name)) + operation.name
         return head + struct.pack(f">{len(pairs)}q", *pairs)
+    if code == HELD:
+        return _HELD.pack(code, operation.many)
     if code in OF_TRANSACTIONS:
         head = _TRANSACTION.pack(
             code, operation.transaction, operation.is_committed, operation.many, len(operation.logs)
@@ -172,6 +184,9 @@ def decode_operation(record: memoryview) -> Operation:
             return Operation(code, settings=said)
         if code == SKIPPED:
             return Operation(code, time_ms=_SKIPPED.unpack(record)[1])
+        if code == HELD:
+            _, many = _HELD.unpack(record)
+            return Operation(code, many=_checked(many, many > 0))
         if code in OF_TRANSACTIONS:
             return _of_transaction(record)
         if code in (TRANSFERRED, RETURNED):

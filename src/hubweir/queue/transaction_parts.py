@@ -12,20 +12,40 @@ from msgspec import Struct
 
 from hubweir.errors import RESOURCE_LIMIT, SERVER_BUSY, TRANSACTION_ROLLED_BACK, ServiceError, StoreError
 from hubweir.kernels.queue_contract import SETTLING
-from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.log import Refused, call_all
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_state import Data
 from hubweir.queue.fragment_values import Times
 from hubweir.queue.logged_transactions import PreparedTransaction
-from hubweir.queue.operation import DECIDED, ENDED, FORGOTTEN, PREPARED, RANGES_LIMIT, SETTLED, SKIPPED, Operation
+from hubweir.queue.operation import (
+    DECIDED,
+    ENDED,
+    FORGOTTEN,
+    HELD,
+    PREPARED,
+    RANGES_LIMIT,
+    SETTLED,
+    SKIPPED,
+    Operation,
+)
 from hubweir.queue.settlements import Planned, Settlements
 from hubweir.queue.transaction import Effects, Part
 
 
-class OnDecided(Protocol):
-    """Told what became of messages that were taken on."""
+class Senders(Protocol):
+    """What the fragment does with messages that are sent in transactions."""
 
-    def __call__(self, messages: int, skipped_ms: int, *, is_refused: bool) -> None: ...
+    def take_on(self, run: bytearray, messages: int, times: Times) -> int:
+        """They are on their way until `decided`; what the clock skipped before them. Raises as Fragment.enqueue."""
+
+    def reserve(self, run: bytearray, messages: int, times: Times) -> int:
+        """They have room until `decided`, but are none yet: 0. Raises as Fragment.enqueue."""
+
+    def decided(self, messages: int, skipped_ms: int, *, is_refused: bool) -> None:
+        """What became of them."""
+
+    def store_held(self, run: bytearray, operation: Operation, times: Times, on_done: OnLogged) -> None:
+        """Store what was reserved and is held since, behind an operation; on_done when the state has both."""
 
 
 class Fate(Enum):
@@ -48,8 +68,7 @@ class _PlannedPart(Struct, frozen=True):
 class TransactionParts:
     """Of one fragment.
 
-    scheduled: marks scheduled messages, by their numbers. admit: takes messages on, and says what the clock skipped;
-    decided: told what became of them.
+    scheduled: marks scheduled messages, by their numbers.
     """
 
     def __init__(
@@ -57,17 +76,16 @@ class TransactionParts:
         core: FragmentCore,
         settlements: Settlements,
         scheduled: Callable[[array[int]], array[int]],
-        admit: Callable[[bytearray, int, Times], int],
-        decided: OnDecided,
+        senders: Senders,
     ) -> None:
         self._core = core
         self._settlements = settlements
         self._scheduled = scheduled
-        self._admit = admit
-        self._decided = decided
+        self._senders = senders
         # As one that takes part: prepared since the start, with the run's number; ended, and not in the log yet.
         self._live: dict[bytes, tuple[int, _PlannedPart]] = {}
         self._unlogged: dict[bytes, Operation] = {}
+        self._storing: dict[bytes, list[OnLogged]] = {}  # ENDED is on its way with messages: who waits for it
         self.opened_in_doubt: set[bytes] = set()  # found at the start: nobody is served before they end
         # As the coordinator: may still be decided, by whom; DECIDED is on its way, or ended unknown.
         self._begun: dict[bytes, object] = {}
@@ -78,12 +96,17 @@ class TransactionParts:
 
     def part(self, effects: Effects, times: Times) -> Part:
         """See Fragment.transact."""
-        planned, operations = self._planned(effects, times)
+        planned, operations = self._planned(effects, times, self._senders.take_on)
         number = self._core.begin_run(operations)
         return Part(self._core.encoded(operations), effects.run, partial(self._done, number, operations, planned))
 
-    def _planned(self, effects: Effects, times: Times) -> tuple[_PlannedPart, list[Operation]]:
-        """Everything is marked, and what the log is to say. Raises as Fragment.transact, and nothing is marked."""
+    def _planned(
+        self, effects: Effects, times: Times, admit: Callable[[bytearray, int, Times], int]
+    ) -> tuple[_PlannedPart, list[Operation]]:
+        """Everything is marked, and what the log is to say. Raises as Fragment.transact, and nothing is marked.
+
+        admit: of the senders, for what is sent.
+        """
         core = self._core
         # Counts of deliveries that are not in the log yet stand before what takes them back. A log that is almost full
         # may refuse them and take the rest, which is smaller.
@@ -97,7 +120,7 @@ class TransactionParts:
             for settlement in effects.settlements:
                 plans.append(self._settlements.plan(settlement, times))
             cancelled = self._scheduled(effects.cancelled)
-            skipped_ms = self._admit(effects.run, effects.messages, times) if effects.messages else 0
+            skipped_ms = admit(effects.run, effects.messages, times) if effects.messages else 0
         except ServiceError as error:
             self._undo(_PlannedPart(plans, cancelled), Refused(StoreError(str(error))))
             raise
@@ -114,8 +137,7 @@ class TransactionParts:
 
     def _done(self, number: int, operations: list[Operation], planned: _PlannedPart, outcome: Data | Refused) -> None:
         core = self._core
-        if planned.messages:
-            self._decided(planned.messages, planned.skipped_ms, is_refused=isinstance(outcome, Refused))
+        self._sent(planned, outcome)
         if isinstance(outcome, Refused):
             self._undo(planned, outcome)
         else:
@@ -126,6 +148,10 @@ class TransactionParts:
                 self._settlements.done(plan, None)
         core.end_run(number)
         core.wake()
+
+    def _sent(self, planned: _PlannedPart, outcome: Data | Refused) -> None:
+        if planned.messages:
+            self._senders.decided(planned.messages, planned.skipped_ms, is_refused=isinstance(outcome, Refused))
 
     def _apply(self, operation: Operation) -> None:
         locks = self._core.state.apply(operation, is_replay=False)
@@ -148,35 +174,44 @@ class TransactionParts:
 
     def prepare(self, transaction: bytes, coordinator: str, effects: Effects, times: Times) -> Part:
         """See Fragment.prepare."""
-        assert not effects.messages, "what is sent goes to the coordinator's log"
-        planned, operations = self._planned(effects, times)
+        planned, operations = self._planned(effects, times, self._senders.reserve)
         counts = array("q", [count for plan in planned.plans for count in plan.counts])
         counts += planned.cancelled
         if len(counts) > RANGES_LIMIT:
             error = ServiceError(RESOURCE_LIMIT, f"More than {RANGES_LIMIT} messages of '{self._core.entity}' at once.")
-            self._undo(planned, Refused(StoreError(error.text)))
+            refused = Refused(StoreError(error.text))
+            self._sent(planned, refused)
+            self._undo(planned, refused)
             raise error
+        if effects.messages:
+            operations.append(Operation(HELD, many=effects.messages))
         ranges = array("q", [each for count in sorted(counts) for each in (count, 1)])
         said = Operation(PREPARED, ranges, transaction=transaction, many=len(operations), logs=(coordinator.encode(),))
         number = self._core.begin_run([])
 
         def prepared(outcome: Data | Refused) -> None:
+            self._sent(planned, outcome)
             if isinstance(outcome, Refused):
                 self._undo(planned, outcome)
                 self._core.end_run(number)
                 return
             for operation in (said, *operations):
                 self._apply(operation)
+            self._core.state.apply_run(outcome, is_replay=False)
             self._live[transaction] = number, planned
 
-        return Part(self._core.encoded([said, *operations]), bytearray(), prepared)
+        return Part(self._core.encoded([said, *operations]), effects.run, prepared)
 
-    def end(self, transaction: bytes, *, is_committed: bool, on_done: OnLogged) -> None:
+    def end(self, transaction: bytes, *, is_committed: bool, times: Times, on_done: OnLogged) -> None:
         """See Fragment.end_transaction."""
         core = self._core
         prepared = self.in_doubt.get(transaction)
         if prepared is not None:
-            said = self._unlogged[transaction] = Operation(ENDED, transaction=transaction, is_committed=is_committed)
+            said = Operation(ENDED, transaction=transaction, is_committed=is_committed)
+            if is_committed and prepared.messages:
+                self._store(prepared, said, times, on_done)
+                return
+            self._unlogged[transaction] = said
             self._apply(said)
             self._let_go(transaction, prepared, is_committed=is_committed)
             self.opened_in_doubt.discard(transaction)
@@ -192,6 +227,30 @@ class TransactionParts:
             on_done(refused)
 
         core.gather([noted], logged)
+
+    def _store(self, prepared: PreparedTransaction, said: Operation, times: Times, on_done: OnLogged) -> None:
+        """Messages get their numbers in the log's order: so all that was prepared is done when they are visible.
+
+        It stays prepared where that is refused, and whoever ends it again has it tried again.
+        """
+        transaction = said.transaction
+        waiting = self._storing.setdefault(transaction, [])
+        waiting.append(on_done)
+        if len(waiting) > 1:
+            return
+
+        def stored(refused: Refused | None) -> None:
+            if refused is None:
+                self._let_go(transaction, prepared, is_committed=True)
+                self.opened_in_doubt.discard(transaction)
+            self._core.wake()
+            call_all(partial(done, refused) for done in self._storing.pop(transaction))
+
+        try:
+            self._senders.store_held(bytearray(prepared.run), said, times, stored)
+        except ServiceError:
+            del self._storing[transaction]
+            raise
 
     def _let_go(self, transaction: bytes, prepared: PreparedTransaction, *, is_committed: bool) -> None:
         """Marks of what is in doubt no longer go, and locks of what is done."""

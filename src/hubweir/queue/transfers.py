@@ -18,7 +18,7 @@ from array import array
 from msgspec import Struct
 
 from hubweir.errors import CorruptStore
-from hubweir.queue.operation import TRANSFERRING, Operation, decode_operation, encode_operation
+from hubweir.queue.operation import TRANSFERRING, Operation, counts_in, decode_operation, encode_operation
 
 _COUNT = struct.Struct(">I")
 _SIZE = struct.Struct(">I")
@@ -35,8 +35,7 @@ class SentTransfer(Struct, frozen=True):
     @property
     def counts(self) -> array[int]:
         """Its messages, one by one."""
-        pairs = zip(self.ranges[::2], self.ranges[1::2], strict=True)
-        return array("q", [count for first, many in pairs for count in range(first, first + many)])
+        return counts_in(self.ranges)
 
 
 class Arrivals(Struct, frozen=True):

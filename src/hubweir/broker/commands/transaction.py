@@ -51,7 +51,7 @@ class CommitTransaction(TransactionEffects, frozen=True):
 
 @command(22, Done)
 class PrepareTransaction(TransactionEffects, frozen=True):
-    """Make all of it durable and keep it in doubt until EndTransaction, or refuse it. It sends nothing.
+    """Make all of it durable and keep it in doubt until EndTransaction, or refuse it.
 
     coordinator: the id of the log that decides.
     """
@@ -62,7 +62,10 @@ class PrepareTransaction(TransactionEffects, frozen=True):
 
 @command(23, Done)
 class EndTransaction(LogCommand, frozen=True):
-    """Do what was prepared, or drop it. Answered when that is durable; Done, too, for what was never prepared."""
+    """Do what was prepared, or drop it. Answered when that is durable; Done, too, for what was never prepared.
+
+    What it sends is there when it is answered, everything else at once.
+    """
 
     transaction: bytes
     is_committed: bool

@@ -67,7 +67,8 @@ class World:
         assert self.ask(CreateTopic(TOPIC, "news", SETTINGS)) == Done()
 
     def _begin(self) -> None:
-        self.broker = Broker(self.env, MessagingStore.open(self.env, "store-0"), Counters())
+        self.counters = Counters()
+        self.broker = Broker(self.env, MessagingStore.open(self.env, "store-0"), self.counters)
         self.broker.start()
         self.pushed: list[Any] = []
         self.broker.on_push = self.pushed.append

@@ -106,6 +106,31 @@ def test_what_is_prepared_is_done_or_dropped_when_it_ends_once(
     assert received(world, "d")
 
 
+@pytest.mark.parametrize("is_committed", [False, True])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_is_sent_to_a_topic_is_copied_when_the_transaction_ends(
+    world: World, is_committed: bool, restarts: bool
+) -> None:
+    world.put(subscription("c"), subscription("d"))
+    world.send("a")
+    settlement = TransactedSettlement("c" * 32, received(world, "c"), SettleOutcome.COMPLETE)
+    prepare = PrepareTransaction(
+        TOPIC, (settlement,), b"", 3, 30, run_of(*(message(f"{n}") for n in range(3)), size=2), TXN, "another log"
+    )
+    assert world.ask(prepare) == Done()
+    if restarts:
+        world.restart(subscription("c"), subscription("d"))
+    assert [world.active("c"), world.active("d")] == [1, 1]
+    stored = world.counters["broker.messages_enqueued"]
+    for _ in range(2):
+        assert world.ask(EndTransaction(TOPIC, TXN, is_committed)) == Done()
+        world.env.run_for(100)
+        assert [world.active("c"), world.active("d")] == ([3, 4] if is_committed else [1, 1])
+    assert world.counters["broker.messages_enqueued"] - stored == 3 * is_committed
+    world.restart(subscription("c"), subscription("d"))
+    assert [world.active("c"), world.active("d")] == ([3, 4] if is_committed else [1, 1])
+
+
 def test_a_subscription_that_starts_in_doubt_serves_nobody_and_asks_until_it_knows(world: World) -> None:
     prepared(world)
     world.restart(subscription("c"), subscription("d"), subscription("e"))

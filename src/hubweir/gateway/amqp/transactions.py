@@ -1,8 +1,9 @@
 """The transactions of one connection: declared, filled with what its links do, and discharged.
 
-What a link does in a transaction is gathered here and answered at once; nobody else sees any of it. At the commit it
-goes to the broker of its log in one command, and is done there in one step, or not at all. A rollback forgets it: locks
-stay as they are until they end, or their messages are settled.
+What a link does in a transaction is gathered here and answered at once; nobody else sees any of it. At the commit what
+concerns one log goes to its broker in one command, and is done there in one step, or not at all; over several logs
+transaction_endings.py does all of it or nothing. A rollback forgets it: locks stay as they are until they end, or their
+messages are settled.
 
 A transaction ends without a commit when its controller says so, when its control link or the connection ends, and
 TRANSACTION_MS behind the first thing that was done in it. Its id is never another's, and means nothing on another
@@ -28,7 +29,6 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env, Timer
 from hubweir.errors import (
     DECODE_ERROR,
-    NOT_IMPLEMENTED,
     RESOURCE_LIMIT,
     SERVER_BUSY,
     TRANSACTION_ROLLED_BACK,
@@ -237,12 +237,6 @@ class Transactions:
             self._close(transaction)
             raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {transaction.spoilt.text}")
         works = sorted(transaction.works.values(), key=lambda work: not work.messages)
-        sent_to = [f"'{work.place.entity}'" for work in works if work.messages]
-        if len(sent_to) > 1:
-            self._close(transaction)
-            names = " and ".join(sent_to)
-            text = f"The transaction was rolled back: to send to several entities ({names}) in one is not built yet."
-            raise ServiceError(NOT_IMPLEMENTED, text)
         self._stop(transaction)
         if not works:
             self._give_back(transaction)

@@ -1,10 +1,13 @@
-"""Transactions over several logs, through every crash: both logs have the effects, or neither, and nothing in between.
+"""Transactions over several logs, through every crash: all logs have the effects, or none, and nothing in between.
 
-A world has two queues in one process, `requests` and `answers`, whose logs are separate files. A transaction completes
-a message of one and sends to the other. Crashes come at every moment of it.
+A world has three queues in one process, `requests`, `answers` and `notices`, whose logs are separate files. A
+transaction completes a message of the first and sends to the second, or to both others. Crashes come at every moment
+of it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +27,7 @@ from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_transactions import LOOK_MS
 from hubweir.errors import ENTITY_MOVED, SERVER_BUSY, TIMED_OUT
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
-from hubweir.gateway.amqp.tests.queue_world import LOCK_MS, PEEK_LOCK, counts, create_queue, send
+from hubweir.gateway.amqp.tests.queue_world import LOCK_MS, PEEK_LOCK, bodies, counts, create_queue, send
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.transaction_endings import OnAnswer, TransactionEndings
@@ -33,7 +36,7 @@ from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.testing.simulated_env import SimulatedEnv
 
-NOTHING, EVERYTHING = (1, 0), (0, 1)  # active messages of the two queues
+NOTHING, EVERYTHING = (1, 0), (0, 1)  # active messages of the first two queues
 ROLLED_BACK = "amqp:transaction:rollback"
 
 
@@ -41,15 +44,15 @@ def world_of(env: SimulatedEnv | None = None) -> World:
     world = World(env=env)
     if world.namespace.find("requests", QueueDescription) is None:
         delivery = DeliverySettings(lock_duration=WrittenDuration(LOCK_MS, "PT10S"))
-        for name in ("requests", "answers"):
+        for name in ("requests", "answers", "notices"):
             create_queue(world, name, delivery=delivery)
     return world
 
 
 class Exchange:
-    """A request is completed and answered in one transaction, up to its discharge."""
+    """A request is completed and answered in one transaction, up to its discharge. notices: others hear of it, too."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, notices: bool = False) -> None:
         self.world, self.peer = world, world.trusted_peer()
         send(self.peer, b"request", queue="requests")
         self.receiver = self.peer.receiver("requests", credit=1, **PEEK_LOCK)
@@ -57,6 +60,8 @@ class Exchange:
         self.txn_id = self.controller.declare()
         settle_in(self.peer, self.txn_id, self.receiver, 0, Accepted())
         assert send_in(self.peer, self.txn_id, self.peer.sender("answers"), b"answer") == ["accepted"]
+        if notices:
+            assert send_in(self.peer, self.txn_id, self.peer.sender("notices"), b"1", b"2") == ["accepted"] * 2
 
 
 def active(world: World) -> tuple[int, int]:
@@ -203,10 +208,72 @@ def test_nobody_behind_the_broker_that_has_the_log_is_asked() -> None:
     assert answers == [Done()] and not behind.asked
 
 
-def _after_a_crash(seed: int, at_ms: int, *, power_cut: bool) -> tuple[int, int]:
-    """What both queues have after a crash so many milliseconds behind the discharge."""
+# Sent to several queues
+
+
+def noticed(world: World) -> int:
+    return counts(world, "notices").active
+
+
+def committed(exchange: Exchange) -> str:
+    """What the commit is answered with, which takes a sync more than one that sends to one queue."""
+    answer = exchange.controller.commit(exchange.txn_id)
+    exchange.world.run_for(100)
+    return answer or exchange.peer.outcomes(exchange.controller.link)[-1][2]
+
+
+def limit_size(world: World, queue: str, max_size_bytes: int) -> None:
+    """A queue takes no more than this."""
+    hosted = [each.fragment.core for each in world.broker._residents if isinstance(each, HostedFragment)]
+    [core] = [each for each in hosted if each.entity == queue]
+    core.settings = replace(core.settings, max_size_bytes=max_size_bytes)
+
+
+def test_messages_to_two_queues_are_there_in_both_when_the_commit_is_answered(world: World) -> None:
+    exchange = Exchange(world, notices=True)
+    assert (active(world), noticed(world)) == (NOTHING, 0)
+    assert committed(exchange) == "accepted"
+    assert (active(world), noticed(world)) == (EVERYTHING, 2)
+    assert bodies(exchange.peer, "answers") + bodies(exchange.peer, "notices") == [b"answer", b"1", b"2"]
+    [commit] = world.gate.sent(CommitTransaction)
+    assert commit.messages == 1 and sorted(each.messages for each in world.gate.sent(PrepareTransaction)) == [0, 2]
+    world.run_for(100)
+    assert open_ones(world) == 0 and len(world.gate.sent(ForgetTransaction)) == 1
+    assert world.counters["broker.messages_enqueued"] == 4
+
+
+def test_messages_that_are_decided_and_not_told_yet_are_not_answered(world: World) -> None:
+    exchange = Exchange(world, notices=True)
+    world.gate.hold[EndTransaction] = []
+    assert committed(exchange) == "declared"  # the answer before
+    world.gate.release(EndTransaction)
+    exchange.peer.run()
+    assert exchange.peer.outcomes(exchange.controller.link)[-1][2] == "accepted"
+    assert (active(world), noticed(world)) == (EVERYTHING, 2)
+
+
+def test_a_commit_is_answered_as_done_though_a_log_cannot_store_its_messages_yet(world: World) -> None:
+    exchange = Exchange(world, notices=True)
+    world.gate.refuse[EndTransaction] = Refusal(SERVER_BUSY, "later")
+    assert committed(exchange) == "accepted"
+    assert noticed(world) == 0
+    del world.gate.refuse[EndTransaction]
+    world.run_for(3_000)
+    assert (active(world), noticed(world)) == (EVERYTHING, 2) and open_ones(world) == 0
+
+
+@pytest.mark.parametrize("full", ["answers", "notices"])
+def test_a_queue_that_is_full_rolls_the_others_back(world: World, full: str) -> None:
+    exchange = Exchange(world, notices=True)
+    limit_size(world, full, 10)
+    assert committed(exchange) == ROLLED_BACK
+    assert (active(world), noticed(world), open_ones(world)) == (NOTHING, 0, 0)
+
+
+def _after_a_crash(seed: int, at_ms: int, *, power_cut: bool, notices: bool = False) -> tuple[int, int]:
+    """What the first two queues have after a crash so many milliseconds behind the discharge; the third goes along."""
     world = world_of(SimulatedEnv(seed, interleaved=0.2))
-    exchange = Exchange(world)
+    exchange = Exchange(world, notices=notices)
     exchange.controller.link.send(encode_message(message_of(Discharge(txn_id=exchange.txn_id))), settled=False)
     world.run_for(at_ms)
     outcomes = exchange.peer.outcomes(exchange.controller.link)
@@ -216,12 +283,15 @@ def _after_a_crash(seed: int, at_ms: int, *, power_cut: bool) -> tuple[int, int]
     after.run_for(3_000)
     assert open_ones(after) == 0, f"seed {seed}, {at_ms} ms: a transaction never ends"
     found = active(after)
+    assert noticed(after) == 2 * notices * found[1], f"seed {seed}, {at_ms} ms: {found} and {noticed(after)}"
     assert found in (NOTHING, EVERYTHING), f"seed {seed}, {at_ms} ms: {found}"
     assert found == EVERYTHING or not was_done, f"seed {seed}, {at_ms} ms: answered, and gone"
     return found
 
 
+@pytest.mark.parametrize("notices", [False, True])
 @pytest.mark.parametrize("power_cut", [False, True])
-def test_a_crash_at_any_point_leaves_both_or_neither(power_cut: bool) -> None:
-    seen = {_after_a_crash(seed, at_ms, power_cut=power_cut) for seed in range(3) for at_ms in range(power_cut, 66, 3)}
+def test_a_crash_at_any_point_leaves_all_or_none(power_cut: bool, notices: bool) -> None:
+    times = [(seed, at_ms) for seed in range(3) for at_ms in range(power_cut, 66, 3)]
+    seen = {_after_a_crash(seed, at_ms, power_cut=power_cut, notices=notices) for seed, at_ms in times}
     assert seen == {NOTHING, EVERYTHING}

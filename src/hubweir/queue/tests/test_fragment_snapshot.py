@@ -13,9 +13,10 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.kernels.queue_contract import QUEUE_WIDTH
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
-from hubweir.queue.operation import DECIDED, PREPARED, SETTLED, Operation
+from hubweir.queue.fragment_state import FragmentState
+from hubweir.queue.operation import DECIDED, HELD, PREPARED, SETTLED, Operation
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
-from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench
+from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench, message, run_of
 
 
 def rich() -> QueueBench:
@@ -99,6 +100,35 @@ def test_a_snapshot_has_what_is_in_doubt_and_what_was_decided() -> None:
     [prepared] = again.prepared.values()
     assert (prepared.coordinator, prepared.operations, prepared.counts) == ("log", [settled], array("q", [1, 2]))
     assert again.decided == {b"b" * 16: ("one", "two")}
+
+
+def test_a_snapshot_has_the_messages_that_a_transaction_holds() -> None:
+    state, run = FragmentState(), run_of(message("a"), message("b"), message("c"), size=2)
+    held, settled = Operation(HELD, many=3), Operation(SETTLED, array("q", [1, 1]))
+    for name, operations in ((b"a", [settled, held]), (b"b", [held]), (b"c", [settled])):
+        said = Operation(PREPARED, transaction=name * 16, many=len(operations), logs=(b"log",))
+        for each in (said, *operations):
+            state.apply(each, is_replay=True)
+        if held in operations:
+            state.apply_run(run, is_replay=True)
+    before = state.messages.next_count
+    data = encode_snapshot(state, [])
+    again = decode_snapshot(data)
+    prepared = [(each.messages, bytes(each.run)) for each in again.transactions.prepared.values()]
+    assert prepared == [(3, bytes(run)), (3, bytes(run)), (0, b"")]
+    assert (again.transactions.held_messages, again.transactions.held_bytes) == (6, 2 * len(run))
+    assert encode_snapshot(again, []) == data and again.messages.next_count == before
+    for size in range(len(data) - 2 * len(run) - 150, len(data)):
+        with pytest.raises((CorruptStore, NewerFormat)):
+            decode_snapshot(data[:size])
+
+
+def test_more_messages_than_a_transaction_holds_are_a_corrupt_store() -> None:
+    state = FragmentState()
+    for each in (Operation(PREPARED, transaction=b"a" * 16, many=1, logs=(b"log",)), Operation(HELD, many=1)):
+        state.apply(each, is_replay=True)
+    with pytest.raises(CorruptStore):
+        state.apply_run(run_of(message("a"), message("b")), is_replay=True)
 
 
 def test_a_snapshot_of_another_version_is_a_newer_format() -> None:

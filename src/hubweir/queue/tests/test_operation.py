@@ -16,6 +16,7 @@ from hubweir.queue.operation import (
     DEAD_LETTERED,
     DEFERRED,
     EXPIRED,
+    HELD,
     LOCKED,
     MODIFIED,
     MOVED,
@@ -87,6 +88,7 @@ OPERATIONS = st.one_of(
         time_ms=st.integers(0, 2**60),
     ),
     st.builds(Operation, st.just(SKIPPED), time_ms=st.integers(0, 2**60)),
+    st.builds(Operation, st.just(HELD), many=st.integers(1, 2**32 - 1)),
 )
 
 
@@ -110,7 +112,7 @@ def test_what_is_cut_off_or_noise_is_an_error_of_the_store(operation: Operation,
         b"", b"\x00", b"\x02\x00", bytes((SETTLED,)) + bytes(12), bytes((SETTLED,)) + (5).to_bytes(8, "big") + bytes(4),
         bytes((SETTLED,)) + (2**48).to_bytes(8, "big") + b"\0\0\0\1", bytes((DEAD_LETTERED, 0)),
         bytes((DEAD_LETTERED, 3)), bytes((MODIFIED,)) + b"\0\0\0\5abc", bytes((SETTINGS,)) + bytes(5),
-        bytes((SESSION_STATE,)) + bytes(8) + b"\0\1",
+        bytes((SESSION_STATE,)) + bytes(8) + b"\0\1", bytes((HELD,)) + bytes(4),
     ],
 )  # fmt: skip
 def test_what_is_no_operation_is_corrupt(record: bytes) -> None:

@@ -289,7 +289,9 @@ def test_a_last_delivery_whose_transaction_is_rolled_back_behind_the_end_of_its_
         commit(sessions.fragment.core, [part], sessions.times(), lambda refused: None)
         sessions.run_for(50)
         sessions.close(receiver)
-        sessions.fragment.end_transaction(transaction, is_committed=False, on_done=lambda refused: None)
+        sessions.fragment.end_transaction(
+            transaction, is_committed=False, times=sessions.times(), on_done=lambda refused: None
+        )
         sessions.run_for(50)
     assert sessions.fragment.counts().dead_lettered == 1
     assert bodies(sessions.receive(sessions.accept("a"))) == ["2"]
