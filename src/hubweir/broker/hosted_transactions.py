@@ -176,7 +176,9 @@ class HostedTransactions:
                 fragment = self._shared.fragment_of(resident_id)
                 its = Effects(settlements)
                 if fragment is self._shared.fragment:
-                    its = Effects(settlements, array("q", effects.cancelled), effects.run, effects.messages)
+                    its = Effects(
+                        settlements, array("q", effects.cancelled), effects.run, effects.messages, effects.undelivered
+                    )
                 parts.append(make(fragment, its))
         except ServiceError as error:
             _undo(parts, error)

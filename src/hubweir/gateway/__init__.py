@@ -15,7 +15,8 @@ hubs, entity_counts.py what queues and topics hold. rule_management.py changes a
 subscription_rule_management.py the rules of subscriptions. namespace_units.py applies throughput units. byte_budget.py
 limits what peers have sent and was not answered, held_runs.py what was read and not sent, receive_slots.py receives
 over HTTP, management_rate.py requests for runtime information. What a queue takes and gives is queue_admission.py.
-Transactions over several logs are brought to their end by transaction_endings.py.
+Transactions over several logs are brought to their end by transaction_endings.py. destinations.py says why messages
+cannot go where they are forwarded, or sent by way of another entity.
 refusals.py says what a peer and the log are told of a refusal. Everything here is plain code that is called back:
 sockets live in drivers.
 """

@@ -35,8 +35,9 @@ from hubweir.broker.commands.process import Done, Refusal
 from hubweir.env import Env, Timer
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.destinations import Undeliverable, undeliverable
 from hubweir.gateway.directory import Directory, FragmentPlace
-from hubweir.namespace.availability import check_may_receive, check_may_send
+from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.entity import Entity
 from hubweir.namespace.forward_address import forward_name
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of
@@ -52,7 +53,6 @@ FIRST_RETRY_MS, LAST_RETRY_MS = 1_000, 10_000
 # Entities come by the thousand when a deployment makes them, and logs that are opened late by as many: one look is for
 # all of this time. What ends a forward, or turns it elsewhere, is seen at once.
 GATHER_MS = 100
-GONE, DISABLED = "MessagingEntityNotFoundException", "MessagingEntityDisabledException"
 
 
 class Forwarder:
@@ -236,16 +236,11 @@ class _Forward:
 
     def _store(self, taken: TransferTaken) -> None:
         there = self._forwarder.find(taken.destination)
+        why = undeliverable(there, taken.destination.partition(b"/")[2].decode())
         if there is None:
-            name = taken.destination.partition(b"/")[2].decode()
-            self._end(taken, TransferEnd.REFUSED, GONE, f"There is no queue or topic '{name}' to forward to.")
+            self._end(taken, TransferEnd.REFUSED, why)
             return
-        refused = None
-        try:
-            check_may_send(there.description)
-        except ServiceError as refusal:
-            refused = refusal.text
-        asks = refused is not None or not taken.messages
+        asks = why is not None or not taken.messages
         place = self._forwarder.directory.fragment(there)
         command = StoreTransfer(
             place.log_id,
@@ -256,16 +251,16 @@ class _Forward:
             b"" if asks else taken.origins,
             bytearray() if asks else bytearray(taken.run),
         )
-        place.broker.submit(command, partial(self._stored, taken, refused))
+        place.broker.submit(command, partial(self._stored, taken, why))
 
-    def _stored(self, taken: TransferTaken, refused: str | None, answer: Answer) -> None:
+    def _stored(self, taken: TransferTaken, why: Undeliverable | None, answer: Answer) -> None:
         if self._forwarder.is_stopped:
             return
         if isinstance(answer, TransferStored):
             if answer.is_stored:
                 self._end(taken, TransferEnd.STORED)
-            elif refused is not None:
-                self._end(taken, TransferEnd.REFUSED, DISABLED, refused)
+            elif why is not None:
+                self._end(taken, TransferEnd.REFUSED, why)
             else:
                 self._end(taken, TransferEnd.RETURNED)
         elif isinstance(answer, Refusal) and answer.known and answer.condition is RESOURCE_LIMIT:
@@ -274,7 +269,8 @@ class _Forward:
             self._is_moving = False
             self._later()
 
-    def _end(self, taken: TransferTaken, how: TransferEnd, reason: str = "", description: str = "") -> None:
+    def _end(self, taken: TransferTaken, how: TransferEnd, why: Undeliverable | None = None) -> None:
+        reason, description = ("", "") if why is None else (why.reason, why.description)
         if how is TransferEnd.REFUSED:
             logger.warning("%d messages of '%s' are not forwarded: %s", taken.messages, self.place.entity, description)
         command = EndTransfer(

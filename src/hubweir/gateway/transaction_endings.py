@@ -27,7 +27,7 @@ from hubweir.broker.commands.transaction import (
 )
 from hubweir.errors import ENTITY_MOVED
 from hubweir.gateway.brokers import BrokerClient, Brokers
-from hubweir.queue.transaction import TransactedSettlement
+from hubweir.queue.transaction import TransactedSettlement, Undelivered
 from hubweir.queue.transaction_parts import Fate
 
 OnAnswer = Callable[[Answer], None]
@@ -43,6 +43,7 @@ class LogPart:
     log_id: str
     settlements: tuple[TransactedSettlement, ...]
     cancelled: bytes
+    undelivered: tuple[Undelivered, ...]
     messages: int
     size_bytes: int
     run: bytearray
@@ -50,7 +51,15 @@ class LogPart:
     def commit(self, transaction: bytes = b"", logs: tuple[str, ...] = ()) -> CommitTransaction:
         """The command that commits it, for the others too."""
         return CommitTransaction(
-            self.log_id, self.settlements, self.cancelled, self.messages, self.size_bytes, self.run, transaction, logs
+            self.log_id,
+            self.settlements,
+            self.cancelled,
+            self.undelivered,
+            self.messages,
+            self.size_bytes,
+            self.run,
+            transaction,
+            logs,
         )
 
     def prepare(self, transaction: bytes, coordinator: str) -> PrepareTransaction:
@@ -59,6 +68,7 @@ class LogPart:
             self.log_id,
             self.settlements,
             self.cancelled,
+            self.undelivered,
             self.messages,
             self.size_bytes,
             self.run,

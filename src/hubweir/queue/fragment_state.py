@@ -9,9 +9,11 @@ replay alone.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hubweir.errors import CorruptStore
 from hubweir.kernels import read_fields
@@ -57,6 +59,7 @@ from hubweir.queue.operation import (
     SKIPPED,
     TRANSFERRED,
     TRANSFERRING,
+    UNDELIVERED,
     LoggedSettings,
     Operation,
     counts_in,
@@ -113,6 +116,7 @@ class FragmentState:
         self.settings: LoggedSettings | None = None
         self.transfers = Transfers()
         self.transactions = LoggedTransactions()
+        self._undelivered: deque[Operation] = deque()  # of which the next records are
         self._moving: list[int] = []  # the messages of which the next records are, the first of them last
 
     def apply_run(self, data: Data, *, is_replay: bool, from_index: int = 0) -> array[int]:
@@ -151,6 +155,8 @@ class FragmentState:
                     locks += self._drop(first, many)
         elif code == RECEIVED:
             self.transfers.expect(operation)
+        elif code == UNDELIVERED:
+            self._undelivered.append(operation)
         elif code == MOVED:
             self._moving = counts_in(operation.ranges)[::-1].tolist()
         elif code == ACTIVATED:
@@ -199,8 +205,9 @@ class FragmentState:
             raise CorruptStore(f"the batch of index {header.first_index} has messages before there were settings")
         fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
         read_fields(data, header.position, fields)
+        undelivered = self._next_undelivered(header)
         dropped: list[int] = []
-        if settings.duplicate_window_ms >= 0:
+        if settings.duplicate_window_ms >= 0 and undelivered is None:
             dropped = self.duplicates.duplicates_in(
                 data, fields, enqueued_ms=header.enqueued_time_ms, window_ms=settings.duplicate_window_ms + SLACK_MS
             )
@@ -211,6 +218,10 @@ class FragmentState:
             enqueued_ms=header.enqueued_time_ms,
             default_ttl_ms=settings.default_ttl_ms,
         )
+        if undelivered is not None:
+            self._modify(first, header.count, undelivered.properties)
+            self.messages.place(first, header.count, ACTIVE, SubQueue.TRANSFER_DEAD_LETTERS)
+            return
         if arrivals is not None:
             self.messages.arrived(first, arrivals.firsts, arrivals.ends_ms)
         for place in dropped:
@@ -223,6 +234,17 @@ class FragmentState:
                     self.messages.place(first + place, 1, ACTIVE, SubQueue.DEAD_LETTERS)
                 elif session_id is not None or settings.requires_session:
                     self.sessions.enter(self.messages, session_id or b"", first + place)
+
+    def _next_undelivered(self, header: BatchHeader) -> Operation | None:
+        """What was said of the messages of the next batch, where they are undelivered. CorruptStore: too many."""
+        if not self._undelivered:
+            return None
+        said = self._undelivered.popleft()
+        if header.count > said.many:
+            raise CorruptStore(f"the batch of index {header.first_index} has undelivered messages that nobody named")
+        if header.count < said.many:
+            self._undelivered.appendleft(replace(said, many=said.many - header.count))
+        return said
 
     # Copies of another fragment's messages
 

@@ -23,6 +23,7 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |   16 | RETURNED      | sub-queue 1; number 8 | they are not there, and stay here |
 |   17 | RECEIVED      | number 8; length 2, source; pairs | a transfer's messages are in the next records |
 |   18 | HELD          | how many 4 | so many messages in the next records are in doubt, too |
+|   19 | UNDELIVERED   | how many 4; length 4, an AMQP map | transfer dead letters are in the next records |
 |   20 | PREPARED      | of a transaction | the next operations are in doubt, until ENDED says what became of them |
 |   21 | DECIDED       | of a transaction | it is committed, here and in the logs that it names |
 |   22 | ENDED         | of a transaction | what PREPARED has is done (flag 1), or not |
@@ -36,7 +37,8 @@ committed.
 
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
 with its batch of messages, in front of it; so does RECEIVED. Its pairs are for each record what the message was first
-(forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. 19 is free.
+(forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. UNDELIVERED
+stands in one chain with its messages, which stand in front of others there; its map says why they are dead letters.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ from hubweir.queue.fragment_settings import FragmentSettings
 (
     SETTINGS, LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, DEAD_LETTERED, MODIFIED, ACTIVATED, MOVED, SESSION_STATE,
     REJECTED, SKIPPED, TRANSFERRING, TRANSFERRED, RETURNED, RECEIVED, HELD,
-) = range(1, 19)  # fmt: skip
+    UNDELIVERED,
+) = range(1, 20)  # fmt: skip
 PREPARED, DECIDED, ENDED, FORGOTTEN = range(20, 24)
 OF_TRANSACTIONS = (PREPARED, DECIDED, ENDED, FORGOTTEN)
 
@@ -64,6 +67,7 @@ _SKIPPED = struct.Struct(">BQ")
 _TRANSFER = struct.Struct(">BBQ")
 _RECEIVED = struct.Struct(">BQH")
 _HELD = struct.Struct(">BI")
+_UNDELIVERED = struct.Struct(">BII")
 _LENGTH = struct.Struct(">H")
 _TRANSACTION = struct.Struct(">B16sBIH")
 _DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
@@ -86,7 +90,7 @@ class Operation(Struct, frozen=True):
     """One operation (table above); fields that its code has not keep their defaults. ranges: pairs, array('q').
 
     number, name: of a transfer, and its other end. firsts, ends_ms: of its messages. many: of operations that are in
-    doubt, or of messages (HELD).
+    doubt, or of messages (HELD, UNDELIVERED).
     """
 
     code: int
@@ -143,6 +147,8 @@ def encode_operation(operation: Operation) -> bytes:
         return head + struct.pack(f">{len(pairs)}q", *pairs)
     if code == HELD:
         return _HELD.pack(code, operation.many)
+    if code == UNDELIVERED:
+        return _UNDELIVERED.pack(code, operation.many, len(operation.properties)) + operation.properties
     if code in OF_TRANSACTIONS:
         head = _TRANSACTION.pack(
             code, operation.transaction, operation.is_committed, operation.many, len(operation.logs)
@@ -187,6 +193,10 @@ def decode_operation(record: memoryview) -> Operation:
         if code == HELD:
             _, many = _HELD.unpack(record)
             return Operation(code, many=_checked(many, many > 0))
+        if code == UNDELIVERED:
+            _, many, size = _UNDELIVERED.unpack_from(record)
+            _checked(size, _UNDELIVERED.size + size == len(record))
+            return Operation(code, many=_checked(many, many > 0), properties=bytes(record[_UNDELIVERED.size :]))
         if code in OF_TRANSACTIONS:
             return _of_transaction(record)
         if code in (TRANSFERRED, RETURNED):

@@ -39,17 +39,40 @@ class TransactedSettlement:
     details: SettleDetails | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """Messages that were sent by way of this entity, to one that does not take them: transfer dead letters from the
+    start. size_bytes: of their batches; reason, description: why.
+    """
+
+    messages: int
+    size_bytes: int
+    reason: str
+    description: str
+
+
 class Effects(Struct, frozen=True):
     """What a transaction does to one fragment.
 
     cancelled: numbers of scheduled messages. run: sealed batches of messages that are sent, not completed; messages:
-    how many.
+    how many. undelivered: what the first of them are, in their order; none of a batch with others.
     """
 
     settlements: Sequence[TransactedSettlement] = ()
     cancelled: array[int] = array("q")
     run: bytearray = bytearray()
     messages: int = 0
+    undelivered: Sequence[Undelivered] = ()
+
+    @property
+    def taken_messages(self) -> int:
+        """How many are sent to this entity itself."""
+        return self.messages - sum(each.messages for each in self.undelivered)
+
+    @property
+    def taken_run(self) -> bytearray:
+        """Their batches."""
+        return self.run[sum(each.size_bytes for each in self.undelivered) :] if self.undelivered else self.run
 
 
 # Told once that a part is visible, with its run as it was stored, or why it is not: then it undoes its marks.

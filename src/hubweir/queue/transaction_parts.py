@@ -13,6 +13,7 @@ from msgspec import Struct
 from hubweir.errors import RESOURCE_LIMIT, SERVER_BUSY, TRANSACTION_ROLLED_BACK, ServiceError, StoreError
 from hubweir.kernels.queue_contract import SETTLING
 from hubweir.messaging_store.log import Refused, call_all
+from hubweir.queue.changed_properties import dead_letter_properties
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_state import Data
 from hubweir.queue.fragment_values import Times
@@ -26,6 +27,7 @@ from hubweir.queue.operation import (
     RANGES_LIMIT,
     SETTLED,
     SKIPPED,
+    UNDELIVERED,
     Operation,
 )
 from hubweir.queue.settlements import Planned, Settlements
@@ -120,7 +122,11 @@ class TransactionParts:
             for settlement in effects.settlements:
                 plans.append(self._settlements.plan(settlement, times))
             cancelled = self._scheduled(effects.cancelled)
-            skipped_ms = admit(effects.run, effects.messages, times) if effects.messages else 0
+            messages, skipped_ms = effects.taken_messages, 0
+            if effects.undelivered:
+                self._core.check_room(len(effects.run))
+            if messages:
+                skipped_ms = admit(effects.taken_run, messages, times)
         except ServiceError as error:
             self._undo(_PlannedPart(plans, cancelled), Refused(StoreError(str(error))))
             raise
@@ -128,7 +134,10 @@ class TransactionParts:
         operations += core.ranged(SETTLED, cancelled) if cancelled else []
         if skipped_ms:
             operations.append(Operation(SKIPPED, time_ms=skipped_ms))
-        return _PlannedPart(plans, cancelled, effects.messages, skipped_ms), operations
+        for each in effects.undelivered:
+            properties = dead_letter_properties(each.reason, each.description)
+            operations.append(Operation(UNDELIVERED, many=each.messages, properties=properties))
+        return _PlannedPart(plans, cancelled, messages, skipped_ms), operations
 
     def _undo(self, planned: _PlannedPart, refused: Refused) -> None:
         for plan in planned.plans:

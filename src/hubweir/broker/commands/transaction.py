@@ -18,7 +18,7 @@ from hubweir.broker.commands.command import (
     push,
 )
 from hubweir.broker.commands.process import Done
-from hubweir.queue.transaction import TransactedSettlement
+from hubweir.queue.transaction import TransactedSettlement, Undelivered
 from hubweir.queue.transaction_parts import Fate
 
 
@@ -27,11 +27,12 @@ class TransactionEffects(LogCommand, frozen=True):
 
     settlements: of messages of the queue, or of subscriptions of the topic. cancelled: numbers of scheduled messages,
     in bytes of array('q'). run: of the messages that are sent, as in EnqueueMessages; maybe none. messages, size_bytes:
-    how many; the bytes of their deliveries.
+    how many; the bytes of their deliveries. undelivered: what the first of them are.
     """
 
     settlements: tuple[TransactedSettlement, ...]
     cancelled: bytes
+    undelivered: tuple[Undelivered, ...]
     messages: int
     size_bytes: int
     run: bytearray

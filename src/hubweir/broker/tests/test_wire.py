@@ -29,7 +29,7 @@ from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
-from hubweir.queue.transaction import TransactedSettlement
+from hubweir.queue.transaction import TransactedSettlement, Undelivered
 from hubweir.queue.transaction_parts import Fate
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
@@ -61,6 +61,9 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     TopicSubscription: SUBSCRIPTIONS,
     Fate: st.sampled_from(Fate),
     tuple[TransactedSettlement, ...]: st.lists(SETTLEMENTS, max_size=3).map(tuple),
+    tuple[Undelivered, ...]: st.lists(st.builds(Undelivered, LONGS, LONGS, st.text(), st.text()), max_size=3).map(
+        tuple
+    ),
     tuple[TopicSubscription, ...]: st.lists(SUBSCRIPTIONS, max_size=3).map(tuple),
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
     int | None: st.none() | LONGS,

@@ -73,6 +73,7 @@ class Node:
     """
 
     entity = ""  # the event hub that the link is for; requests name theirs
+    further_scopes: tuple[Scope, ...] = ()  # for which the connection must hold a claim, too
 
     def __init__(self, host: NodeHost, link: Link, *, right: Rights | None = None, scope: Scope | None = None):
         self.host = host
@@ -134,7 +135,8 @@ class Node:
             return True
         claims = self.host.claims
         try:
-            self._covered_until_ms = claims.covered_until_ms(self.right, self.scope, why)
+            scopes = (self.scope, *self.further_scopes)
+            self._covered_until_ms = min(claims.covered_until_ms(self.right, scope, why) for scope in scopes)
         except ServiceError as lapsed:
             self.host.detach(self, lapsed)
             return False

@@ -20,16 +20,21 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.values import Symbol
 from hubweir.auth.resource_scope import Scope
-from hubweir.errors import NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import INVALID_FIELD, NOT_ALLOWED, ServiceError
 from hubweir.gateway.amqp.message_management import MessageManagementNode
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
+from hubweir.gateway.amqp.via_sender_node import ViaSenderNode
+from hubweir.gateway.destinations import Way
+from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.queue_admission import check_gives, check_takes
-from hubweir.namespace.entity import Entity, EntityKind
+from hubweir.namespace.address import not_found, parse_address
+from hubweir.namespace.entity import Entity, EntityKind, of_kind
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
+from hubweir.namespace.rights import Rights
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.topic_description import TopicDescription
 from hubweir.queue.queue_part import QueuePart
@@ -50,7 +55,7 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
         _check_direction(link, description)
     place = gateway.directory.fragment(entity)
     needs_session = delivery_of(description).requires_session
-    largest = KIB * _stored(gateway, description).message_kilobytes(gateway.settings.profile.messaging)
+    largest = _largest(gateway, description)
     if part.is_management:
         if isinstance(link, SenderLink):
             return ReplyNode(host, link)
@@ -63,13 +68,9 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
     if isinstance(link, ReceiverLink):
         if part.sub_queue is not SubQueue.MAIN:
             raise ServiceError(NOT_ALLOWED, f"Nothing can be sent to the dead letters of {description.title}.")
-        if VIA in attach_properties(link):
-            text = (
-                f"To send by way of {description.title} is not built yet: send to the destination itself; "
-                "a transaction may settle in one entity and send to another."
-            )
-            raise ServiceError(NOT_IMPLEMENTED, text)
         check_takes(description)
+        if VIA in attach_properties(link):
+            return _via_node(host, link, entity, place, scope, largest)
         return QueueSenderNode(
             host, link, scope=scope, place=place, needs_session=needs_session, max_message_size_bytes=largest
         )
@@ -77,6 +78,44 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
     check_gives(description, part.sub_queue)
     wish = _wish(link, description, part)
     return QueueReceiverNode(host, link, scope=scope, place=place, sub_queue=part.sub_queue, wish=wish)
+
+
+def _via_node(
+    host: NodeHost,
+    link: ReceiverLink,
+    entity: Entity[MessagingDescription],
+    place: FragmentPlace,
+    scope: Scope,
+    largest: int,
+) -> ViaSenderNode:
+    """The node for a link that sends by way of an entity. place, scope, largest: of that one; largest in bytes."""
+    gateway, text = host.gateway, attach_properties(link)[VIA]
+    if not isinstance(text, str):
+        raise ServiceError(INVALID_FIELD, f"The property {VIA} of a link is the address of a queue or a topic.")
+    destination_scope = gateway.authorization.scope_of(text)
+    host.claims.require(Rights.SEND, destination_scope)
+    host_name = gateway.settings.host_name
+    found = parse_address(text, gateway.namespace.find_any, host=host_name)
+    destination = of_kind(found.entity, MessagingDescription)
+    if destination is None or found.part:
+        raise not_found(text, host=host_name)
+    description = destination.description
+    _check_direction(link, description)
+    return ViaSenderNode(
+        host,
+        link,
+        scope=scope,
+        destination_scope=destination_scope,
+        place=gateway.directory.fragment(destination),
+        way=Way(gateway.namespace, entity, place, destination),
+        needs_session=delivery_of(description).requires_session,
+        max_message_size_bytes=min(largest, _largest(gateway, description)),
+    )
+
+
+def _largest(gateway: Gateway, description: MessagingDescription) -> int:
+    """The bytes of the largest message that it takes."""
+    return KIB * _stored(gateway, description).message_kilobytes(gateway.settings.profile.messaging)
 
 
 def _stored(gateway: Gateway, description: MessagingDescription) -> StorageSettings:

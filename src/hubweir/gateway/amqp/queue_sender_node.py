@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import Protocol
 
 from hubweir.amqp.messaging.outcome import Accepted, TransactionalState
 from hubweir.amqp.transport.events import DeliveriesReceived, TransactionalReceived
@@ -19,6 +20,8 @@ from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
+from hubweir.gateway.append_queue import Submission
+from hubweir.gateway.destinations import Way
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_takes, refusal_of
 from hubweir.kernels import check_messages
@@ -26,8 +29,19 @@ from hubweir.kernels.contract import CHECK_MALFORMED, D_DELIVERY_ID, D_SETTLED
 from hubweir.namespace.messaging_description import MessagingDescription
 
 
+class RunQueue(Protocol):
+    """An open run and who waits for it (append_queue.LogQueue)."""
+
+    run: OpenRun
+
+    def add_submissions(self, submissions: list[Submission]) -> None: ...
+
+
 class QueueSenderNode(IncomingNode):
-    """See the module's text. needs_session: the queue takes no message without a session id."""
+    """See the module's text. needs_session: the queue takes no message without a session id.
+
+    way: by which what comes in a transaction goes there; None: straight.
+    """
 
     def __init__(
         self,
@@ -38,9 +52,11 @@ class QueueSenderNode(IncomingNode):
         place: FragmentPlace,
         needs_session: bool,
         max_message_size_bytes: int,
+        way: Way | None = None,
     ) -> None:
         super().__init__(host, link, scope=scope, entity=place.entity, max_message_size_bytes=max_message_size_bytes)
-        self._queue = host.gateway.enqueue_queue.of(place)
+        self._queue: RunQueue = host.gateway.enqueue_queue.of(place)
+        self._way = way
         self._place = place
         self._uses = host.gateway.uses
         self._needs_session = needs_session
@@ -84,7 +100,7 @@ class QueueSenderNode(IncomingNode):
             row, status = check_messages(event.data, event.rows, 0, 1, ID_LIMIT_CHARACTERS, self._needs_session)
             if not row:
                 raise refusal_of(status, self.entity)
-            self.host.transactions.send(txn_id, self._place, event.data, event.rows)
+            self.host.transactions.send(txn_id, self._place, event.data, event.rows, way=self._way)
             if not settled:
                 self.link.settle(delivery_id, delivery_id, TransactionalState(txn_id=txn_id, outcome=Accepted()))
         except ServiceError as refusal:

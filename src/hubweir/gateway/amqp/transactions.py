@@ -39,10 +39,11 @@ from hubweir.errors import (
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.byte_budget import ProcessBudget
+from hubweir.gateway.destinations import Way
 from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.transaction_endings import LogPart, TransactionEndings
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
-from hubweir.queue.transaction import TransactedSettlement
+from hubweir.queue.transaction import TransactedSettlement, Undelivered
 
 TRANSACTION_MS = 120_000
 # Messages that are sent, and, ours, messages that are settled or cancelled: some batches of a receiver.
@@ -61,13 +62,30 @@ class TransactionHost(Protocol):
 
 @dataclass(slots=True, eq=False)
 class LogWork:
-    """What a transaction does in one log. place: of the entity that it came for first."""
+    """What a transaction does in one log. place: of the entity that it came for first.
+
+    came: run of what comes by way of other entities; left: of what goes to others, and they do not take it; messages:
+    how many are in these two.
+    """
 
     place: FragmentPlace
     settlements: list[TransactedSettlement] = field(default_factory=list)
     cancelled: array[int] = field(default_factory=lambda: array("q"))
     run: OpenRun = field(default_factory=lambda: OpenRun(names_keys=False))
     messages: int = 0
+    size_bytes: int = 0
+    came: bytearray = field(default_factory=bytearray)
+    left: bytearray = field(default_factory=bytearray)
+    undelivered: list[Undelivered] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class WayWork:
+    """What a transaction sends by way of an entity. place: of the destination."""
+
+    way: Way
+    place: FragmentPlace
+    run: OpenRun = field(default_factory=lambda: OpenRun(names_keys=False))
     size_bytes: int = 0
 
 
@@ -78,6 +96,7 @@ class Transaction:
     txn_id: bytes
     control: object
     works: dict[str, LogWork] = field(default_factory=dict)  # by the id of the log
+    ways: dict[tuple[str, str], WayWork] = field(default_factory=dict)  # by the ids of the entity between, and the log
     sent: int = 0
     settled: int = 0
     held_bytes: int = 0
@@ -130,8 +149,10 @@ class Transactions:
 
     # What links do
 
-    def send(self, txn_id: bytes, place: FragmentPlace, data: memoryview, rows: array[int]) -> None:
-        """One delivery (a row), which its entity takes, is part of the transaction.
+    def send(
+        self, txn_id: bytes, place: FragmentPlace, data: memoryview, rows: array[int], *, way: Way | None = None
+    ) -> None:
+        """One delivery (a row), which its entity takes, is part of the transaction. way: by which it goes to place.
 
         Raises ServiceError as `get`; RESOURCE_LIMIT or SERVER_BUSY over a limit; and for what is no legal message. The
         transaction is then as it was; the caller spoils it.
@@ -151,11 +172,10 @@ class Transactions:
             raise ServiceError(RESOURCE_LIMIT, text)
         self._hold(transaction, len(data))
         self._begun(transaction)
-        work = self._work(transaction, place)
+        work = self._work(transaction, place) if way is None else _way_work(transaction, way, place)
         again = work.run.add(data, rows, 0, 1)
         assert again.row == 1
         transaction.sent += added.events
-        work.messages += added.events
         work.size_bytes += len(data)
 
     def settle(
@@ -236,8 +256,13 @@ class Transactions:
         if transaction.spoilt is not None:
             self._close(transaction)
             raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {transaction.spoilt.text}")
-        works = sorted(transaction.works.values(), key=lambda work: not work.messages)
+        try:
+            self._go(transaction)
+        except ServiceError as refusal:
+            self._close(transaction)
+            raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {refusal.text}") from None
         self._stop(transaction)
+        works = [_part_of(work) for work in transaction.works.values()]
         if not works:
             self._give_back(transaction)
             on_done(None, True)
@@ -251,11 +276,25 @@ class Transactions:
             else:
                 on_done(None, True)
 
-        first, *others = [_part_of(work) for work in works]
+        first, *others = sorted(works, key=lambda work: not work.messages)
         if others:
             self._endings.commit(txn_id, first, others, answered)
         else:
             first.broker.submit(first.commit(), answered)
+
+    def _go(self, transaction: Transaction) -> None:
+        """What goes by way of other entities arrives, or is left there. Raises as Way.undeliverable."""
+        for sent in transaction.ways.values():
+            why = sent.way.undeliverable()
+            work = self._work(transaction, sent.place if why is None else sent.way.via)
+            messages, run = sent.run.events, sent.run.take()
+            work.messages += messages
+            work.size_bytes += sent.size_bytes
+            if why is None:
+                work.came += run
+            else:
+                work.left += run
+                work.undelivered.append(Undelivered(messages, len(run), why.reason, why.description))
 
     def _time_out(self, transaction: Transaction) -> None:
         transaction.timer = None
@@ -280,17 +319,24 @@ class Transactions:
         self._held_bytes -= transaction.held_bytes
         transaction.held_bytes = 0
         transaction.works.clear()
+        transaction.ways.clear()
+
+
+def _way_work(transaction: Transaction, way: Way, place: FragmentPlace) -> WayWork:
+    return transaction.ways.setdefault((way.via.log_id, place.log_id), WayWork(way, place))
 
 
 def _part_of(work: LogWork) -> LogPart:
+    messages = work.messages + work.run.events
     return LogPart(
         work.place.broker,
         work.place.stored_in,
         tuple(work.settlements),
         work.cancelled.tobytes(),
-        work.messages,
+        tuple(work.undelivered),
+        messages,
         work.size_bytes,
-        work.run.take(),
+        work.left + work.run.take() + work.came,
     )
 
 

@@ -30,6 +30,7 @@ from hubweir.queue.operation import (
     SKIPPED,
     TRANSFERRED,
     TRANSFERRING,
+    UNDELIVERED,
     LoggedSettings,
     Operation,
     decode_operation,
@@ -89,6 +90,7 @@ OPERATIONS = st.one_of(
     ),
     st.builds(Operation, st.just(SKIPPED), time_ms=st.integers(0, 2**60)),
     st.builds(Operation, st.just(HELD), many=st.integers(1, 2**32 - 1)),
+    st.builds(Operation, st.just(UNDELIVERED), many=st.integers(1, 2**32 - 1), properties=st.binary(max_size=50)),
 )
 
 
@@ -113,6 +115,7 @@ def test_what_is_cut_off_or_noise_is_an_error_of_the_store(operation: Operation,
         bytes((SETTLED,)) + (2**48).to_bytes(8, "big") + b"\0\0\0\1", bytes((DEAD_LETTERED, 0)),
         bytes((DEAD_LETTERED, 3)), bytes((MODIFIED,)) + b"\0\0\0\5abc", bytes((SETTINGS,)) + bytes(5),
         bytes((SESSION_STATE,)) + bytes(8) + b"\0\1", bytes((HELD,)) + bytes(4),
+        bytes((UNDELIVERED,)) + bytes(8), bytes((UNDELIVERED,)) + b"\0\0\0\1\0\0\0\2x",
     ],
 )  # fmt: skip
 def test_what_is_no_operation_is_corrupt(record: bytes) -> None:

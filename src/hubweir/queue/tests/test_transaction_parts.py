@@ -14,7 +14,7 @@ from hubweir.messaging_store.record import headers_of
 from hubweir.queue.fragment import Effects
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.operation import RANGES_LIMIT
-from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
+from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
 from hubweir.queue.tests.test_transaction import locked
 from hubweir.queue.transaction import TransactedSettlement, commit
@@ -91,7 +91,9 @@ def test_what_is_settled_and_sent_in_one_log_is_done_in_one_step(bench: QueueBen
     assert bench.fragment.counts().active == 1 and answers == []
     bench.run_for(50)
     assert answers == [None] and bodies(bench.peek()) == ["b"]
-    assert bench.settle([a]) != [SETTLED]
+    assert bench.settle([a]) == [LOCK_LOST]
+    _, [count] = bench.fragment.core.locks.find(a.token, bench.times().monotonic_ms)
+    assert count == 0
 
 
 def test_the_end_and_its_messages_are_one_chain_in_the_log(bench: QueueBench) -> None:
@@ -171,12 +173,15 @@ def test_a_duplicate_is_told_when_it_is_stored(bench_with: BenchWith) -> None:
 
 def test_a_clock_that_skips_while_messages_are_held_ends_no_window(bench_with: BenchWith) -> None:
     bench = bench_with(duplicate_window_ms=60_000)
-    assert prepare(bench, message("a", message_id="1")) is None
+    bench.send("before", message_id="0")
+    assert prepare(bench, message("held", message_id="1")) is None
     bench.env.jump(120_000)
     assert ended(bench) is None
+    for name in ("0", "1"):
+        bench.send("again", message_id=name)
     bench.env.jump(120_000)
     bench.send("again", message_id="1")
-    assert bodies(bench.peek()) == ["a"]
+    assert bodies(bench.peek()) == ["before", "held"]
 
 
 def test_what_a_queue_does_not_take_is_refused_when_it_is_prepared(bench_with: BenchWith) -> None:

@@ -9,7 +9,6 @@ from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Release
 from hubweir.amqp.messaging.terminus import Coordinator
 from hubweir.amqp.transactions.requests import Declare, Discharge
 from hubweir.amqp.transport.sender_link import SenderLink
-from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.errors import SERVER_BUSY, TIMED_OUT
@@ -293,11 +292,6 @@ def test_an_event_hub_takes_nothing_in_a_transaction(peer: Peer, controller: Con
     sender = peer.sender("hub")
     send_in(peer, controller.declare(), sender, b"a")
     assert str(peer.refusal(sender).condition) == "amqp:not-implemented"
-
-
-def test_to_send_by_way_of_another_entity_is_refused_and_not_sent_to_the_wrong_one(peer: Peer) -> None:
-    link = peer.sender("orders", properties={Symbol("com.microsoft:transfer-destination-address"): "elsewhere"})
-    assert str(peer.refusal(link).condition) == "amqp:not-implemented"
 
 
 def test_what_is_no_request_is_rejected_and_the_link_stays(peer: Peer, controller: Controller) -> None:
