@@ -236,7 +236,6 @@ def _rows(*spans: tuple[int, int]) -> list[int]:
 
 
 _LATER_PARTS = {
-    "transactions by way of another entity": (117,),
     "fragments of one entity at several brokers": _rows((125, 136)),
 }
 # What waits for a part that is not built.

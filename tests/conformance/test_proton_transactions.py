@@ -14,6 +14,7 @@ from tests.conformance.test_proton import tls as tls  # a fixture
 proton = pytest.importorskip("proton", reason="python-qpid-proton is not installed: it needs a C compiler")
 from proton import Delivery, Message  # noqa: E402  # only where the library is
 from proton.handlers import TransactionHandler  # noqa: E402
+from proton.reactor import SenderOption  # noqa: E402
 
 from tests.conformance.test_proton_queues import answer, is_quiet, receiver, send, take  # noqa: E402
 
@@ -27,6 +28,16 @@ def connection(doors: Doors, tls: bool) -> Any:
     connection = connect(doors, tls)
     yield connection
     connection.close()
+
+
+class SenderProperties(SenderOption):  # type: ignore[misc]
+    """The properties of a link."""
+
+    def __init__(self, properties: dict[Any, str]) -> None:
+        self.properties = properties
+
+    def apply(self, sender: Any) -> None:
+        sender.properties = self.properties
 
 
 class Told(TransactionHandler):  # type: ignore[misc]  # the library has no types
@@ -56,9 +67,9 @@ class Transacting:
         self.inner = connection.container.declare_transaction(connection.conn, self.told)
         self._next("declared")
 
-    def send(self, queue: str, body: str) -> Any:
-        """Send a message in it; how the service answered."""
-        sender = self.connection.create_sender(queue)
+    def send(self, queue: str, body: str, *, options: Any = None) -> Any:
+        """Send a message in it; how the service answered. options: of the link."""
+        sender = self.connection.create_sender(queue, options=options)
         delivery = self.inner.send(sender.link, Message(body=body))
         self.connection.wait(lambda: delivery.settled, timeout=WAIT_S, msg="the answer to a send")
         return self._state_of(delivery)
@@ -133,3 +144,21 @@ def test_an_id_that_is_over_is_unknown(connection: Any, queue: str) -> None:
     assert transaction.send(queue, "late") == Delivery.REJECTED
     transaction.commit("amqp:transaction:unknown-id")
     assert is_quiet(receiver(connection, queue, 1))
+
+
+@pytest.mark.sb(117)
+def test_what_goes_by_way_of_a_queue_arrives_with_the_commit(connection: Any, make_queue: Make) -> None:
+    between, destination = make_queue(), make_queue()
+    send(connection, between, Message(body="request"))
+    [(_, request)] = take(receiver(connection, between, 1), 1)
+    transaction = Transacting(connection)
+    way = {proton.symbol("com.microsoft:transfer-destination-address"): destination}
+    assert transaction.send(between, "answer", options=SenderProperties(way)) == Delivery.ACCEPTED
+    assert transaction.accept(request) == Delivery.ACCEPTED
+    waiting = receiver(connection, destination, 1)
+    assert is_quiet(waiting)
+    transaction.commit()
+    [(got, delivery)] = take(waiting, 1)
+    assert got.body == "answer"
+    assert answer(connection, delivery, Delivery.ACCEPTED) == Delivery.ACCEPTED
+    assert is_quiet(receiver(connection, between, 1))

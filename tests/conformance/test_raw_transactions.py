@@ -13,6 +13,8 @@ from hubweir.amqp.messaging.outcome import Accepted, Declared, Rejected, Transac
 from hubweir.amqp.messaging.terminus import Coordinator, Source
 from hubweir.amqp.transactions.requests import Declare, Discharge, Request, message_of
 from hubweir.amqp.transport.performatives import Attach, Detach, Flow, Transfer
+from hubweir.amqp.types.values import Symbol
+from hubweir.namespace.entity import Availability
 from hubweir.testing.frames import frame
 from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import NothingCame, RawClient
@@ -22,6 +24,7 @@ Make = Callable[..., str]
 pytestmark = pytest.mark.conformance
 GUID = "0123456789abcdef0123456789abcdef"
 UNKNOWN = "amqp:transaction:unknown-id"
+VIA = Symbol("com.microsoft:transfer-destination-address")
 TRANSACTION_S = 120
 
 
@@ -170,3 +173,56 @@ def test_an_unknown_id_is_told(client: RawClient, make_queue: Make, doors: Doors
             assert refusal(ask(client, handle, Discharge(txn_id=txn_id))) == UNKNOWN
     assert refusal(settle(client, came, TransactionalState(txn_id=b"never", outcome=Accepted()))) == UNKNOWN
     assert isinstance(ask(client, handle, Discharge(txn_id=b"never", fail=True)), Rejected)
+
+
+@pytest.mark.sb(114)
+@pytest.mark.parametrize("fail", [False, True])
+def test_what_is_received_from_one_queue_is_sent_to_two_others_at_the_commit_or_not_at_all(
+    client: RawClient, make_queue: Make, fail: bool
+) -> None:
+    requests, answers, notices = make_queue(), make_queue(), make_queue()
+    send(client, requests, message(b"request"))
+    client.receiver(requests, credit=1, **LOCK)
+    came = delivery(client)
+    handle = control(client)
+    state = TransactionalState(txn_id=declare(client, handle))
+    settle(client, came, TransactionalState(txn_id=state.txn_id, outcome=Accepted()))
+    for queue, body in ((answers, b"answer"), (notices, b"notice")):
+        assert client.publish(client.sender(queue), message(body), state=state).state.outcome == Accepted()
+    assert bodies(client, answers) == bodies(client, notices) == []
+    assert ask(client, handle, Discharge(txn_id=state.txn_id, fail=fail)) == Accepted()
+    assert (bodies(client, answers), bodies(client, notices)) == (([], []) if fail else ([b"answer"], [b"notice"]))
+    assert bodies(client, requests) == []  # completed, or locked still
+
+
+@pytest.mark.sb(117)
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_is_sent_by_way_of_a_queue_arrives_with_the_commit_or_is_left_there(
+    doors: Doors, client: RawClient, make_queue: Make, is_on: bool
+) -> None:
+    between, destination = make_queue(), make_queue()
+    send(client, between, message(b"request"))
+    client.receiver(between, credit=1, **LOCK)
+    came = delivery(client)
+    handle = control(client)
+    state = TransactionalState(txn_id=declare(client, handle))
+    settle(client, came, TransactionalState(txn_id=state.txn_id, outcome=Accepted()))
+    sender = client.sender(between, properties={VIA: destination})
+    assert client.publish(sender, message(b"answer"), state=state).state.outcome == Accepted()
+    assert bodies(client, destination) == []
+    if not is_on:
+        doors.namespace.change_queue(destination, availability=Availability.SEND_DISABLED)
+    assert ask(client, handle, Discharge(txn_id=state.txn_id)) == Accepted()
+    left = f"{between}/$Transfer/$DeadLetterQueue"
+    found = {"at the destination": bodies(client, destination), "left": bodies(client, left)}
+    expected = (
+        {"at the destination": [b"answer"], "left": []} if is_on else {"at the destination": [], "left": [b"answer"]}
+    )
+    assert found == expected
+    assert bodies(client, between) == []
+
+
+@pytest.mark.sb(117)
+def test_no_link_goes_by_way_of_a_queue_to_one_that_is_not_there(client: RawClient, queue: str) -> None:
+    error = client.refused(queue, sends=True, properties={VIA: "nowhere"})
+    assert str(error.condition) == "amqp:not-found"

@@ -63,6 +63,7 @@ TRANSACTION_CHECKS = {
     "message_101_of_a_transaction_is_refused": _check("transactions", 115),
     "transaction_that_is_over_is_unknown": _check("transactions", 116),
     "transaction_over_two_queues_moves_a_message": _check("transactions", 114),
+    "transaction_sends_to_several_queues": _check("transactions", 114),
 }
 
 # Only a client of the protocol, not of the service, can do these.
@@ -88,7 +89,8 @@ QUEUES: Mapping[str, Mapping[str, object]] = {
         ("plain", "tls", "websocket", "single", "again", "batch", "deleting", "empty", "completing", "abandoning")
         + ("deferring", "dead", "other-client", "peeking", "scheduling", "restarting")
         + ("two-sessions", "presettled", "frames", "defaults", "draining", "crediting", "range", "releasing", "twice")
-        + ("committing", "many-sends", "settling", "too-many", "no-transaction", "orders-in", "orders-out"),
+        + ("committing", "many-sends", "settling", "too-many", "no-transaction", "orders-in", "orders-out")
+        + ("requests", "answers", "notices"),
         {},
     ),
     "small": {"max_message_size_in_kilobytes": 256},

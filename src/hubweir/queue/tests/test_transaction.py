@@ -235,7 +235,7 @@ def test_sessions_keep_their_order_over_an_abandon_in_a_transaction(bench_with: 
 
 def left(bench: QueueBench, run: bytearray, messages: int, *, sent: bytearray | None = None) -> Effects:
     """Messages that were sent by way of this queue, in two parts, and one that is sent to it."""
-    first = next(iter(headers_of(run))).length
+    first = sum(header.length for header in headers_of(run) if header.position < len(run) // 2)
     said = (
         Undelivered(2, first, "off", "it is off"),
         Undelivered(messages - 2, len(run) - first, "gone", "it is gone"),
@@ -255,7 +255,7 @@ def test_undelivered_messages_are_transfer_dead_letters_from_the_start(
         message("a", message_id="1"),
         message("later", scheduled_ms=later),
         message("old", ttl_ms=1),
-        size=2,
+        size=1,
     )
     effects = left(bench, run, 4, sent=run_of(message("own", message_id="1", session="s")))
     if prepares:
@@ -292,6 +292,15 @@ def test_undelivered_messages_count_for_the_size_and_settlements_go_on_over_it(b
     assert refused.value.condition is RESOURCE_LIMIT
     bench.fragment.core.settings = FragmentSettings(max_size_bytes=1)
     assert Work(bench).settle(a).done() is None
+
+
+def test_undelivered_messages_are_none_of_the_window(bench_with: BenchWith) -> None:
+    bench = bench_with(duplicate_window_ms=60_000)
+    bench.fragment.core.state.duplicates.limit = 1
+    effects = left(bench, run_of(*(message("a") for _ in range(4)), size=2), 4, sent=run_of(message("own")))
+    part = bench.fragment.transact(effects, bench.times())
+    assert bench.answer(lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done)) is None
+    assert bodies(bench.peek()) == ["own"]
 
 
 def test_a_batch_of_more_than_was_said_to_be_undelivered_is_a_corrupt_store(bench: QueueBench) -> None:

@@ -30,6 +30,7 @@ final class Transactions {
         Checks.check("message_101_of_a_transaction_is_refused", Transactions::tooMany);
         Checks.check("transaction_that_is_over_is_unknown", Transactions::unknown);
         Checks.check("transaction_over_two_queues_moves_a_message", Transactions::moved);
+        Checks.check("transaction_sends_to_several_queues", Transactions::several);
     }
 
     /** A sender and a receiver on one connection: a transaction is of that connection. */
@@ -191,6 +192,35 @@ final class Transactions {
         });
         Queues.receiving("orders-out", from -> {
             Checks.same(Queues.receiveOne(from).getBody().toString(), "moved");
+            Queues.isEmpty(from);
+        });
+    }
+
+    private static void several() throws Exception {
+        Queues.send("requests", Queues.message("first"), Queues.message("second"));
+        ServiceBusClientBuilder builder = Queues.builder(Queues.PLAIN).enableCrossEntityTransactions();
+        try (ServiceBusSenderClient notices = builder.sender().queueName("notices").buildClient()) {
+            pair(builder, "answers", "requests", (answers, from) -> {
+                List<ServiceBusReceivedMessage> got = Queues.receive(from, 2);
+                ServiceBusTransactionContext first = from.createTransaction();
+                answers.sendMessage(Queues.message("never"), first);
+                notices.sendMessage(Queues.message("never"), first);
+                from.complete(got.get(0), completing(first));
+                from.rollbackTransaction(first);
+                ServiceBusTransactionContext second = from.createTransaction();
+                answers.sendMessage(Queues.message("answer"), second);
+                notices.sendMessages(List.of(Queues.message("notice"), Queues.message("another")), second);
+                from.complete(got.get(1), completing(second));
+                from.commitTransaction(second);
+                Checks.same(Queues.bodies(Queues.peek(from)), List.of("first"));
+            });
+        }
+        Queues.receiving("answers", from -> {
+            Checks.same(Queues.receiveOne(from).getBody().toString(), "answer");
+            Queues.isEmpty(from);
+        });
+        Queues.receiving("notices", from -> {
+            Checks.same(Queues.bodies(Queues.receive(from, 2)), List.of("notice", "another"));
             Queues.isEmpty(from);
         });
     }

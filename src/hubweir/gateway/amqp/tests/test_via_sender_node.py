@@ -16,11 +16,15 @@ from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.amqp.queue_nodes import VIA
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
 from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, bodies, counts, create_queue, queue_world, send, switch
-from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.gateway.amqp.tests.world import HOST, Peer, World, event
 from hubweir.gateway.destinations import DISABLED, GONE
+from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.storage_settings import StorageSettings
+from hubweir.namespace.tiers import PROFILES
 from hubweir.namespace.topic_description import TopicDescription
 
 LEFT = "orders/$Transfer/$DeadLetterQueue"
@@ -110,6 +114,7 @@ def test_a_destination_that_takes_nothing_at_the_commit_leaves_transfer_dead_let
     assert controller.commit(txn_id) == "accepted"
     found = counts(world)
     assert (found.active, found.transfer_dead_lettered, counts(world, "answers").active) == (1, 2, 0)
+    assert world.gate.sent(CommitTransaction)[-1].messages == 3
     assert reasons(peer) == [(b"a", DISABLED), (b"b", DISABLED)]
     switch(world, "answers", ON)
     assert bodies(peer) == [b"own"] and counts(world, "answers").active == 0
@@ -211,6 +216,61 @@ def test_the_end_of_the_entity_between_ends_the_link(world: World, peer: Peer) -
 def test_only_a_queue_or_a_topic_is_a_destination(peer: Peer, destination: Any, refusal: str | None) -> None:
     link = way(peer, destination)
     assert refusal is None or condition(peer, link) == refusal
+
+
+@pytest.mark.parametrize("missing", ["orders", "answers"])
+def test_the_right_to_send_is_needed_for_both(world: World, missing: str) -> None:
+    for queue in ("orders", "answers"):
+        world.set_rule("send", Rights.LISTEN if queue == missing else Rights.SEND, hub=queue)
+    peer = world.peer()
+    for queue in ("orders", "answers"):
+        assert peer.put_token(f"sb://{HOST}/{queue}", rule="send")[0] == 202
+    assert condition(peer, way(peer)) == "amqp:unauthorized-access"
+
+
+@pytest.mark.parametrize("first", ["orders", "answers"])
+def test_the_link_ends_with_the_first_of_both_claims(world: World, first: str) -> None:
+    peer = world.peer(tick_ms=50)
+    for queue in ("orders", "answers"):
+        lifetime_ms = 60_000 if queue == first else 3_600_000
+        assert peer.put_token(f"sb://{HOST}/{queue}", lifetime_ms=lifetime_ms)[0] == 202
+    link = way(peer)
+    sent(peer, link, event(b"a"))
+    peer.run(1_000)
+    assert [told for _, _, told in peer.outcomes(link)] == ["accepted"]
+    peer.run(1_000_000)
+    assert condition(peer, link) == "amqp:unauthorized-access"
+
+
+def test_a_link_is_a_use_of_both_while_it_stands(world: World, peer: Peer) -> None:
+    entities = [world.namespace.find(name, QueueDescription) for name in ("orders", "answers")]
+    ids = [entity.placements[0].log_id for entity in entities if entity is not None]
+    link = way(peer)
+    peer.run(5_000)
+    assert [world.gateway.uses.unused_ms(each) for each in ids] == [0, 0]
+    link.detach()
+    peer.run(1_000)
+    assert [world.gateway.uses.unused_ms(each) != 0 for each in ids] == [True, True]
+
+
+@pytest.mark.parametrize("large", ["orders", "answers"])
+def test_the_smaller_of_both_limits_of_a_message_holds(large: str) -> None:
+    world = World(settings=GatewaySettings(profile=PROFILES["premium"]))
+    for name in ("orders", "answers"):
+        create_queue(world, name, storage=StorageSettings(max_message_kilobytes=2_048 if name == large else 1_024))
+    peer = world.trusted_peer()
+    attached = way(peer).attach
+    assert attached is not None and attached.max_message_size == 1_024 * 1_024
+
+
+def test_a_transaction_is_given_back_whole(world: World, peer: Peer) -> None:
+    """Its memory, too, by whatever way its messages went."""
+    controller = Controller(peer)
+    txn_id = controller.declare()
+    assert send_in(peer, txn_id, way(peer), b"a") == ["accepted"]
+    transaction = peer.host.transactions.get(txn_id)
+    assert controller.commit(txn_id) == "accepted"
+    assert not transaction.works and not transaction.ways and world.process.transactions_budget.used == 0
 
 
 def test_the_destination_says_which_messages_it_takes(world: World, peer: Peer) -> None:
