@@ -10,7 +10,8 @@ from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.message_session import MessageSession, MessageSessions
 from hubweir.queue.operation import ENDED, SESSION_STATE, SETTLED
-from hubweir.queue.transaction_parts import Fate, TransactionParts
+from hubweir.queue.transaction_decisions import Fate, TransactionDecisions
+from hubweir.queue.transaction_parts import TransactionParts
 
 gather, gather_joined = FragmentCore.gather, FragmentCore.gather_joined
 
@@ -46,19 +47,19 @@ def passed_over() -> None:
     MessageSessions.look_again = lambda self, messages, counts: array("q")  # type: ignore[method-assign,assignment,return-value]
 
 
-def without_records(name):  # type: ignore[no-untyped-def]
-    """The part of a transaction that this method makes is taken in, and never logged."""
-    make = getattr(TransactionParts, name)
+def without_records(owner, name):  # type: ignore[no-untyped-def]
+    """The part of a transaction that this method of a class makes is taken in, and never logged."""
+    make = getattr(owner, name)
 
     def hasty(self, *args):  # type: ignore[no-untyped-def]
         part = make(self, *args)
         return type(part)([], part.run, part.on_done)
 
-    setattr(TransactionParts, name, hasty)
+    setattr(owner, name, hasty)
 
 
 def never_committed() -> None:
-    TransactionParts.fate = lambda self, transaction: Fate.ROLLED_BACK  # type: ignore[method-assign]
+    TransactionDecisions.fate = lambda self, transaction: Fate.ROLLED_BACK  # type: ignore[method-assign]
 
 
 {
@@ -67,8 +68,8 @@ def never_committed() -> None:
     "ids": forgotten_ids,
     "holders": held_sessions_given,
     "order": passed_over,
-    "prepared": lambda: without_records("prepare"),
-    "decided": lambda: without_records("decide"),
+    "prepared": lambda: without_records(TransactionParts, "prepare"),
+    "decided": lambda: without_records(TransactionDecisions, "decide"),
     "ended": lambda: without(ENDED),
     "fate": never_committed,
 }[os.environ["PLANTED"]]()

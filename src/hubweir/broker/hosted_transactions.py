@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from hubweir.broker.commands.command import Answer, LogCommand, Owner
+from hubweir.broker.commands.fragment import MessagesEnqueued
 from hubweir.broker.commands.process import Done
 from hubweir.broker.commands.transaction import (
     ANYBODY,
@@ -22,6 +23,7 @@ from hubweir.broker.commands.transaction import (
     EndTransaction,
     ForgetTransaction,
     PrepareTransaction,
+    ReserveNumbers,
     TransactionEffects,
     TransactionFate,
     TransactionOpen,
@@ -31,7 +33,7 @@ from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.refusals import refusal_of
 from hubweir.errors import SERVER_BUSY, ServiceError, StoreError
 from hubweir.messaging_store.log import Refused
-from hubweir.queue.fragment import Effects, Fragment, Part, Times
+from hubweir.queue.fragment import Effects, Fragment, NumberRange, Part, Times
 from hubweir.queue.transaction import TransactedSettlement, commit
 
 OnAnswer = Callable[[Answer], None]
@@ -96,7 +98,7 @@ class HostedTransactions:
 
     def owner_gone(self, owner: Owner) -> None:
         """Nobody is there any more who would decide what this owner began."""
-        self._shared.fragment.transactions.forget_owner(owner.covers)
+        self._shared.fragment.decisions.forget_owner(owner.covers)
 
     def stop(self) -> None:
         """The log is closed, or about to be. Appends on their way may be answered behind this."""
@@ -125,7 +127,7 @@ class HostedTransactions:
         self._shared.note_use()
         times, parts = self._tools.times(), []
         if command.transaction:
-            parts.append(self._shared.fragment.transactions.decide(command.transaction, command.logs))
+            parts.append(self._shared.fragment.decisions.decide(command.transaction, command.logs))
         try:
             parts += self._parts(command, times, lambda fragment, effects: fragment.transact(effects, times))
         except ServiceError as error:
@@ -177,7 +179,12 @@ class HostedTransactions:
                 its = Effects(settlements)
                 if fragment is self._shared.fragment:
                     its = Effects(
-                        settlements, array("q", effects.cancelled), effects.run, effects.messages, effects.undelivered
+                        settlements,
+                        array("q", effects.cancelled),
+                        effects.run,
+                        effects.messages,
+                        effects.undelivered,
+                        effects.reserved,
                     )
                 parts.append(make(fragment, its))
         except ServiceError as error:
@@ -209,18 +216,30 @@ class HostedTransactions:
             )  # fmt: skip
 
     def _ask(self, command: AskTransaction, on_answer: OnAnswer) -> None:
-        on_answer(TransactionFate(self._shared.fragment.transactions.fate(command.transaction)))
+        on_answer(TransactionFate(self._shared.fragment.decisions.fate(command.transaction)))
 
     def _begin(self, command: BeginDecision, on_answer: OnAnswer) -> None:
         self.check_serves()
-        self._shared.fragment.transactions.begin(command.transaction, command.owner)
+        self._shared.fragment.decisions.begin(command.transaction, command.owner)
         on_answer(Done())
 
     def _forget(self, command: ForgetTransaction, on_answer: OnAnswer) -> None:
         def forgotten(refused: Refused | None) -> None:
             on_answer(Done() if refused is None else refusal_of(refused.error, known=refused.known))
 
-        self._shared.fragment.transactions.forget(command.transaction, forgotten)
+        self._shared.fragment.decisions.forget(command.transaction, forgotten)
+
+    def _reserve(self, command: ReserveNumbers, on_answer: OnAnswer) -> None:
+        self.check_serves()
+        self._shared.note_use()
+
+        def reserved(outcome: NumberRange | Refused) -> None:
+            if isinstance(outcome, Refused):
+                on_answer(refusal_of(outcome.error, known=outcome.known))
+            else:
+                on_answer(MessagesEnqueued(outcome.first_number, outcome.next_number))
+
+        self._shared.fragment.transactions.reserve_numbers(command.messages, self._tools.times(), reserved)
 
     steps: ClassVar[Mapping[type[LogCommand], TransactionStep]] = {
         AskTransaction: _ask,
@@ -229,6 +248,7 @@ class HostedTransactions:
         EndTransaction: _end,
         ForgetTransaction: _forget,
         PrepareTransaction: _prepare,
+        ReserveNumbers: _reserve,
     }
 
 

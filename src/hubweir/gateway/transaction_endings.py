@@ -27,8 +27,8 @@ from hubweir.broker.commands.transaction import (
 )
 from hubweir.errors import ENTITY_MOVED
 from hubweir.gateway.brokers import BrokerClient, Brokers
-from hubweir.queue.transaction import TransactedSettlement, Undelivered
-from hubweir.queue.transaction_parts import Fate
+from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
+from hubweir.queue.transaction_decisions import Fate
 
 OnAnswer = Callable[[Answer], None]
 # Told whether all logs have noted an end, or are gone for good.
@@ -44,6 +44,7 @@ class LogPart:
     settlements: tuple[TransactedSettlement, ...]
     cancelled: bytes
     undelivered: tuple[Undelivered, ...]
+    reserved: tuple[Reserved, ...]
     messages: int
     size_bytes: int
     run: bytearray
@@ -55,6 +56,7 @@ class LogPart:
             self.settlements,
             self.cancelled,
             self.undelivered,
+            self.reserved,
             self.messages,
             self.size_bytes,
             self.run,
@@ -69,6 +71,7 @@ class LogPart:
             self.settlements,
             self.cancelled,
             self.undelivered,
+            self.reserved,
             self.messages,
             self.size_bytes,
             self.run,

@@ -61,6 +61,7 @@ from hubweir.queue.settlements import Settlements
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.transaction import Effects as Effects
 from hubweir.queue.transaction import Part as Part
+from hubweir.queue.transaction_decisions import TransactionDecisions
 from hubweir.queue.transaction_parts import TransactionParts
 from hubweir.queue.transfer_intake import TransferIntake
 from hubweir.queue.upkeep import Upkeep
@@ -105,6 +106,7 @@ class Fragment:
         self._intake = TransferIntake(self._core, self._store_transfer)
         self.upkeep = Upkeep(log, lambda: [self._core], self._snapshot, self._apply)
         self.transactions = TransactionParts(self._core, self._settlements, self._scheduled, self)
+        self.decisions = TransactionDecisions(self._core)
         self._window_clock = WindowClock()
         self._messages_under_way = self._skipped_under_way_ms = 0  # appended, not visible yet
         # When `turn` has something to do next, on the monotonic clock; None: not before somebody calls.

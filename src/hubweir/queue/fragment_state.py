@@ -12,7 +12,6 @@ from array import array
 from collections import deque
 from collections.abc import Iterator
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hubweir.errors import CorruptStore
@@ -22,7 +21,6 @@ from hubweir.kernels.queue_contract import (
     CHANGED,
     DEFERRED,
     I_SESSION,
-    I_SESSION_LENGTH,
     INCOMING_WIDTH,
     M_ENQUEUED,
     M_EXPIRES,
@@ -35,6 +33,7 @@ from hubweir.kernels.queue_contract import (
 from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
+from hubweir.queue.arrived_records import ChangedRecord, Data, session_id_of
 from hubweir.queue.changed_properties import dead_letter_properties, merged_properties
 from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.forward_origin import FORWARDED
@@ -48,10 +47,12 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    NUMBERED,
     OF_TRANSACTIONS,
     RECEIVED,
     REJECTED,
     RELEASED,
+    RESERVED,
     RETURNED,
     SESSION_STATE,
     SETTINGS,
@@ -69,35 +70,11 @@ from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.transfers import Transfers
 from hubweir.queue.window_clock import SLACK_MS
 
-Data = bytes | bytearray | memoryview
-
 # Why a message that comes from elsewhere is a dead letter where sessions are required.
 NO_SESSION = (
     "Session ID is null.",
     "Session enabled entity doesn't allow a message whose session identifier is null.",
 )
-
-
-class ChangedRecord(Struct, frozen=True):
-    """Another record for a copy: its incoming row, the log index of its batch, its session id."""
-
-    fields: array[int]
-    first_index: int
-    session_id: bytes | None
-
-
-def changed_records(data: Data, header: BatchHeader) -> list[ChangedRecord]:
-    """The records of a batch, for copies."""
-    fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
-    read_fields(data, header.position, fields)
-    return [
-        ChangedRecord(
-            fields[place * INCOMING_WIDTH : (place + 1) * INCOMING_WIDTH],
-            header.first_index,
-            session_id_of(data, fields, place),
-        )
-        for place in range(header.count)
-    ]
 
 
 class FragmentState:
@@ -116,7 +93,7 @@ class FragmentState:
         self.settings: LoggedSettings | None = None
         self.transfers = Transfers()
         self.transactions = LoggedTransactions()
-        self._undelivered: deque[Operation] = deque()  # of which the next records are
+        self._expected: deque[Operation] = deque()  # UNDELIVERED and NUMBERED: of which the next records are
         self._moving: list[int] = []  # the messages of which the next records are, the first of them last
 
     def apply_run(self, data: Data, *, is_replay: bool, from_index: int = 0) -> array[int]:
@@ -155,8 +132,10 @@ class FragmentState:
                     locks += self._drop(first, many)
         elif code == RECEIVED:
             self.transfers.expect(operation)
-        elif code == UNDELIVERED:
-            self._undelivered.append(operation)
+        elif code in (UNDELIVERED, NUMBERED):
+            self._expected.append(operation)
+        elif code == RESERVED:
+            self.messages.reserve(operation.many)
         elif code == MOVED:
             self._moving = counts_in(operation.ranges)[::-1].tolist()
         elif code == ACTIVATED:
@@ -205,7 +184,8 @@ class FragmentState:
             raise CorruptStore(f"the batch of index {header.first_index} has messages before there were settings")
         fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
         read_fields(data, header.position, fields)
-        undelivered = self._next_undelivered(header)
+        said = self._next_expected(header)
+        undelivered = said if said is not None and said.code == UNDELIVERED else None
         dropped: list[int] = []
         if settings.duplicate_window_ms >= 0 and undelivered is None:
             dropped = self.duplicates.duplicates_in(
@@ -217,6 +197,7 @@ class FragmentState:
             first_index=header.first_index,
             enqueued_ms=header.enqueued_time_ms,
             default_ttl_ms=settings.default_ttl_ms,
+            reserved=0 if said is None else said.number,
         )
         if undelivered is not None:
             self._modify(first, header.count, undelivered.properties)
@@ -235,15 +216,17 @@ class FragmentState:
                 elif session_id is not None or settings.requires_session:
                     self.sessions.enter(self.messages, session_id or b"", first + place)
 
-    def _next_undelivered(self, header: BatchHeader) -> Operation | None:
-        """What was said of the messages of the next batch, where they are undelivered. CorruptStore: too many."""
-        if not self._undelivered:
+    def _next_expected(self, header: BatchHeader) -> Operation | None:
+        """What was said of the messages of the next batch; None: nothing. CorruptStore: they are more."""
+        if not self._expected:
             return None
-        said = self._undelivered.popleft()
-        if header.count > said.many:
-            raise CorruptStore(f"the batch of index {header.first_index} has undelivered messages that nobody named")
-        if header.count < said.many:
-            self._undelivered.appendleft(replace(said, many=said.many - header.count))
+        said = self._expected.popleft()
+        left = said.many - header.count
+        if left < 0:
+            raise CorruptStore(f"the batch of index {header.first_index} has messages that nobody named")
+        if left:
+            number = said.number and said.number + header.count
+            self._expected.appendleft(replace(said, many=left, number=number))
         return said
 
     # Copies of another fragment's messages
@@ -339,13 +322,6 @@ class FragmentState:
         counts = range(first, first + many)
         for count in counts if many < len(self.changed) else [each for each in self.changed if each in counts]:
             self.changed_bytes -= len(self.changed.pop(count, b""))
-
-
-def session_id_of(data: Data, fields: array[int], place: int) -> bytes | None:
-    """The session id of an incoming row; None: it has none."""
-    at = place * INCOMING_WIDTH
-    start = fields[at + I_SESSION]
-    return bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else None
 
 
 def _pairs(operation: Operation) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from hubweir.messaging_store.log import Log, Refused, Replayed, Run, Snapshot
-from hubweir.queue.fragment_state import Data
+from hubweir.queue.arrived_records import Data
 from hubweir.queue.upkeep import Upkeep
 
 

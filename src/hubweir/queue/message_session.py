@@ -8,7 +8,7 @@ state are what the log says; who holds it, and until when, is in memory alone: a
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
@@ -155,8 +155,12 @@ class MessageSessions:
         self.place(session, count)
 
     def place(self, session: MessageSession, count: int) -> None:
-        """It has this message, behind its others."""
-        session.counts.append(count)
+        """It has this message, behind its others; one whose count was reserved between them."""
+        counts = session.counts
+        if counts and count < counts[-1]:
+            insort(counts, count)
+        else:
+            counts.append(count)
         session.live += 1
         self.list(session, count)
 

@@ -80,16 +80,25 @@ class MessageTable:
 
     # Messages that come
 
-    def add(self, fields: array[int], messages: int, *, first_index: int, enqueued_ms: int, default_ttl_ms: int) -> int:
-        """Count the incoming rows on, and keep them; the count of the first."""
-        first_count, taken = self.next_count, 0
+    def add(
+        self,
+        fields: array[int],
+        messages: int,
+        *,
+        first_index: int,
+        enqueued_ms: int,
+        default_ttl_ms: int,
+        reserved: int = 0,
+    ) -> int:
+        """Count the incoming rows on, and keep them; the count of the first. reserved: it, where that was reserved."""
+        taken, first_count = 0, reserved or self._extend(messages)
         while taken < messages:
-            page = self._newest()
-            row = len(page.rows) // QUEUE_WIDTH
+            count = first_count + taken
+            page = self._page_of(count)
+            row = count - page.first
             here = min(messages - taken, PAGE_ROWS - row)
-            page.rows.frombytes(_EMPTY_ROW * here)
             scheduled, size, due_ms = add_messages(
-                page.rows, row, fields, taken, taken + here, first_index, enqueued_ms, default_ttl_ms, self.next_count
+                page.rows, row, fields, taken, taken + here, first_index, enqueued_ms, default_ttl_ms, count
             )
             page.live += here
             page.packed = None
@@ -103,9 +112,35 @@ class MessageTable:
             tally[T_SCHEDULED] += scheduled
             tally[T_SIZE] += size
             tally[T_MESSAGES] += here
-            self.next_count += here
             taken += here
         return first_count
+
+    def reserve(self, many: int) -> None:
+        """The next counts are nobody's, until `add` names them."""
+        first, last = self._extend(many), self.next_count - 1
+        for number in range(first - 1 >> 12, last >> 12):  # pages that are full
+            if not self.pages[number].live:
+                del self.pages[number]
+
+    def _extend(self, many: int) -> int:
+        """Have rows for so many counts more; the first of them."""
+        first_count, end = self.next_count, self.next_count + many
+        while self.next_count < end:
+            page = self._newest()
+            here = min(end - self.next_count, PAGE_ROWS - len(page.rows) // QUEUE_WIDTH)
+            page.rows.frombytes(_EMPTY_ROW * here)
+            self.next_count += here
+        return first_count
+
+    def _page_of(self, count: int) -> Page:
+        """The page of a count that was reserved. It may have been dropped since, or be in no snapshot."""
+        number = count - 1 >> 12
+        page = self.pages.get(number)
+        if page is None:
+            page = self.pages[number] = Page(number * PAGE_ROWS + 1, array("q"))
+            page.rows.frombytes(_EMPTY_ROW * min(PAGE_ROWS, self.next_count - page.first))
+            self.pages = dict(sorted(self.pages.items()))
+        return page
 
     def copy(self, rows: array[int], row: int, last_row: int, *, default_ttl_ms: int) -> int:
         """Count copies on of rows of another table that are not gone, active here; the count of the first."""

@@ -28,6 +28,8 @@ count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no
 |   21 | DECIDED       | of a transaction | it is committed, here and in the logs that it names |
 |   22 | ENDED         | of a transaction | what PREPARED has is done (flag 1), or not |
 |   23 | FORGOTTEN     | of a transaction | all those logs know of the decision |
+|   24 | RESERVED      | how many 4 | the next counts are nobody's, until NUMBERED names them |
+|   25 | NUMBERED      | count 8; how many 4 | the next records are messages of these counts, which were reserved |
 
 *Of a transaction*: id 16; flag 1; how many operations 4; how many logs 2; for each its id, 2 + bytes; ranges of all
 messages that are in doubt. PREPARED stands in one chain with its operations, in front of them, and names the log of the
@@ -38,7 +40,8 @@ committed.
 Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
 with its batch of messages, in front of it; so does RECEIVED. Its pairs are for each record what the message was first
 (forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. UNDELIVERED
-stands in one chain with its messages, which stand in front of others there; its map says why they are dead letters.
+and NUMBERED stand in one chain with their messages, which stand in front of others there, in the order of these
+operations; the map of UNDELIVERED says why they are dead letters.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ from hubweir.queue.fragment_settings import FragmentSettings
     REJECTED, SKIPPED, TRANSFERRING, TRANSFERRED, RETURNED, RECEIVED, HELD,
     UNDELIVERED,
 ) = range(1, 20)  # fmt: skip
-PREPARED, DECIDED, ENDED, FORGOTTEN = range(20, 24)
+PREPARED, DECIDED, ENDED, FORGOTTEN, RESERVED, NUMBERED = range(20, 26)
 OF_TRANSACTIONS = (PREPARED, DECIDED, ENDED, FORGOTTEN)
 
 _SETTINGS = struct.Struct(">BqqIB")
@@ -66,7 +69,8 @@ _SESSION_STATE = struct.Struct(">BqH")
 _SKIPPED = struct.Struct(">BQ")
 _TRANSFER = struct.Struct(">BBQ")
 _RECEIVED = struct.Struct(">BQH")
-_HELD = struct.Struct(">BI")
+_MANY = struct.Struct(">BI")
+_NUMBERED = struct.Struct(">BQI")
 _UNDELIVERED = struct.Struct(">BII")
 _LENGTH = struct.Struct(">H")
 _TRANSACTION = struct.Struct(">B16sBIH")
@@ -89,8 +93,8 @@ class LoggedSettings(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """One operation (table above); fields that its code has not keep their defaults. ranges: pairs, array('q').
 
-    number, name: of a transfer, and its other end. firsts, ends_ms: of its messages. many: of operations that are in
-    doubt, or of messages (HELD, UNDELIVERED).
+    number, name: of a transfer, and its other end; number: of NUMBERED, a count. firsts, ends_ms: of the messages of a
+    transfer. many: of operations that are in doubt, or of messages.
     """
 
     code: int
@@ -145,8 +149,10 @@ def encode_operation(operation: Operation) -> bytes:
         pairs[::2], pairs[1::2] = operation.firsts, operation.ends_ms
         head = _RECEIVED.pack(code, operation.number, len(operation.name)) + operation.name
         return head + struct.pack(f">{len(pairs)}q", *pairs)
-    if code == HELD:
-        return _HELD.pack(code, operation.many)
+    if code in (HELD, RESERVED):
+        return _MANY.pack(code, operation.many)
+    if code == NUMBERED:
+        return _NUMBERED.pack(code, operation.number, operation.many)
     if code == UNDELIVERED:
         return _UNDELIVERED.pack(code, operation.many, len(operation.properties)) + operation.properties
     if code in OF_TRANSACTIONS:
@@ -190,9 +196,12 @@ def decode_operation(record: memoryview) -> Operation:
             return Operation(code, settings=said)
         if code == SKIPPED:
             return Operation(code, time_ms=_SKIPPED.unpack(record)[1])
-        if code == HELD:
-            _, many = _HELD.unpack(record)
+        if code in (HELD, RESERVED):
+            _, many = _MANY.unpack(record)
             return Operation(code, many=_checked(many, many > 0))
+        if code == NUMBERED:
+            _, number, many = _NUMBERED.unpack(record)
+            return Operation(code, number=_checked(number, number > 0), many=_checked(many, many > 0))
         if code == UNDELIVERED:
             _, many, size = _UNDELIVERED.unpack_from(record)
             _checked(size, _UNDELIVERED.size + size == len(record))

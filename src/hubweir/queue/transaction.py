@@ -20,8 +20,8 @@ from msgspec import Struct
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.messaging_store.record import chain_batches
+from hubweir.queue.arrived_records import Data
 from hubweir.queue.fragment_core import FragmentCore
-from hubweir.queue.fragment_state import Data
 from hubweir.queue.fragment_values import Times
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 
@@ -51,11 +51,19 @@ class Undelivered:
     description: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Messages whose sequence numbers were reserved, from this one on."""
+
+    first_number: int
+    messages: int
+
+
 class Effects(Struct, frozen=True):
     """What a transaction does to one fragment.
 
     cancelled: numbers of scheduled messages. run: sealed batches of messages that are sent, not completed; messages:
-    how many. undelivered: what the first of them are, in their order; none of a batch with others.
+    how many. undelivered, then reserved: what the first of them are, in their order; none of a batch with others.
     """
 
     settlements: Sequence[TransactedSettlement] = ()
@@ -63,6 +71,7 @@ class Effects(Struct, frozen=True):
     run: bytearray = bytearray()
     messages: int = 0
     undelivered: Sequence[Undelivered] = ()
+    reserved: Sequence[Reserved] = ()
 
     @property
     def taken_messages(self) -> int:

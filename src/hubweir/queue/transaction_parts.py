@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
-from enum import Enum
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
-from hubweir.errors import RESOURCE_LIMIT, SERVER_BUSY, TRANSACTION_ROLLED_BACK, ServiceError, StoreError
+from hubweir.errors import RESOURCE_LIMIT, SERVER_BUSY, ServiceError, StoreError
 from hubweir.kernels.queue_contract import SETTLING
-from hubweir.messaging_store.log import Refused, call_all
+from hubweir.messaging_store.log import Appended, Refused, call_all
+from hubweir.messaging_store.operations import pack_operations
+from hubweir.queue.arrived_records import Data
 from hubweir.queue.changed_properties import dead_letter_properties
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
-from hubweir.queue.fragment_state import Data
-from hubweir.queue.fragment_values import Times
+from hubweir.queue.fragment_values import NumberRange, Times
 from hubweir.queue.logged_transactions import PreparedTransaction
 from hubweir.queue.operation import (
-    DECIDED,
     ENDED,
-    FORGOTTEN,
     HELD,
+    NUMBERED,
     PREPARED,
     RANGES_LIMIT,
+    RESERVED,
     SETTLED,
     SKIPPED,
     UNDELIVERED,
     Operation,
 )
 from hubweir.queue.settlements import Planned, Settlements
-from hubweir.queue.transaction import Effects, Part
+from hubweir.queue.transaction import Effects, Part, Reserved
 
 
 class Senders(Protocol):
@@ -48,14 +48,6 @@ class Senders(Protocol):
 
     def store_held(self, run: bytearray, operation: Operation, times: Times, on_done: OnLogged) -> None:
         """Store what was reserved and is held since, behind an operation; on_done when the state has both."""
-
-
-class Fate(Enum):
-    """What became of a transaction, as its coordinator's log says. OPEN: that is not decided yet."""
-
-    COMMITTED = "committed"
-    ROLLED_BACK = "rolled back"
-    OPEN = "open"
 
 
 class _PlannedPart(Struct, frozen=True):
@@ -84,15 +76,11 @@ class TransactionParts:
         self._settlements = settlements
         self._scheduled = scheduled
         self._senders = senders
-        # As one that takes part: prepared since the start, with the run's number; ended, and not in the log yet.
+        # Prepared since the start, with the run's number; ended, and not in the log yet.
         self._live: dict[bytes, tuple[int, _PlannedPart]] = {}
         self._unlogged: dict[bytes, Operation] = {}
         self._storing: dict[bytes, list[OnLogged]] = {}  # ENDED is on its way with messages: who waits for it
         self.opened_in_doubt: set[bytes] = set()  # found at the start: nobody is served before they end
-        # As the coordinator: may still be decided, by whom; DECIDED is on its way, or ended unknown.
-        self._begun: dict[bytes, object] = {}
-        self._deciding: set[bytes] = set()
-        self._unknown: set[bytes] = set()  # of these nobody finds out at the moment whether DECIDED is there
 
     # Of one log
 
@@ -122,6 +110,7 @@ class TransactionParts:
             for settlement in effects.settlements:
                 plans.append(self._settlements.plan(settlement, times))
             cancelled = self._scheduled(effects.cancelled)
+            numbered = [self._numbered(each) for each in effects.reserved]
             messages, skipped_ms = effects.taken_messages, 0
             if effects.undelivered:
                 self._core.check_room(len(effects.run))
@@ -137,7 +126,33 @@ class TransactionParts:
         for each in effects.undelivered:
             properties = dead_letter_properties(each.reason, each.description)
             operations.append(Operation(UNDELIVERED, many=each.messages, properties=properties))
+        operations += numbered
         return _PlannedPart(plans, cancelled, messages, skipped_ms), operations
+
+    def _numbered(self, reserved: Reserved) -> Operation:
+        """What gives the next messages these numbers. Raises ServiceError SERVER_BUSY where they cannot have them."""
+        core = self._core
+        count, table = core.count_of(reserved.first_number), core.state.messages
+        end = count + reserved.messages
+        if not count or end > table.next_count or any(table.find(each) is not None for each in range(count, end)):
+            text = f"'{core.entity}' has not reserved the numbers of messages that are scheduled: schedule them again"
+            raise ServiceError(SERVER_BUSY, text)
+        return Operation(NUMBERED, number=count, many=reserved.messages)
+
+    def reserve_numbers(self, many: int, times: Times, on_done: Callable[[NumberRange | Refused], None]) -> None:
+        """Sequence numbers that no other message gets: for messages that a transaction may schedule. Durable then."""
+        core = self._core
+        run = pack_operations(core.encoded([Operation(RESERVED, many=many)]))
+
+        def appended(outcome: Appended | Refused) -> None:
+            if isinstance(outcome, Refused):
+                on_done(outcome)
+                return
+            first = core.number_base + core.state.messages.next_count
+            core.state.apply_run(run, is_replay=False)
+            on_done(NumberRange(first, first + many))
+
+        core.append(run, times, appended)
 
     def _undo(self, planned: _PlannedPart, refused: Refused) -> None:
         for plan in planned.plans:
@@ -278,64 +293,3 @@ class TransactionParts:
             for plan in planned.plans:
                 self._settlements.done(plan, None)
         self._core.end_run(number)
-
-    # Of several logs: as the coordinator
-
-    def begin(self, transaction: bytes, owner: object) -> None:
-        """See Fragment.begin_transaction."""
-        self._begun[transaction] = owner
-
-    def forget_owner(self, covers: Callable[[Any], bool]) -> None:
-        """Those who would have decided these are gone."""
-        self._begun = {each: owner for each, owner in self._begun.items() if not covers(owner)}
-
-    def decide(self, transaction: bytes, logs: Sequence[str]) -> Part:
-        """The record that commits, as a part. Raises ServiceError TRANSACTION_ROLLED_BACK when that was given up."""
-        if self._begun.pop(transaction, None) is None:
-            text = "The transaction was rolled back: somebody asked what became of it before it was decided."
-            raise ServiceError(TRANSACTION_ROLLED_BACK, text)
-        self._deciding.add(transaction)
-        said = Operation(DECIDED, transaction=transaction, logs=tuple(each.encode() for each in logs))
-
-        def decided(outcome: Data | Refused) -> None:
-            if not isinstance(outcome, Refused):
-                self._core.state.apply(said, is_replay=False)
-            if not isinstance(outcome, Refused) or outcome.known:
-                self._deciding.discard(transaction)
-            else:
-                self._unknown.add(transaction)
-
-        return Part(self._core.encoded([said]), bytearray(), decided)
-
-    def fate(self, transaction: bytes) -> Fate:
-        """See Fragment.fate_of."""
-        if transaction in self._core.state.transactions.decided:
-            return Fate.COMMITTED
-        if transaction in self._unknown:
-            self._find_out(transaction)
-        if transaction in self._deciding:
-            return Fate.OPEN
-        self._begun.pop(transaction, None)
-        return Fate.ROLLED_BACK
-
-    def _find_out(self, transaction: bytes) -> None:
-        """Append what says nothing here: where it is visible, DECIDED is not there, and the next who asks hears it.
-
-        For a log drops a run that ended unknown before it takes another one. (Log.append)
-        """
-        self._unknown.discard(transaction)
-
-        def told(refused: Refused | None) -> None:
-            if refused is None:
-                self._deciding.discard(transaction)
-            else:
-                self._unknown.add(transaction)
-
-        self._core.gather([Operation(ENDED, transaction=transaction, is_committed=False)], told)
-
-    def forget(self, transaction: bytes, on_done: OnLogged) -> None:
-        """See Fragment.forget_transaction."""
-        if transaction in self._core.state.transactions.decided:
-            self._core.gather([Operation(FORGOTTEN, transaction=transaction)], on_done)
-        else:
-            on_done(None)

@@ -16,8 +16,9 @@ from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
+from hubweir.queue.arrived_records import ChangedRecord, Data, changed_records
 from hubweir.queue.fragment_snapshot import decode_snapshot
-from hubweir.queue.fragment_state import ChangedRecord, Data, FragmentState, changed_records
+from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.operation import decode_operation
 from hubweir.topic.topic_operation import (
     ADDED,

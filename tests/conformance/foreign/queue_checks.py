@@ -64,6 +64,7 @@ TRANSACTION_CHECKS = {
     "transaction_that_is_over_is_unknown": _check("transactions", 116),
     "transaction_over_two_queues_moves_a_message": _check("transactions", 114),
     "transaction_sends_to_several_queues": _check("transactions", 114),
+    "transaction_schedules_messages": _check("transactions", 114),
 }
 
 # Only a client of the protocol, not of the service, can do these.
@@ -90,7 +91,7 @@ QUEUES: Mapping[str, Mapping[str, object]] = {
         + ("deferring", "dead", "other-client", "peeking", "scheduling", "restarting")
         + ("two-sessions", "presettled", "frames", "defaults", "draining", "crediting", "range", "releasing", "twice")
         + ("committing", "many-sends", "settling", "too-many", "no-transaction", "orders-in", "orders-out")
-        + ("requests", "answers", "notices"),
+        + ("requests", "answers", "notices", "scheduling-in"),
         {},
     ),
     "small": {"max_message_size_in_kilobytes": 256},

@@ -17,9 +17,10 @@ from hubweir.broker.commands.command import (
     command,
     push,
 )
+from hubweir.broker.commands.fragment import MessagesEnqueued
 from hubweir.broker.commands.process import Done
-from hubweir.queue.transaction import TransactedSettlement, Undelivered
-from hubweir.queue.transaction_parts import Fate
+from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
+from hubweir.queue.transaction_decisions import Fate
 
 
 class TransactionEffects(LogCommand, frozen=True):
@@ -27,12 +28,13 @@ class TransactionEffects(LogCommand, frozen=True):
 
     settlements: of messages of the queue, or of subscriptions of the topic. cancelled: numbers of scheduled messages,
     in bytes of array('q'). run: of the messages that are sent, as in EnqueueMessages; maybe none. messages, size_bytes:
-    how many; the bytes of their deliveries. undelivered: what the first of them are.
+    how many; the bytes of their deliveries. undelivered, then reserved: what the first of them are.
     """
 
     settlements: tuple[TransactedSettlement, ...]
     cancelled: bytes
     undelivered: tuple[Undelivered, ...]
+    reserved: tuple[Reserved, ...]
     messages: int
     size_bytes: int
     run: bytearray
@@ -98,6 +100,16 @@ class ForgetTransaction(LogCommand, frozen=True):
     """All logs that took part know that it is committed: its decision is no longer kept."""
 
     transaction: bytes
+
+
+@command(27, MessagesEnqueued)
+class ReserveNumbers(LogCommand, frozen=True):
+    """Sequence numbers for messages that a transaction may schedule: nobody else's, and nobody's if it does not.
+
+    Answered when that is durable, as if the messages were enqueued.
+    """
+
+    messages: int
 
 
 ANYBODY = Owner(-1, -1)

@@ -16,6 +16,7 @@ from hubweir.broker.commands.transaction import (
     EndTransaction,
     ForgetTransaction,
     PrepareTransaction,
+    ReserveNumbers,
     TransactionFate,
     TransactionOpen,
 )
@@ -27,7 +28,7 @@ from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import MASK, message, run_of
 from hubweir.queue.transaction import TransactedSettlement
-from hubweir.queue.transaction_parts import Fate
+from hubweir.queue.transaction_decisions import Fate
 from hubweir.testing.memory_faults import Fault
 
 
@@ -52,9 +53,9 @@ def test_a_transaction_settles_in_two_subscriptions_and_sends_to_their_topic_in_
         TransactedSettlement(name * 32, received(world, name), SettleOutcome.COMPLETE) for name in ("c", "d")
     )
     run = run_of(message("b"), message("c"))
-    assert world.ask(CommitTransaction(TOPIC, settlements, b"", (), 2, 10, run)) == Done()
+    assert world.ask(CommitTransaction(TOPIC, settlements, b"", (), (), 2, 10, run)) == Done()
     assert [world.active("c"), world.active("d")] == [2, 2]
-    again = CommitTransaction(TOPIC, settlements, b"", (), 1, 10, run_of(message("x")))
+    again = CommitTransaction(TOPIC, settlements, b"", (), (), 1, 10, run_of(message("x")))
     assert world.refused(again).condition is MESSAGE_LOCK_LOST
     assert [world.active("c"), world.active("d")] == [2, 2]
 
@@ -64,12 +65,12 @@ def test_a_lock_that_is_lost_in_one_subscription_undoes_what_was_marked_in_anoth
     world.send("a")
     good = TransactedSettlement("c" * 32, received(world, "c"), SettleOutcome.COMPLETE)
     bad = TransactedSettlement("d" * 32, bytes(16), SettleOutcome.COMPLETE)
-    refused = world.refused(CommitTransaction(TOPIC, (good, bad), b"", (), 1, 10, run_of(message("x"))))
+    refused = world.refused(CommitTransaction(TOPIC, (good, bad), b"", (), (), 1, 10, run_of(message("x"))))
     assert refused.condition is MESSAGE_LOCK_LOST
     gone = TransactedSettlement("e" * 32, bytes(16), SettleOutcome.COMPLETE)
-    assert world.refused(CommitTransaction(TOPIC, (good, gone), b"", (), 0, 0, bytearray())).condition is NOT_FOUND
+    assert world.refused(CommitTransaction(TOPIC, (good, gone), b"", (), (), 0, 0, bytearray())).condition is NOT_FOUND
     assert [world.active("c"), world.active("d")] == [1, 1]
-    assert world.ask(CommitTransaction(TOPIC, (good,), b"", (), 0, 0, bytearray())) == Done()
+    assert world.ask(CommitTransaction(TOPIC, (good,), b"", (), (), 0, 0, bytearray())) == Done()
     assert [world.active("c"), world.active("d")] == [0, 1]
 
 
@@ -86,7 +87,9 @@ def prepared(world: World) -> None:
         TransactedSettlement(name * 32, received(world, name), outcome)
         for name, outcome in (("c", SettleOutcome.COMPLETE), ("d", SettleOutcome.ABANDON))
     )
-    assert world.ask(PrepareTransaction(TOPIC, settlements, b"", (), 0, 0, bytearray(), TXN, "another log")) == Done()
+    assert (
+        world.ask(PrepareTransaction(TOPIC, settlements, b"", (), (), 0, 0, bytearray(), TXN, "another log")) == Done()
+    )
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
@@ -115,11 +118,21 @@ def test_what_is_sent_to_a_topic_is_copied_when_the_transaction_ends(
     world.send("a")
     settlement = TransactedSettlement("c" * 32, received(world, "c"), SettleOutcome.COMPLETE)
     prepare = PrepareTransaction(
-        TOPIC, (settlement,), b"", (), 3, 30, run_of(*(message(f"{n}") for n in range(3)), size=2), TXN, "another log"
+        TOPIC,
+        (settlement,),
+        b"",
+        (),
+        (),
+        3,
+        30,
+        run_of(*(message(f"{n}") for n in range(3)), size=2),
+        TXN,
+        "another log",
     )
     assert world.ask(prepare) == Done()
     if restarts:
         world.restart(subscription("c"), subscription("d"))
+        assert world.refused(ReserveNumbers(TOPIC, 1)).condition is SERVER_BUSY
     assert [world.active("c"), world.active("d")] == [1, 1]
     stored = world.counters["broker.messages_enqueued"]
     for _ in range(2):
@@ -171,7 +184,7 @@ def test_what_is_in_doubt_over_a_start_does_not_expire_before_it_has_ended(world
     world.put(subscription("c", default_ttl_ms=30_000))
     world.send("a")
     settled = (TransactedSettlement("c" * 32, received(world, "c"), SettleOutcome.COMPLETE),)
-    assert world.ask(PrepareTransaction(TOPIC, settled, b"", (), 0, 0, bytearray(), TXN, "another log")) == Done()
+    assert world.ask(PrepareTransaction(TOPIC, settled, b"", (), (), 0, 0, bytearray(), TXN, "another log")) == Done()
     world.restart(subscription("c", default_ttl_ms=30_000))
     world.env.run_for(60_000)
     assert world.active("c") == 1
@@ -182,7 +195,7 @@ def test_what_is_in_doubt_over_a_start_does_not_expire_before_it_has_ended(world
 
 def test_a_coordinator_gives_up_what_somebody_asks_for_and_keeps_what_it_decided(world: World) -> None:
     run = run_of(message("a"))
-    undecided = CommitTransaction(TOPIC, (), b"", (), 1, 10, run[:], TXN, ("another log",))
+    undecided = CommitTransaction(TOPIC, (), b"", (), (), 1, 10, run[:], TXN, ("another log",))
     assert world.refused(undecided).condition is TRANSACTION_ROLLED_BACK  # never begun
     assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
     assert world.ask(AskTransaction(TOPIC, TXN)) == TransactionFate(Fate.ROLLED_BACK)
@@ -191,7 +204,7 @@ def test_a_coordinator_gives_up_what_somebody_asks_for_and_keeps_what_it_decided
     assert world.ask(CloseOwner(ME)) == Done()
     assert world.refused(undecided).condition is TRANSACTION_ROLLED_BACK
     assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
-    [fate] = [*world.begin(CommitTransaction(TOPIC, (), b"", (), 1, 10, run, TXN, ("another log",)))] or [None]
+    [fate] = [*world.begin(CommitTransaction(TOPIC, (), b"", (), (), 1, 10, run, TXN, ("another log",)))] or [None]
     assert fate is None and world.begin(AskTransaction(TOPIC, TXN)) == [TransactionFate(Fate.OPEN)]
     world.env.run_for(500)
     for _ in range(2):
@@ -210,7 +223,9 @@ def test_a_decision_that_ended_unknown_is_rolled_back_when_the_log_takes_somethi
     """A failed sync, and a repair that fails: nobody knows. When the log heals it drops what was not durable."""
     assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
     world.env.files.plan(Fault.SYNC_EIO, forever=True)
-    refused = world.refused(CommitTransaction(TOPIC, (), b"", (), 1, 10, run_of(message("a")), TXN, ("another log",)))
+    refused = world.refused(
+        CommitTransaction(TOPIC, (), b"", (), (), 1, 10, run_of(message("a")), TXN, ("another log",))
+    )
     assert not refused.known
     if asks_too_early:
         for _ in range(2):
@@ -226,7 +241,7 @@ def test_a_decision_that_ended_unknown_is_rolled_back_when_the_log_takes_somethi
 
 def test_an_append_that_is_answered_behind_the_stop_makes_nobody_look_again(world: World) -> None:
     assert world.ask(BeginDecision(TOPIC, ME, TXN)) == Done()
-    answers = world.begin(CommitTransaction(TOPIC, (), b"", (), 1, 10, run_of(message("a")), TXN, ("another log",)))
+    answers = world.begin(CommitTransaction(TOPIC, (), b"", (), (), 1, 10, run_of(message("a")), TXN, ("another log",)))
     assert answers == []
     world.broker.stop(lambda: None)
     world.env.run_for(10_000)

@@ -237,7 +237,7 @@ def test_a_transaction_that_sends_nothing_has_no_run_and_one_that_sends_a_sound_
         damaged[-1] ^= 1
         for messages, condition in ((bytearray(), "amqp:not-allowed"), (damaged, "amqp:decode-error")):
             answer = await pair.ask(
-                CommitTransaction("a", (), b"", (), 0, 0, messages)
+                CommitTransaction("a", (), b"", (), (), 0, 0, messages)
             )  # "a" is a partition: it knows none
             assert isinstance(answer, Refusal) and answer.condition.symbol == condition
         await pair.close()

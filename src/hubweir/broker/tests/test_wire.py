@@ -29,8 +29,8 @@ from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
-from hubweir.queue.transaction import TransactedSettlement, Undelivered
-from hubweir.queue.transaction_parts import Fate
+from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
+from hubweir.queue.transaction_decisions import Fate
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 SUBSCRIPTIONS = st.builds(
@@ -61,6 +61,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     TopicSubscription: SUBSCRIPTIONS,
     Fate: st.sampled_from(Fate),
     tuple[TransactedSettlement, ...]: st.lists(SETTLEMENTS, max_size=3).map(tuple),
+    tuple[Reserved, ...]: st.lists(st.builds(Reserved, LONGS, LONGS), max_size=3).map(tuple),
     tuple[Undelivered, ...]: st.lists(st.builds(Undelivered, LONGS, LONGS, st.text(), st.text()), max_size=3).map(
         tuple
     ),

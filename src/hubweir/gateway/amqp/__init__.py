@@ -10,7 +10,8 @@ that session_filter.py reads and the tokens that sent_tokens.py keeps; settlemen
 mean. message_management.py answers questions about messages, in the forms of message_forms.py, by the time that
 answer_deadline.py reads.
 
-What links do in a transaction is gathered in transactions.py; coordinator_node.py declares and discharges.
+What links do in a transaction is gathered in transactions.py, of one of them in open_transaction.py;
+coordinator_node.py declares and discharges.
 
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
 holds what the connection may do; put_token_rate.py limits its tokens, connection_deadlines.py its time. A reader's

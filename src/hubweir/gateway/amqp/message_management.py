@@ -22,7 +22,8 @@ Bodies are maps; message_forms.py reads and makes them. A lock's token is enough
 request names is asked for its session alone, where the request names none. A request that names a time-out is answered
 with 408 when it ends first (answer_deadline.py).
 
-In a transaction messages are settled and cancelled; that is answered at once, and done at the commit (transactions.py).
+In a transaction messages are settled, cancelled and scheduled; that is answered at once, and done at the commit
+(transactions.py). The numbers of those that are scheduled are reserved before, for good.
 (contract "Service Bus", section 6)
 Long because each operation has its method here, and its line in one table.
 """
@@ -61,6 +62,7 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.broker.commands.process import Done
+from hubweir.broker.commands.transaction import ReserveNumbers
 from hubweir.errors import ARGUMENT_ERROR, MESSAGE_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.answer_deadline import AnswerDeadline, server_timeout_ms
 from hubweir.gateway.amqp.message_forms import (
@@ -85,6 +87,7 @@ from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
 from hubweir.queue.settle_outcome import SettleOutcome, lost_error
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.transaction import Reserved
 from hubweir.topic.rule_wire import described_rule, read_new_rule
 
 A = TypeVar("A", bound=Answer)
@@ -147,9 +150,10 @@ class MessageManagementNode(RequestNode):
             step, asked = self._admitted(message)
             in_transaction = _TRANSACTED.get(step)
             if in_transaction is None:
-                raise ServiceError(NOT_IMPLEMENTED, self._outside(message))
-            in_transaction(self, txn_id, asked)
-            self.answer(message, size, OK, "OK")
+                operation = (text_property(message, "operation") or "").lower().removeprefix(PREFIX)
+                text = f"{operation} at '{self.entity}' cannot be part of a transaction: ask without one."
+                raise ServiceError(NOT_IMPLEMENTED, text)
+            in_transaction(self, txn_id, message, size, asked)
         except ServiceError as refusal:
             self.refuse(message, size, refusal, entity=self.entity)
 
@@ -167,17 +171,6 @@ class MessageManagementNode(RequestNode):
         self._check_status(step)
         self.host.gateway.uses.note(self._place)
         return step, asked_of(message.body.value if isinstance(message.body, ValueBody) else None)
-
-    def _outside(self, message: Message) -> str:
-        """Why a request is none of a transaction's."""
-        operation = (text_property(message, "operation") or "").lower().removeprefix(PREFIX)
-        if operation == "schedule-message":
-            return (
-                f"Messages cannot be scheduled at '{self.entity}' by a request in a transaction: it is answered with "
-                "their numbers, which they get at the commit. Send them in the transaction, with "
-                "x-opt-scheduled-enqueue-time."
-            )
-        return f"{operation} at '{self.entity}' cannot be part of a transaction: ask without one."
 
     def _check_kind(self, right: Rights) -> None:
         """Raise ServiceError for a request that this kind of entity does not know."""
@@ -306,27 +299,40 @@ class MessageManagementNode(RequestNode):
         command = SettleMessages(self._place.log_id, asked.tokens("lock-tokens"), outcome, details)
         self._ask(message, size, command, MessagesSettled, settled)
 
-    def _settle_in(self, txn_id: bytes, asked: Asked) -> None:
+    def _settle_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
         outcome, details = asked.settlement()
         self.host.transactions.settle(txn_id, self._place, asked.tokens("lock-tokens"), outcome, details)
+        self.answer(message, size, OK, "OK")
 
     def _schedule(self, message: Message, size: int, asked: Asked) -> None:
         messages = asked.messages("messages")
         run = scheduled_run(messages, self.entity, needs_session=self._needs_session)
 
-        def enqueued(answer: MessagesEnqueued) -> None:
-            numbers = range(answer.first_number, answer.next_number)
-            self.answer(message, size, OK, "OK", {"sequence-numbers": numbers_array(numbers)})
-
         command = self._place.store(run, len(messages), sum(map(len, messages)))
-        self._ask(message, size, command, MessagesEnqueued, enqueued)
+        self._ask(message, size, command, MessagesEnqueued, partial(self._answer_numbers, message, size))
+
+    def _answer_numbers(self, message: Message, size: int, answer: MessagesEnqueued) -> None:
+        numbers = range(answer.first_number, answer.next_number)
+        self.answer(message, size, OK, "OK", {"sequence-numbers": numbers_array(numbers)})
+
+    def _schedule_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
+        messages, transactions = asked.messages("messages"), self.host.transactions
+        run = scheduled_run(messages, self.entity, needs_session=self._needs_session)
+        transactions.check_schedules(txn_id, len(messages))
+
+        def reserved(answer: MessagesEnqueued) -> None:
+            transactions.schedule(txn_id, self._place, run, Reserved(answer.first_number, len(messages)))
+            self._answer_numbers(message, size, answer)
+
+        self._ask(message, size, ReserveNumbers(self._place.log_id, len(messages)), MessagesEnqueued, reserved)
 
     def _cancel(self, message: Message, size: int, asked: Asked) -> None:
         command = CancelScheduled(self._place.log_id, asked.numbers("sequence-numbers").tobytes())
         self._ask(message, size, command, Done, partial(self._answer_done, message, size))
 
-    def _cancel_in(self, txn_id: bytes, asked: Asked) -> None:
+    def _cancel_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
         self.host.transactions.cancel(txn_id, self._place, asked.numbers("sequence-numbers"))
+        self.answer(message, size, OK, "OK")
 
     def _delete(self, message: Message, size: int, asked: Asked) -> None:
         before_ms = asked.optional_number("enqueued-time-utc")
@@ -432,7 +438,8 @@ _BY_STATUS: dict[Step, Callable[[MessagingDescription], None]] = {
     MessageManagementNode._delete: check_may_receive,
 }
 # What some do in a transaction, instead.
-_TRANSACTED: dict[Step, Callable[[MessageManagementNode, bytes, Asked], None]] = {
+_TRANSACTED: dict[Step, Callable[[MessageManagementNode, bytes, Message, int, Asked], None]] = {
     MessageManagementNode._settle: MessageManagementNode._settle_in,
     MessageManagementNode._cancel: MessageManagementNode._cancel_in,
+    MessageManagementNode._schedule: MessageManagementNode._schedule_in,
 }

@@ -20,13 +20,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.process import Refusal
-from hubweir.env import Env, Timer
+from hubweir.env import Env
 from hubweir.errors import (
     DECODE_ERROR,
     RESOURCE_LIMIT,
@@ -38,16 +37,17 @@ from hubweir.errors import (
 )
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
+from hubweir.gateway.amqp.open_transaction import Transaction
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.destinations import Way
 from hubweir.gateway.directory import FragmentPlace
-from hubweir.gateway.transaction_endings import LogPart, TransactionEndings
+from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
-from hubweir.queue.transaction import TransactedSettlement, Undelivered
+from hubweir.queue.transaction import Reserved, TransactedSettlement
 
 TRANSACTION_MS = 120_000
-# Messages that are sent, and, ours, messages that are settled or cancelled: some batches of a receiver.
-SENT_LIMIT, SETTLED_LIMIT = 100, 4_096
+# Ours, of messages that are settled or cancelled: some batches of a receiver.
+SETTLED_LIMIT = 4_096
 # Of one connection. Official clients have one or two.
 OPEN_LIMIT = 64
 # Ids of transactions that took too long, which is told when they are used.
@@ -58,50 +58,6 @@ class TransactionHost(Protocol):
     """What the transactions of a connection need of it."""
 
     env: Env
-
-
-@dataclass(slots=True, eq=False)
-class LogWork:
-    """What a transaction does in one log. place: of the entity that it came for first.
-
-    came: run of what comes by way of other entities; left: of what goes to others, and they do not take it; messages:
-    how many are in these two.
-    """
-
-    place: FragmentPlace
-    settlements: list[TransactedSettlement] = field(default_factory=list)
-    cancelled: array[int] = field(default_factory=lambda: array("q"))
-    run: OpenRun = field(default_factory=lambda: OpenRun(names_keys=False))
-    messages: int = 0
-    size_bytes: int = 0
-    came: bytearray = field(default_factory=bytearray)
-    left: bytearray = field(default_factory=bytearray)
-    undelivered: list[Undelivered] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class WayWork:
-    """What a transaction sends by way of an entity. place: of the destination."""
-
-    way: Way
-    place: FragmentPlace
-    run: OpenRun = field(default_factory=lambda: OpenRun(names_keys=False))
-    size_bytes: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Transaction:
-    """One that is open. control: the link that declared it. spoilt: it can only be rolled back, and why."""
-
-    txn_id: bytes
-    control: object
-    works: dict[str, LogWork] = field(default_factory=dict)  # by the id of the log
-    ways: dict[tuple[str, str], WayWork] = field(default_factory=dict)  # by the ids of the entity between, and the log
-    sent: int = 0
-    settled: int = 0
-    held_bytes: int = 0
-    timer: Timer | None = None
-    spoilt: ServiceError | None = None
 
 
 # Told how a discharge ended; known: a refusal of which nothing was done.
@@ -164,19 +120,31 @@ class Transactions:
             if added.status is AddStatus.PROPERTIES:
                 raise properties_too_large(place.entity)
             raise ServiceError(DECODE_ERROR, f"A delivery for '{place.entity}' is no legal AMQP message.")
-        if transaction.sent + added.events > SENT_LIMIT:
-            text = (
-                f"Can't send more than {SENT_LIMIT} messages in a single transaction: "
-                "commit this one, and send the rest in another."
-            )
-            raise ServiceError(RESOURCE_LIMIT, text)
+        transaction.check_sent(added.events)
         self._hold(transaction, len(data))
         self._begun(transaction)
-        work = self._work(transaction, place) if way is None else _way_work(transaction, way, place)
+        work = transaction.work(place) if way is None else transaction.way_work(way, place)
         again = work.run.add(data, rows, 0, 1)
         assert again.row == 1
         transaction.sent += added.events
         work.size_bytes += len(data)
+
+    def check_schedules(self, txn_id: bytes, messages: int) -> None:
+        """So many may be scheduled in the transaction, as far as can be told. Raises as `send`."""
+        self.get(txn_id).check_sent(messages)
+
+    def schedule(self, txn_id: bytes, place: FragmentPlace, run: bytearray, reserved: Reserved) -> None:
+        """Messages (run: their sealed batches) are scheduled in the transaction. Raises as `send`."""
+        transaction = self.get(txn_id)
+        transaction.check_sent(reserved.messages)
+        self._hold(transaction, len(run))
+        self._begun(transaction)
+        work = transaction.work(place)
+        work.scheduled += run
+        work.reserved.append(reserved)
+        work.messages += reserved.messages
+        work.size_bytes += len(run)
+        transaction.sent += reserved.messages
 
     def settle(
         self, txn_id: bytes, place: FragmentPlace, tokens: bytes, outcome: SettleOutcome, details: SettleDetails | None
@@ -185,7 +153,7 @@ class Transactions:
         transaction = self.get(txn_id)
         size_bytes = len(tokens) + (0 if details is None else _size_of(details))
         self._count_settled(transaction, len(tokens) // TOKEN_BYTES, size_bytes)
-        settlements = self._work(transaction, place).settlements
+        settlements = transaction.work(place).settlements
         settlement = TransactedSettlement(place.log_id, tokens, outcome, details)
         last = settlements[-1] if settlements else None
         if last is not None and (last.resident_id, last.outcome, last.details) == (place.log_id, outcome, details):
@@ -197,7 +165,7 @@ class Transactions:
         """Scheduled messages are taken back in the transaction, by their sequence numbers. Raises as `send`."""
         transaction = self.get(txn_id)
         self._count_settled(transaction, len(numbers), len(numbers) * numbers.itemsize)
-        self._work(transaction, place).cancelled.extend(numbers)
+        transaction.work(place).cancelled.extend(numbers)
 
     def _count_settled(self, transaction: Transaction, many: int, size_bytes: int) -> None:
         if transaction.settled + many > SETTLED_LIMIT:
@@ -213,12 +181,6 @@ class Transactions:
         if transaction is not None and transaction.spoilt is None:
             transaction.spoilt = error
             self._begun(transaction)
-
-    def _work(self, transaction: Transaction, place: FragmentPlace) -> LogWork:
-        work = transaction.works.get(place.stored_in)
-        if work is None:
-            work = transaction.works[place.stored_in] = LogWork(place)
-        return work
 
     def _hold(self, transaction: Transaction, size_bytes: int) -> None:
         if self._held_bytes + size_bytes > self._limit_bytes:
@@ -257,12 +219,12 @@ class Transactions:
             self._close(transaction)
             raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {transaction.spoilt.text}")
         try:
-            self._go(transaction)
+            transaction.go_ways()
         except ServiceError as refusal:
             self._close(transaction)
             raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {refusal.text}") from None
         self._stop(transaction)
-        works = [_part_of(work) for work in transaction.works.values()]
+        works = [work.part() for work in transaction.works.values()]
         if not works:
             self._give_back(transaction)
             on_done(None, True)
@@ -281,20 +243,6 @@ class Transactions:
             self._endings.commit(txn_id, first, others, answered)
         else:
             first.broker.submit(first.commit(), answered)
-
-    def _go(self, transaction: Transaction) -> None:
-        """What goes by way of other entities arrives, or is left there. Raises as Way.undeliverable."""
-        for sent in transaction.ways.values():
-            why = sent.way.undeliverable()
-            work = self._work(transaction, sent.place if why is None else sent.way.via)
-            messages, run = sent.run.events, sent.run.take()
-            work.messages += messages
-            work.size_bytes += sent.size_bytes
-            if why is None:
-                work.came += run
-            else:
-                work.left += run
-                work.undelivered.append(Undelivered(messages, len(run), why.reason, why.description))
 
     def _time_out(self, transaction: Transaction) -> None:
         transaction.timer = None
@@ -320,24 +268,6 @@ class Transactions:
         transaction.held_bytes = 0
         transaction.works.clear()
         transaction.ways.clear()
-
-
-def _way_work(transaction: Transaction, way: Way, place: FragmentPlace) -> WayWork:
-    return transaction.ways.setdefault((way.via.log_id, place.log_id), WayWork(way, place))
-
-
-def _part_of(work: LogWork) -> LogPart:
-    messages = work.messages + work.run.events
-    return LogPart(
-        work.place.broker,
-        work.place.stored_in,
-        tuple(work.settlements),
-        work.cancelled.tobytes(),
-        tuple(work.undelivered),
-        messages,
-        work.size_bytes,
-        work.left + work.run.take() + work.came,
-    )
 
 
 def _size_of(details: SettleDetails) -> int:

@@ -97,5 +97,5 @@ class UndeliveredQueue:
         messages, size_bytes = self.run.events, sum(each.size_bytes for each in submissions)
         run = self.run.take()
         said = Undelivered(messages, len(run), self._why.reason, self._why.description)
-        command = CommitTransaction(self._via.log_id, (), b"", (said,), messages, size_bytes, run)
+        command = CommitTransaction(self._via.log_id, (), b"", (said,), (), messages, size_bytes, run)
         self._via.broker.submit(command, PendingAppend(submissions).answered)

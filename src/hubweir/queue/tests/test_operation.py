@@ -20,9 +20,11 @@ from hubweir.queue.operation import (
     LOCKED,
     MODIFIED,
     MOVED,
+    NUMBERED,
     OF_TRANSACTIONS,
     RECEIVED,
     RELEASED,
+    RESERVED,
     RETURNED,
     SESSION_STATE,
     SETTINGS,
@@ -89,7 +91,8 @@ OPERATIONS = st.one_of(
         time_ms=st.integers(0, 2**60),
     ),
     st.builds(Operation, st.just(SKIPPED), time_ms=st.integers(0, 2**60)),
-    st.builds(Operation, st.just(HELD), many=st.integers(1, 2**32 - 1)),
+    st.builds(Operation, st.sampled_from([HELD, RESERVED]), many=st.integers(1, 2**32 - 1)),
+    st.builds(Operation, st.just(NUMBERED), number=st.integers(1, 2**63), many=st.integers(1, 2**32 - 1)),
     st.builds(Operation, st.just(UNDELIVERED), many=st.integers(1, 2**32 - 1), properties=st.binary(max_size=50)),
 )
 
@@ -115,7 +118,9 @@ def test_what_is_cut_off_or_noise_is_an_error_of_the_store(operation: Operation,
         bytes((SETTLED,)) + (2**48).to_bytes(8, "big") + b"\0\0\0\1", bytes((DEAD_LETTERED, 0)),
         bytes((DEAD_LETTERED, 3)), bytes((MODIFIED,)) + b"\0\0\0\5abc", bytes((SETTINGS,)) + bytes(5),
         bytes((SESSION_STATE,)) + bytes(8) + b"\0\1", bytes((HELD,)) + bytes(4),
-        bytes((UNDELIVERED,)) + bytes(8), bytes((UNDELIVERED,)) + b"\0\0\0\1\0\0\0\2x",
+        bytes((RESERVED,)) + bytes(4), bytes((NUMBERED,)) + bytes(8) + b"\0\0\0\1",
+        bytes((NUMBERED,)) + bytes(7) + b"\1\0\0\0\0", bytes((UNDELIVERED,)) + bytes(8),
+        bytes((UNDELIVERED,)) + b"\0\0\0\1\0\0\0\2x",
     ],
 )  # fmt: skip
 def test_what_is_no_operation_is_corrupt(record: bytes) -> None:

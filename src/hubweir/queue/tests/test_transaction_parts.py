@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from hubweir.errors import NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
+from hubweir.errors import NOT_ALLOWED, RESOURCE_LIMIT, SERVER_BUSY, ServiceError
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.record import headers_of
 from hubweir.queue.fragment import Effects
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.operation import RANGES_LIMIT
 from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
 from hubweir.queue.tests.test_transaction import locked
-from hubweir.queue.transaction import TransactedSettlement, commit
+from hubweir.queue.transaction import Reserved, TransactedSettlement, commit
 from hubweir.testing.answers import runs_of
 from hubweir.testing.memory_faults import Fault
 
@@ -201,3 +202,122 @@ def test_a_part_with_too_many_settlements_reserves_nothing() -> None:
     with pytest.raises(ServiceError):
         prepare(bench, message("a", message_id="a"), tokens=tokens)
     bench.send("b", message_id="b")
+
+
+# Numbers that are reserved
+
+
+def reserved(bench: QueueBench, many: int) -> Reserved:
+    numbers = bench.answer(
+        lambda on_done: bench.fragment.transactions.reserve_numbers(many, bench.times(), on_done), wait_ms=200
+    )
+    return Reserved(numbers.first_number, numbers.next_number - numbers.first_number)
+
+
+def scheduling(bench: QueueBench, numbers: Reserved, *messages: bytes, sent: bytes | None = None) -> Effects:
+    run = run_of(*messages, size=2) + (run_of(sent) if sent else b"")
+    return Effects(run=run, messages=len(messages) + bool(sent), reserved=(numbers,))
+
+
+def committed(bench: QueueBench, effects: Effects) -> None:
+    part = bench.fragment.transact(effects, bench.times())
+    answer = bench.answer(lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done), wait_ms=200)
+    assert answer is None
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("prepares", [False, True])
+def test_messages_get_the_numbers_that_were_reserved_for_them(
+    bench: QueueBench, restarts: bool, prepares: bool
+) -> None:
+    later = bench.now_ms() + 5_000
+    bench.send("1")
+    numbers = reserved(bench, 3)
+    assert numbers == Reserved(2, 3)
+    assert bench.send("5") == [5]
+    if restarts:
+        bench.restart()
+    effects = scheduling(bench, numbers, *(message(f"{n}", scheduled_ms=later) for n in (2, 3, 4)), sent=message("6"))
+    if prepares:
+        part = bench.fragment.prepare(TXN, "another log", effects, bench.times())
+        assert bench.answer(lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done)) is None
+        if restarts:
+            bench.restart()
+        assert ended(bench) is None
+    else:
+        committed(bench, effects)
+    for _ in range(2):
+        assert [(each.number, each.body) for each in bench.peek()] == [(n, b"%d" % n) for n in range(1, 7)]
+        assert (bench.fragment.counts().scheduled, bench.fragment.counts().active) == (3, 3)
+        bench.restart()
+    bench.run_for(6_000)
+    assert bodies(bench.receive(wait_ms=500)) == ["1", "5", "6", "2", "3", "4"]
+
+
+def test_numbers_of_a_fragment_are_reserved_with_its_own_in_front() -> None:
+    bench = QueueBench(number=3)
+    bench.send("1")
+    numbers = reserved(bench, 1)
+    assert numbers == Reserved((3 << 48) + 2, 1)
+    committed(bench, scheduling(bench, numbers, message("2")))
+    assert [each.number - (3 << 48) for each in bench.peek()] == [1, 2]
+
+
+def test_numbers_of_pages_that_are_gone_are_as_good(bench: QueueBench) -> None:
+    """A page of the table whose messages are all gone is dropped, and is in no snapshot."""
+    numbers = reserved(bench, 2)
+    for _ in range(5):
+        bench.enqueue(*(message("x") for _ in range(1_000)), wait_ms=500)
+    bench.receive(bench.receiver(mode=ReceiveMode.RECEIVE_AND_DELETE), max_count=4_500, wait_ms=2_000)
+    while bench.fragment.counts().active > 500:
+        bench.receive(bench.receiver(mode=ReceiveMode.RECEIVE_AND_DELETE), max_count=500, wait_ms=500)
+    assert list(bench.fragment.core.state.messages.pages) == [1]
+    committed(bench, scheduling(bench, numbers, message("a"), message("b")))
+    assert list(bench.fragment.core.state.messages.pages) == [0, 1]
+    assert [(each.number, each.body) for each in bench.peek()][:3] == [(1, b"a"), (2, b"b"), (4_503, b"x")]
+    assert bodies(bench.receive(max_count=3))[:2] == ["a", "b"]
+    bench.restart()
+    assert bodies(bench.peek())[:3] == ["a", "b", "x"]
+
+
+def test_pages_of_numbers_that_nobody_uses_are_not_kept(bench: QueueBench) -> None:
+    for _ in range(90):
+        reserved(bench, 100)
+    assert len(bench.fragment.core.state.messages.pages) == 1
+    assert bench.send("a") == [9_001]
+
+
+@pytest.mark.parametrize("first_number", [0, 1, 4, 1 << 50])
+def test_numbers_that_were_not_reserved_are_refused(bench: QueueBench, first_number: int) -> None:
+    bench.send("1")
+    reserved(bench, 3)  # 2 to 4
+    with pytest.raises(ServiceError) as refused:
+        bench.fragment.transact(
+            scheduling(bench, Reserved(first_number, 2), message("a"), message("b")), bench.times()
+        )  # fmt: skip
+    assert refused.value.condition is SERVER_BUSY
+
+
+def test_a_session_gives_a_message_in_the_order_of_its_number(bench_with: BenchWith) -> None:
+    bench = bench_with(requires_session=True)
+    bench.send("1", session="s")
+    numbers = reserved(bench, 1)
+    bench.send("3", "4", session="s")
+    receiver = bench.answer(
+        lambda on_done: bench.fragment.accept_session(
+            "s", ReceiveMode.PEEK_LOCK, bench.times(), wait_ms=0, on_done=on_done, on_lost=lambda *_: None
+        )
+    )
+    assert bodies(bench.receive(receiver, 3)) == ["1", "3", "4"]
+    committed(bench, scheduling(bench, numbers, message("2", session="s")))
+    assert bodies(bench.receive(receiver, 3)) == ["2"]
+    bench.restart()
+    assert bodies(bench.peek(session="s")) == ["1", "2", "3", "4"]
+
+
+def test_a_duplicate_among_them_is_dropped(bench_with: BenchWith) -> None:
+    bench = bench_with(duplicate_window_ms=60_000)
+    numbers = reserved(bench, 2)
+    bench.send("first", message_id="1")
+    committed(bench, scheduling(bench, numbers, message("again", message_id="1"), message("new", message_id="2")))
+    assert [(each.number, each.body) for each in bench.peek()] == [(2, b"new"), (3, b"first")]

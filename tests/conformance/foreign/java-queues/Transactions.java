@@ -11,6 +11,7 @@ import com.azure.messaging.servicebus.models.CompleteOptions;
 import com.azure.messaging.servicebus.models.DeadLetterOptions;
 import com.azure.messaging.servicebus.models.DeferOptions;
 import java.time.Duration;
+import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +32,7 @@ final class Transactions {
         Checks.check("transaction_that_is_over_is_unknown", Transactions::unknown);
         Checks.check("transaction_over_two_queues_moves_a_message", Transactions::moved);
         Checks.check("transaction_sends_to_several_queues", Transactions::several);
+        Checks.check("transaction_schedules_messages", Transactions::scheduled);
     }
 
     /** A sender and a receiver on one connection: a transaction is of that connection. */
@@ -222,6 +224,24 @@ final class Transactions {
         Queues.receiving("notices", from -> {
             Checks.same(Queues.bodies(Queues.receive(from, 2)), List.of("notice", "another"));
             Queues.isEmpty(from);
+        });
+    }
+
+    private static void scheduled() throws Exception {
+        pair("scheduling-in", (to, from) -> {
+            OffsetDateTime soon = OffsetDateTime.now().plusSeconds(5);
+            OffsetDateTime late = OffsetDateTime.now().plusHours(1);
+            ServiceBusTransactionContext first = to.createTransaction();
+            to.scheduleMessage(Queues.message("never"), soon, first);
+            to.rollbackTransaction(first);
+            ServiceBusTransactionContext second = to.createTransaction();
+            to.scheduleMessage(Queues.message("soon"), soon, second);
+            long number = to.scheduleMessage(Queues.message("late"), late, second);
+            Checks.same(Queues.peek(from), List.of());
+            to.commitTransaction(second);
+            Checks.same(Queues.bodies(Queues.peek(from)), List.of("soon", "late"));
+            to.cancelScheduledMessage(number);
+            Checks.same(Queues.receiveOne(from).getBody().toString(), "soon");
         });
     }
 }

@@ -8,11 +8,11 @@ from hubweir.amqp.messaging.outcome import Rejected, TransactionalState
 from hubweir.amqp.transactions.requests import Discharge
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.errors import UNAUTHORIZED, ServiceError
+from hubweir.gateway.amqp.open_transaction import SENT_LIMIT
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, told
 from hubweir.gateway.amqp.tests.queue_world import bodies, queue_world
 from hubweir.gateway.amqp.tests.world import Peer, event
-from hubweir.gateway.amqp.transactions import SENT_LIMIT
 
 ROLLED_BACK = "amqp:transaction:rollback"
 

@@ -15,7 +15,18 @@ from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.amqp.queue_nodes import VIA
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
-from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, bodies, counts, create_queue, queue_world, send, switch
+from hubweir.gateway.amqp.tests.queue_world import (
+    PEEK_LOCK,
+    ask,
+    bodies,
+    code_of,
+    counts,
+    create_queue,
+    queue_world,
+    send,
+    switch,
+)
+from hubweir.gateway.amqp.tests.test_transacted_requests import scheduling
 from hubweir.gateway.amqp.tests.world import HOST, Peer, World, event
 from hubweir.gateway.destinations import DISABLED, GONE
 from hubweir.gateway.settings import GatewaySettings
@@ -118,6 +129,17 @@ def test_a_destination_that_takes_nothing_at_the_commit_leaves_transfer_dead_let
     assert reasons(peer) == [(b"a", DISABLED), (b"b", DISABLED)]
     switch(world, "answers", ON)
     assert bodies(peer) == [b"own"] and counts(world, "answers").active == 0
+
+
+def test_what_is_left_and_what_is_scheduled_in_one_queue_do_not_change_places(world: World, peer: Peer) -> None:
+    controller = Controller(peer)
+    txn_id = controller.declare()
+    assert send_in(peer, txn_id, way(peer), b"left") == ["accepted"]
+    answer = ask(peer, "schedule-message", scheduling(world, b"later"), txn_id=txn_id)
+    assert code_of(answer) == 200
+    switch(world, "answers", OFF)
+    assert controller.commit(txn_id) == "accepted"
+    assert reasons(peer) == [(b"left", DISABLED)] and counts(world).scheduled == 1 and bodies(peer) == [b"later"]
 
 
 def test_a_destination_that_is_deleted_before_the_commit_leaves_transfer_dead_letters(world: World, peer: Peer) -> None:

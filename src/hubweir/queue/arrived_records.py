@@ -1,0 +1,42 @@
+"""Records of messages as a log has them: what is read of a batch before its messages are in the table."""
+
+from __future__ import annotations
+
+from array import array
+
+from msgspec import Struct
+
+from hubweir.kernels import read_fields
+from hubweir.kernels.queue_contract import I_SESSION, I_SESSION_LENGTH, INCOMING_WIDTH
+from hubweir.kernels.stored_batch import BatchHeader
+
+Data = bytes | bytearray | memoryview
+
+
+class ChangedRecord(Struct, frozen=True):
+    """Another record for a copy: its incoming row, the log index of its batch, its session id."""
+
+    fields: array[int]
+    first_index: int
+    session_id: bytes | None
+
+
+def changed_records(data: Data, header: BatchHeader) -> list[ChangedRecord]:
+    """The records of a batch, for copies."""
+    fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
+    read_fields(data, header.position, fields)
+    return [
+        ChangedRecord(
+            fields[place * INCOMING_WIDTH : (place + 1) * INCOMING_WIDTH],
+            header.first_index,
+            session_id_of(data, fields, place),
+        )
+        for place in range(header.count)
+    ]
+
+
+def session_id_of(data: Data, fields: array[int], place: int) -> bytes | None:
+    """The session id of an incoming row; None: it has none."""
+    at = place * INCOMING_WIDTH
+    start = fields[at + I_SESSION]
+    return bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else None
