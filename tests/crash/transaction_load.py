@@ -1,9 +1,9 @@
 """Load for the kill tests of transactions: tokens that clients move from entity to entity until the server is gone.
 
-A token is a message that says how often it was moved. One transaction completes it where it is and sends it on, one hop
-further, to a queue or a topic; some transactions are rolled back. Whatever happens to the server, every token is in one
-place, and there is no other copy of it. A ledger knows where each may be; after a commit that nobody answered that is
-where it was, or where it was sent.
+A token is a message that says how often it was moved. One transaction completes some where they are and sends each on,
+one hop further, to any queue or topic; some transactions are rolled back. Whatever happens to the server, every token
+is in one place, and there is no other copy of it. A ledger knows where each may be; after a commit that nobody answered
+that is where it was, or where it was sent.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class TransactionLoad:
 
     async def check(self) -> None:
         """Hold what is left against the ledger. What a topic has not copied yet gets a while."""
-        async with self._client(attempts=5) as client:
+        async with self._client(attempts=12) as client:
             limit = time.monotonic() + WAIT_S
             while missing := self.ledger.left(await self._left(client)):
                 if time.monotonic() > limit:
@@ -143,16 +143,14 @@ class TransactionLoad:
         tokens = [_token(each) for each in run]
         for token, hops in tokens:
             self.ledger.seen(token, (place, hops))
-        destination = self._random.choice(list(PLACES))
-        moves = [(token, (destination, hops + 1)) for token, hops in tokens]
+        moves = [(token, (self._random.choice(list(PLACES)), hops + 1)) for token, hops in tokens]
         try:
             async with client.transaction() as transaction:
-                sender = client.sender(destination)
                 is_sent_first = self._random.random() < 0.5
                 if not is_sent_first:
                     await receiver.complete(run, transaction=transaction)
-                for token, (_, hops) in moves:
-                    await sender.send(_body(token, hops), transaction=transaction)
+                for token, (destination, hops) in moves:
+                    await client.sender(destination).send(_body(token, hops), transaction=transaction)
                 if is_sent_first:
                     await receiver.complete(run, transaction=transaction)
                 if self._random.random() < 0.15:
