@@ -17,11 +17,6 @@ DISABLED = "com.microsoft:entity-disabled"
 READER = "hub/ConsumerGroups/$Default/Partitions/0"
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def switch(world: World, availability: Availability) -> Any:
     wanted = replace(world.namespace.get("hub", EventHubDescription).description, availability=availability)
     return world.wait(

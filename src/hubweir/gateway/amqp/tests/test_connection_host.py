@@ -26,11 +26,6 @@ def world() -> World:
     return World(hubs={"hub": 2})
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 class Listening(Node):
     """A node that notes what it is told."""
 

@@ -17,11 +17,6 @@ def world() -> World:
     return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 @pytest.mark.parametrize("credit", [1, 2, 3, 5])
 def test_credit_of_n_brings_n_in_one_go_and_nothing_more(peer: Peer, credit: int) -> None:
     fill(peer, 10)

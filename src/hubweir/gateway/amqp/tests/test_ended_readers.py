@@ -17,11 +17,6 @@ def world() -> World:
     return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def test_a_detached_link_frees_its_reader(world: World, peer: Peer) -> None:
     link = peer.receiver(PARTITION, credit=1)
     link.detach()

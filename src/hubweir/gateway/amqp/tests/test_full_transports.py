@@ -16,11 +16,6 @@ def world() -> World:
     return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def test_a_full_transport_stops_the_sending_and_a_drained_one_goes_on(world: World, peer: Peer) -> None:
     fill(peer, 100, size=10_000)
     link = peer.receiver(PARTITION)

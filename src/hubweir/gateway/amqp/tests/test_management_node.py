@@ -19,11 +19,6 @@ def world() -> World:
     return World(hubs={"Hub": 3})
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def ask(peer: Peer, operation: str, kind: str, name: str = "Hub", body: object = None, **properties: object) -> Message:
     said: dict[str, object] = {"operation": operation, "type": kind, "name": name, **properties}
     return peer.request(

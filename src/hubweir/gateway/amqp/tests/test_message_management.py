@@ -43,11 +43,6 @@ def world() -> World:
     return queue_world()
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def tokens_of(peer: Peer, link: Any) -> list[object]:
     """The lock tokens of what came on a link."""
     annotations = [message.delivery_annotations or {} for message in peer.received(link)]

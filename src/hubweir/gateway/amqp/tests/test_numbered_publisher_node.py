@@ -30,16 +30,6 @@ ADDRESS = "hub/Partitions/0"
 STOLEN, OUT_OF_ORDER = "com.microsoft:producer-epoch-stolen", "com.microsoft:out-of-order-sequence"
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def numbers(producer_id: int | None, epoch: int | None, number: int | None) -> dict[Any, Any]:
     given = (PRODUCER_ID, Long, producer_id), (PRODUCER_EPOCH, Short, epoch), (PRODUCER_SEQUENCE_NUMBER, Int, number)
     return {name: None if value is None else kind(value) for name, kind, value in given}

@@ -37,16 +37,6 @@ PARTITION = "hub/ConsumerGroups/$Default/Partitions/0"
 ORIGIN = "amqp.annotation.x-opt-sequence-number >= "
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def fill(peer: Peer, count: int, *, size: int = 0) -> None:
     """Send events 0 … count - 1, 5 ms apart, which makes a batch of each."""
     link = peer.sender("hub/Partitions/0")

@@ -29,16 +29,6 @@ def error_text(peer: Peer, link: object) -> str:
     return str(texts[-1])
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 @pytest.mark.parametrize("address", ["hub", "hub/Partitions/0", "hub/Publishers/p"])
 def test_properties_over_their_limit_are_rejected_and_the_link_goes_on(world: World, peer: Peer, address: str) -> None:
     link = peer.sender(address)

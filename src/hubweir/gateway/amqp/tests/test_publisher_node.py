@@ -40,16 +40,6 @@ def error_text(peer: Peer, link: object) -> str:
     return str(texts[-1])
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def test_an_event_is_accepted_when_it_is_stored_and_not_before(world: World, peer: Peer) -> None:
     link = peer.sender("hub")
     world.gate.hold[AppendEvents] = []

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pytest
-
 from hubweir.errors import NOT_FOUND, RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.namespace.event_hub_changes import REVOKED_PUBLISHERS_LIMIT, restore_publisher, revoke_publisher
@@ -15,11 +13,6 @@ from hubweir.namespace.event_hub_description import EventHubDescription
 ADDRESS = "hub/Publishers/alpha"
 AUDIENCE = "sb://localhost/hub/publishers/alpha"
 UNAUTHORIZED = "amqp:unauthorized-access"
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
 
 
 def revoke(world: World, publisher: str = "alpha") -> Any:

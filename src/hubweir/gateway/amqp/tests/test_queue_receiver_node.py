@@ -53,11 +53,6 @@ def world() -> World:
     return queue_world()
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def accept_session(
     peer: Peer, session_id: object, *, wait_ms: int = 1_000, credit: int = 0, queue: str = "sessions"
 ) -> ReceiverLink:

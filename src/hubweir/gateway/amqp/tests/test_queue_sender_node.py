@@ -26,11 +26,6 @@ def world() -> World:
     return queue_world()
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def rejections(peer: Peer, link: Any) -> list[tuple[int, int, str]]:
     return [each for each in peer.outcomes(link) if each[2] != "accepted"]
 

@@ -19,11 +19,6 @@ def world() -> World:
     return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 @pytest.mark.parametrize(
     ("selector", "first"),
     [

@@ -16,11 +16,6 @@ def world() -> World:
     return World(hubs={"hub": 1})
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def request(**more: Any) -> Message:
     said = {"operation": "READ", "type": "com.microsoft:eventhub", "name": "hub", **more}
     return Message(properties=Properties(message_id="m"), application_properties=said)

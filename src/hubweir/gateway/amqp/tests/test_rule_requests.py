@@ -14,16 +14,6 @@ from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, status_of
 LEVELS = ["", "hub"]
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def ask(peer: Peer, operation: str, name: str, body: object = None, **properties: object) -> Message:
     said: dict[str, object] = {"operation": operation, "type": AUTHORIZATION_RULE, "name": name, **properties}
     return peer.request(

@@ -25,16 +25,6 @@ LAST_NUMBER, LAST_OFFSET = LAST_ENQUEUED_SEQUENCE_NUMBER, LAST_ENQUEUED_OFFSET
 LAST_TIME, TAKEN_AT = LAST_ENQUEUED_TIME_UTC, RUNTIME_INFO_RETRIEVAL_TIME_UTC
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def metrics(peer: Peer, link: Any) -> list[dict[Any, Any] | None]:
     return [message.delivery_annotations for message in peer.received(link)]
 

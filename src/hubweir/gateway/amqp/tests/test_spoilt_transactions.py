@@ -12,24 +12,14 @@ from hubweir.gateway.amqp.open_transaction import SENT_LIMIT
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.amqp.tests.controller import Controller, send_in, told
 from hubweir.gateway.amqp.tests.queue_world import bodies, queue_world
-from hubweir.gateway.amqp.tests.world import Peer, event
+from hubweir.gateway.amqp.tests.world import Peer, World, event
 
 ROLLED_BACK = "amqp:transaction:rollback"
 
 
 @pytest.fixture
-def peer() -> Peer:
-    return queue_world().trusted_peer()
-
-
-@pytest.fixture
-def controller(peer: Peer) -> Controller:
-    return Controller(peer)
-
-
-@pytest.fixture
-def sender(peer: Peer) -> SenderLink:
-    return peer.sender("orders")
+def world() -> World:
+    return queue_world()
 
 
 def test_the_101st_message_is_refused_and_so_is_the_commit_which_says_why(

@@ -16,11 +16,6 @@ from hubweir.gateway.amqp.tests.world import Peer, World
 STOLEN = "amqp:link:stolen"
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def reader(
     peer: Peer, *, epoch: int | None = None, name: str | None = None, address: str = PARTITION, credit: int = 100
 ) -> Any:

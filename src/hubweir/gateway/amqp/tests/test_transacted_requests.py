@@ -34,16 +34,6 @@ def world() -> World:
     return queue_world()
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
-@pytest.fixture
-def controller(peer: Peer) -> Controller:
-    return Controller(peer)
-
-
 def condition_of(answer: Message) -> str:
     return str((answer.application_properties or {}).get("errorCondition"))
 

@@ -38,21 +38,6 @@ def world() -> World:
     return queue_world()
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
-@pytest.fixture
-def controller(peer: Peer) -> Controller:
-    return Controller(peer)
-
-
-@pytest.fixture
-def sender(peer: Peer) -> SenderLink:
-    return peer.sender("orders")
-
-
 def test_a_control_link_is_answered_with_its_own_coordinator(peer: Peer) -> None:
     begun = len(peer.came)
     Controller(peer)

@@ -17,11 +17,6 @@ def world() -> World:
     return World(link_settings=LinkSettings(turn_limit_bytes=256 * 1024))  # less than a partition here holds
 
 
-@pytest.fixture
-def peer(world: World) -> Peer:
-    return world.trusted_peer()
-
-
 def readers(peer: Peer) -> list[ReceiverLink]:
     """A link to each of four partitions that hold events."""
     links = []
