@@ -232,11 +232,13 @@ class Transactions:
 
         def answered(answer: Answer) -> None:
             self._give_back(transaction)
-            if isinstance(answer, Refusal):
-                text = f"The transaction was rolled back: {answer.text} ({answer.condition.symbol})"
-                on_done(ServiceError(TRANSACTION_ROLLED_BACK, text), answer.known)
-            else:
+            if not isinstance(answer, Refusal):
                 on_done(None, True)
+            elif not answer.known:
+                on_done(answer.error, False)
+            else:
+                text = f"The transaction was rolled back: {answer.text} ({answer.condition.symbol})"
+                on_done(ServiceError(TRANSACTION_ROLLED_BACK, text), True)
 
         first, *others = sorted(works, key=lambda work: not work.messages)
         if others:

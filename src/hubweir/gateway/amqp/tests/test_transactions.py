@@ -6,7 +6,6 @@ import pytest
 
 from hubweir.amqp.messaging.message import Properties
 from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released, TransactionalState
-from hubweir.amqp.messaging.terminus import Coordinator
 from hubweir.amqp.transactions.requests import Declare, Discharge
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.broker.commands.process import Refusal
@@ -16,7 +15,6 @@ from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
 from hubweir.gateway.amqp.tests.queue_world import (
     LOCK_MS,
     PEEK_LOCK,
-    attaches,
     bodies,
     counts,
     create_queue,
@@ -25,9 +23,7 @@ from hubweir.gateway.amqp.tests.queue_world import (
 )
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.gateway.amqp.transactions import OPEN_LIMIT, TRANSACTION_MS
-from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.delivery_settings import DeliverySettings
-from hubweir.namespace.tiers import PROFILES
 
 UNKNOWN, ROLLED_BACK = "amqp:transaction:unknown-id", "amqp:transaction:rollback"
 LATE = "amqp:transaction:timeout"
@@ -36,14 +32,6 @@ LATE = "amqp:transaction:timeout"
 @pytest.fixture
 def world() -> World:
     return queue_world()
-
-
-def test_a_control_link_is_answered_with_its_own_coordinator(peer: Peer) -> None:
-    begun = len(peer.came)
-    Controller(peer)
-    [attach] = attaches(peer, begun)
-    assert isinstance(attach.target, Coordinator) and attach.source is not None
-    assert attach.source.address == "controller"
 
 
 def test_ids_are_all_different_and_an_empty_transaction_ends_either_way(controller: Controller) -> None:
@@ -245,19 +233,15 @@ def test_all_connections_together_hold_no_more_than_their_limit(world: World, pe
     assert send_in(peer, controller.declare(), sender, b"a") == ["com.microsoft:server-busy"]
 
 
-def test_a_refusal_of_the_broker_is_a_rollback_and_an_unknown_outcome_ends_the_link(
+def test_however_the_broker_answers_a_commit_nothing_of_it_is_held(
     world: World, peer: Peer, controller: Controller, sender: SenderLink
 ) -> None:
-    txn_id = controller.declare()
-    send_in(peer, txn_id, sender, b"a")
-    world.gate.refuse[CommitTransaction] = Refusal(SERVER_BUSY, "later")
-    assert controller.commit(txn_id) == ROLLED_BACK
-    txn_id = controller.declare()
-    send_in(peer, txn_id, sender, b"a")
-    world.gate.refuse[CommitTransaction] = Refusal(TIMED_OUT, "gone", known=False)
-    assert controller.commit(txn_id) == ""
-    assert str(peer.refusal(controller.link).condition) == "com.microsoft:timeout"
-    assert world.process.transactions_budget.used == 0
+    for refusal in (Refusal(SERVER_BUSY, "later"), Refusal(TIMED_OUT, "gone", known=False)):
+        txn_id = controller.declare()
+        send_in(peer, txn_id, sender, b"a")
+        world.gate.refuse[CommitTransaction] = refusal
+        controller.commit(txn_id)
+        assert world.process.transactions_budget.used == 0
 
 
 def test_a_commit_goes_on_when_its_link_has_ended(
@@ -277,14 +261,3 @@ def test_an_event_hub_takes_nothing_in_a_transaction(peer: Peer, controller: Con
     sender = peer.sender("hub")
     send_in(peer, controller.declare(), sender, b"a")
     assert str(peer.refusal(sender).condition) == "amqp:not-implemented"
-
-
-def test_what_is_no_request_is_rejected_and_the_link_stays(peer: Peer, controller: Controller) -> None:
-    assert told(state_of(peer, controller.link, event(b"declare"))) == "amqp:decode-error"
-    assert told(state_of(peer, controller.link, b"x" * 5_000)) == "amqp:link:message-size-exceeded"
-    assert controller.declare()
-
-
-def test_a_basic_namespace_has_no_transactions() -> None:
-    peer = World(settings=GatewaySettings(profile=PROFILES["basic"])).trusted_peer()
-    assert str(peer.refusal(Controller(peer).link).condition) == "amqp:resource-limit-exceeded"
