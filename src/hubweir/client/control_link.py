@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.message import encode_message
-from hubweir.amqp.messaging.outcome import Declared, DeliveryState, Rejected
+from hubweir.amqp.messaging.outcome import Accepted, Declared, DeliveryState, Rejected
 from hubweir.amqp.messaging.terminus import Coordinator, Source
 from hubweir.amqp.transactions.requests import Declare, Discharge, Request, message_of
 from hubweir.amqp.transport.events import CreditGranted, Settled
@@ -24,7 +24,7 @@ WHAT = "the coordinator of transactions"
 
 
 class AnswerLost(ServiceError):
-    """A request went out and no answer came: it was done, or not."""
+    """A request went out and no answer came that says how it ended: it was done, or not."""
 
 
 class ControlLink(LinkUser):
@@ -51,6 +51,8 @@ class ControlLink(LinkUser):
         state = await self._ask(Discharge(txn_id=txn_id, fail=fail))
         if isinstance(state, Rejected):
             raise _refused(state, "did not commit")
+        if not isinstance(state, Accepted):
+            raise AnswerLost(INTERNAL_ERROR, f"{WHAT} settled a discharge with {state!r}, which says nothing")
 
     async def _ask(self, request: Request) -> DeliveryState | None:
         if self.error is not None:
