@@ -57,6 +57,7 @@ class CoordinatorNode(Node):
     def oversize(self, event: OversizeReceived) -> None:
         text = message_too_large(event.delivery_id, event.size, REQUEST_LIMIT_BYTES)
         self._refuse(event.delivery_id, ServiceError(MESSAGE_TOO_LARGE, text))
+        self._top_up()
 
     def closed(self) -> None:
         self._is_over = True

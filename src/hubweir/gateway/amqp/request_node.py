@@ -94,6 +94,7 @@ class RequestNode(Node, ABC):
             text = message_too_large(event.delivery_id, event.size, self.request_limit_bytes)
             error = self.host.describe(What.REQUEST, ServiceError(MESSAGE_TOO_LARGE, text))
             self.link.settle(event.delivery_id, event.delivery_id, Rejected(error=error))
+        self._top_up()
 
     def answer(self, request: Message, size: int, code: int, description: str, body: object = None) -> None:
         """Answer a request with success."""

@@ -93,6 +93,9 @@ def test_credit_comes_again_however_many_requests_there_were(world: World, peer:
     for _ in range(world.process.link_settings.request_credit + 5):
         assert controller.link.sendable
         assert controller.roll_back(controller.declare()) == "accepted"
+    for _ in range(world.process.link_settings.request_credit + 5):
+        assert controller.link.sendable
+        assert told(state_of(peer, controller.link, bytes(REQUEST_LIMIT_BYTES + 1))).endswith("size-exceeded")
 
 
 def test_a_commit_that_was_refused_is_rejected_and_one_whose_end_is_unknown_ends_the_link_without_a_word(

@@ -82,6 +82,15 @@ def test_credit_is_topped_up_so_that_a_client_may_ask_for_ever(world: World, pee
     assert world.process.budget.used == 0
 
 
+@pytest.mark.parametrize("payload", [b"\x00\x53\x99 no section", bytes(REQUEST_LIMIT_BYTES + 1)])
+def test_credit_comes_again_behind_what_is_no_request(world: World, peer: Peer, payload: bytes) -> None:
+    ask = peer.sender("$management")
+    for _ in range(world.process.link_settings.request_credit + 5):
+        assert ask.sendable
+        ask.send(payload, settled=False)
+        peer.run()
+
+
 def test_only_text_is_a_text_property() -> None:
     message = Message(application_properties={"text": "yes", "number": 7, "bytes": b"no"})
     assert [text_property(message, name) for name in ("text", "number", "bytes", "absent")] == ["yes", None, None, None]
