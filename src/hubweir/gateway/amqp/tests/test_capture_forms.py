@@ -54,6 +54,9 @@ def test_plain_avro_is_taken_and_not_kept() -> None:
 def test_state_tells_how_far_a_partition_is() -> None:
     state = CaptureState("log", True, 7, 3, 900, 2, 1, "a.avro", "the disk is full")
     told = capture_state_map("orders", "1", state)
-    assert (told["name"], told["partition"], told["behind_events"], told["failure"]) == (
-        "orders", "1", 3, "the disk is full",
-    )  # fmt: skip
+    assert told == {
+        "name": "orders", "type": "com.microsoft:capture", "partition": "1", "is_running": True,
+        "next_sequence_number": 7, "behind_events": 3, "behind_bytes": 900, "files": 2, "uncaptured_events": 1,
+        "last_file": "a.avro", "failure": "the disk is full",
+    }  # fmt: skip
+    assert {type(each) for each in told.values()} == {str, bool, Long}

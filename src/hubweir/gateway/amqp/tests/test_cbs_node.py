@@ -274,6 +274,35 @@ def test_tokens_come_in_a_burst_and_then_ten_a_second_and_none_is_refused() -> N
     assert [status_of(answer)[0] for answer in peer.received(reply)] == [202] * 15
 
 
+def test_tokens_that_wait_are_answered_in_the_order_in_which_they_came() -> None:
+    world = World(link_settings=LinkSettings(put_token_burst=1, put_token_per_second=10))
+    peer = world.peer()
+    reply, ask = peer.receiver("$cbs", credit=100), peer.sender("$cbs")
+    good = [True, True, False, True, False, False]
+    for is_good in good:
+        ask.send(encode_message(put_token(HUB, good_token(world) if is_good else "no token")), settled=False)
+    peer.run(2_000)
+    assert [status_of(answer)[0] == 202 for answer in peer.received(reply)] == good
+    assert world.counters["gateway.tokens_refused"] == good.count(False)
+
+
+def test_what_waits_is_not_looked_at_when_its_connection_has_ended() -> None:
+    world = World(link_settings=LinkSettings(put_token_burst=1, put_token_per_second=10))
+    peer = world.peer()
+    ask = peer.sender("$cbs")
+    for token in (good_token(world), "no token", "no token"):
+        ask.send(encode_message(put_token(HUB, token)), settled=False)
+    peer.run()
+    peer.cut()
+    world.run_for(2_000)
+    assert world.counters["gateway.tokens_refused"] == 0
+
+
+def test_a_token_for_no_audience_is_refused(peer: Peer) -> None:
+    status, text = status_of(peer.request("$cbs", put_token("", good_token(peer.world))))
+    assert status == 400 and "no property 'name'" in text
+
+
 def test_put_token_and_a_transfer_in_one_segment_are_done_in_order(world: World) -> None:
     """What was asked first is answered first: the attach comes behind the token, so it stands."""
     peer = world.peer()

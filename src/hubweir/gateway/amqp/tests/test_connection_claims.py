@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hubweir.amqp.messaging.message import encode_message
+from hubweir.amqp.transport.events import SaslInitiated
 from hubweir.auth.claims import GRACE_MS
+from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.drivers.tls import PeerCertificate
+from hubweir.errors import ServiceError
+from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, event, put_token, status_of
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
@@ -174,6 +178,32 @@ def test_plain_from_another_machine_is_taken_over_tls_or_where_a_setting_allows_
         peer = world.peer(mechanism="PLAIN", response=response, is_private=private)
         assert peer.endpoint.is_open is (opens and right == "key")
     assert closed.peer(is_private=False).put_token(HUB)[0] == 202  # a token shows no key
+
+
+def test_plain_on_a_connection_of_which_nothing_is_known_shows_a_key(world: World) -> None:
+    claims = world.peer().host.claims
+    with pytest.raises(ServiceError, match="over the network it needs TLS"):
+        claims.prove(SaslInitiated("PLAIN", f"\0{ROOT}\0{KEY}".encode(), None), None)
+
+
+def test_claims_are_looked_at_once_until_they_change(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Rights] = []
+    look = ConnectionClaims.covered_until_ms
+
+    def counted(self: ConnectionClaims, right: Rights, resource: Scope, why: Lapse) -> int:
+        looked.append(right)
+        return look(self, right, resource, why)
+
+    monkeypatch.setattr(ConnectionClaims, "covered_until_ms", counted)
+    peer.put_token(HUB)
+    link = peer.sender("hub")
+    for _ in range(2):
+        for _ in range(5):
+            link.send(event(b"e"), settled=False)
+            peer.run()
+        peer.put_token(HUB)
+    assert [outcome for *_, outcome in peer.outcomes(link)] == ["accepted"] * 10
+    assert looked == [Rights.SEND] * 2
 
 
 def test_a_link_by_certificate_ends_with_the_certificate_and_the_grace_and_not_before(world: World) -> None:

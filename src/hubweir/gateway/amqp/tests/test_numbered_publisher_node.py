@@ -20,6 +20,7 @@ from hubweir.amqp.types.values import Int, Long, Short, ULong
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
 from hubweir.errors import SERVER_BUSY
+from hubweir.event_hub.producer_state import DIGEST_LIMIT, ROUND_LIMIT
 from hubweir.gateway.amqp.tests.filled_partition import PARTITION
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.kernels.contract import BATCH_FORMAT
@@ -241,10 +242,17 @@ def test_what_a_round_must_not_look_like_is_refused(peer: Peer) -> None:
     assert str(peer.refusal(sink(peer, 0, number=4)).condition) == "com.microsoft:argument-error"
     assert str(peer.refusal(sink(peer, -1)).condition) == "com.microsoft:argument-out-of-range"
     assert str(peer.refusal(sink(peer, 2**63 - 1)).condition) == "com.microsoft:argument-out-of-range"
+    assert str(peer.refusal(sink(peer, ROUND_LIMIT)).condition) == "com.microsoft:argument-out-of-range"
     link = sink(peer, 0)
     for digest in (None, -1):
         assert send_rows(peer, link, 1, 1, digest) == "com.microsoft:argument-error"
     assert send_rows(peer, link, 1, 1, 0) == "accepted"
+
+
+def test_the_last_round_and_the_largest_digest_are_taken(peer: Peer) -> None:
+    link = sink(peer, ROUND_LIMIT - 1)
+    assert resumed(link)[0] == ROUND_LIMIT - 1
+    assert send_rows(peer, link, 1, 1, DIGEST_LIMIT) == "accepted"
 
 
 def test_whoever_names_no_round_sees_nothing_of_rounds(peer: Peer) -> None:

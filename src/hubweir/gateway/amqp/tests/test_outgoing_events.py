@@ -129,6 +129,16 @@ def test_exactly_the_events_asked_for_go_out_wherever_their_batches_begin(peer: 
         peer.run()
 
 
+def test_without_credit_nothing_is_read(world: World, peer: Peer) -> None:
+    fill(peer, 5)
+    link = reader(peer)
+    peer.run(200)
+    assert world.gate.sent(ReadEvents) == []
+    link.grant(1)
+    peer.run(200)
+    assert numbers(peer, link) == [0, 1, 2, 3, 4]
+
+
 def test_behind_the_limit_nothing_is_read_and_a_drain_is_answered(world: World, peer: Peer) -> None:
     fill(peer, 5)
     link = reader(peer, limit=3, credit=10)

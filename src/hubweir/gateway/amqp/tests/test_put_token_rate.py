@@ -27,6 +27,12 @@ def test_a_delay_that_was_waited_for_is_enough() -> None:
     assert rate.delay_ms(rate.delay_ms(0)) == 0
 
 
+def test_a_burst_is_whole_where_the_rate_does_not_divide_a_second() -> None:
+    rate = PutTokenRate(2, 3, 0)
+    assert [rate.delay_ms(0) for _ in range(2)] == [0, 0]
+    assert rate.delay_ms(0) > 0
+
+
 def test_rest_never_saves_up_more_than_the_burst() -> None:
     rate = PutTokenRate(5, 10, 0)
     assert [rate.delay_ms(1_000_000) for _ in range(6)][:5] == [0] * 5

@@ -66,6 +66,12 @@ def test_a_limit_an_epoch_and_a_name_are_read(peer: Peer) -> None:
     assert read_attach(asked(peer)) == ReaderWish(EARLIEST, Source(address=PARTITION), None, None)
 
 
+def test_the_longest_name_and_the_largest_number_are_taken(peer: Peer) -> None:
+    name, number = "n" * RECEIVER_NAME_LIMIT, 2**63 - 1
+    link = asked(peer, properties={RECEIVER_NAME: name, EPOCH: Long(number), EVENT_LIMIT: Long(number)})
+    assert (read_attach(link).name, read_attach(link).owner_level, read_event_limit(link)) == (name, number, number)
+
+
 @pytest.mark.parametrize("value", ["7", -1, True, 2**63, 1.5])
 @pytest.mark.parametrize("name", [EVENT_LIMIT, EPOCH])
 def test_what_is_no_such_number_is_refused(peer: Peer, name: Symbol, value: object) -> None:
