@@ -13,7 +13,7 @@ NUMBER, TEXT, SIGN, END = TokenKind.NUMBER, TokenKind.TEXT, TokenKind.SIGN, Toke
     ("text", "expected"),
     [
         ("", []),
-        (" \t\r\n", []),
+        (" \t\r\n\f\v", []),
         ("color", [(WORD, "color")]),
         ("_a9_ é漢1", [(WORD, "_a9_"), (WORD, "é漢1")]),
         ("a@b", [(WORD, "a@b")]),

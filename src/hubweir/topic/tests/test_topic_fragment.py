@@ -267,6 +267,9 @@ def test_the_catalog_says_at_a_start_which_subscriptions_there_are(topic: TopicB
     assert (of_all(topic, "comes"), of_all(topic, "stays")) == (["two"], ["one", "two"])
     topic.restart()
     assert (of_all(topic, "comes"), of_all(topic, "stays")) == (["two"], ["one", "two"])
+    topic.subscriptions["goes"] = stays  # another of its name
+    topic.restart()
+    assert of_all(topic, "goes") == []
 
 
 def test_what_receivers_did_is_as_it_was_after_a_start_from_a_snapshot(topic: TopicBench) -> None:

@@ -59,6 +59,15 @@ def test_what_is_said_of_a_subscription_that_is_gone_does_nothing() -> None:
     assert state.number_of("a") is None and state.number_of("b") == 2
 
 
+def test_of_a_run_that_begins_before_the_index_only_the_rest_is_taken_in() -> None:
+    state = TopicState()
+    run = pack_operations([added(1, "a")])
+    state.apply_run(run, is_replay=True, from_index=1)
+    assert not state.subscriptions
+    state.apply_run(run, is_replay=True, from_index=0)
+    assert list(state.subscriptions) == [1]
+
+
 def test_a_number_is_never_given_twice() -> None:
     state = state_with("a", "b")
     assert state.next_number == 3

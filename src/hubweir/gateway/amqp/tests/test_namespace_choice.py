@@ -85,6 +85,7 @@ def test_what_sasl_proved_for_one_namespace_ends_with_an_open_that_names_another
     assert refusal is not None
     assert refusal.condition.symbol == "amqp:not-allowed"
     assert host.choice.opened(PLAIN) is None
+    assert host.choice.opened(f"{PLAIN.upper()}:5671") is None
     assert host.choice.opened("10.0.0.1") is None  # plain takes it
     assert host.gateway is world.gateway
 

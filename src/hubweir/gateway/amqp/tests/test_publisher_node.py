@@ -330,3 +330,16 @@ def test_links_to_a_hub_that_is_deleted_end_so_that_clients_find_its_successor(w
     again.send(event(b"one"), settled=False)
     peer.run()
     assert peer.outcomes(again) == [(0, 0, "accepted")]
+
+
+def test_a_link_that_waits_for_an_answer_is_not_idle_however_long_that_takes() -> None:
+    world = World(limits=GatewayLimits(idle_link_ms=1_000))
+    peer = world.trusted_peer()
+    waiting, idle = peer.sender("hub"), peer.sender("hub")
+    world.gate.hold[AppendEvents] = []
+    waiting.send(event(b"one"), settled=False)
+    peer.run(5_000)
+    assert peer.is_attached(waiting) and not peer.is_attached(idle)
+    world.gate.release(AppendEvents)
+    peer.run(100)
+    assert [outcome for *_, outcome in peer.outcomes(waiting)] == ["accepted"]
