@@ -74,6 +74,23 @@ def test_ids_of_every_type_have_a_text(message_id: object, expected: str | None)
     assert seen.system_property("correlationid") == expected
 
 
+def test_each_property_is_the_one_of_its_name() -> None:
+    seen = EncodedMessage(
+        encode_message(
+            Message(
+                properties=Properties(
+                    message_id="m", user_id=b"u", to="t", subject="s", reply_to="r", correlation_id="c",
+                    content_type=Symbol("ct"), content_encoding=Symbol("ce"), group_id="g", group_sequence=UInt(1),
+                    reply_to_group_id="rg",
+                )
+            )
+        )
+    )  # fmt: skip
+    names = ("messageid", "to", "label", "subject", "replyto", "correlationid", "contenttype", "sessionid")
+    assert [seen.system_property(name) for name in names] == ["m", "t", "s", "s", "r", "c", "ct", "g"]
+    assert seen.system_property("replytosessionid") == "rg"
+
+
 def test_properties_whose_list_ends_early_are_there_or_null() -> None:
     """As Azure's Python client writes them: fields at the end left out."""
     seen = EncodedMessage(encode(Described(ULong(0x73), ["m", None, "to"])) + encode(Described(ULong(0x75), b"x")))

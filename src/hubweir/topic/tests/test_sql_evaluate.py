@@ -42,6 +42,8 @@ BLUE = message({"color": "blue", "quantity": Int(11), "price": 12.5, "Empty": No
         ("color IN ('red', NULL)", None),
         ("color IN (NULL, 'blue')", True),
         ("color IN ('red', 5)", None),
+        ("color IN (NULL, 'red')", None),
+        ("color NOT IN (5, 'red', 'green')", None),
         ("shape IN ('red')", None),
         ("color NOT IN ('red', 'green')", True),
         ("color NOT IN ('red', NULL)", None),

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.messaging.annotations import EPOCH, EVENT_LIMIT, RECEIVER_NAME, STORED_BATCHES
+from hubweir.amqp.messaging.annotations import (
+    EPOCH,
+    EVENT_LIMIT,
+    RECEIVER_NAME,
+    SELECTOR_FILTER,
+    SELECTOR_FILTER_DESCRIPTORS,
+    STORED_BATCHES,
+)
 from hubweir.amqp.messaging.terminus import Source
 from hubweir.amqp.transport.performatives import Attach
 from hubweir.amqp.transport.sender_link import SenderLink
-from hubweir.amqp.types.values import Long, Symbol
+from hubweir.amqp.types.values import Described, Long, Symbol, ULong
 from hubweir.errors import ServiceError
-from hubweir.event_hub.event_position import EARLIEST
+from hubweir.event_hub.event_position import EARLIEST, parse_selector
 from hubweir.gateway.amqp.reader_attach import (
     RECEIVER_NAME_LIMIT,
     ReaderWish,
@@ -34,6 +41,7 @@ def asked(
     properties: dict[Symbol, object] | None = None,
     desired: tuple[Symbol, ...] | None = None,
     max_message_size: int | None = None,
+    filters: dict[Symbol, object] | None = None,
 ) -> SenderLink:
     """A link that a receiver asks for, as the service sees it before it answers."""
     session = peer.session()
@@ -41,7 +49,7 @@ def asked(
         name="reader",
         handle=0,
         role=True,
-        source=Source(address=PARTITION),
+        source=Source(address=PARTITION, filter=filters),
         properties=properties,
         desired_capabilities=desired,
         max_message_size=max_message_size,
@@ -64,6 +72,22 @@ def test_a_limit_an_epoch_and_a_name_are_read(peer: Peer) -> None:
     assert (read_attach(link).owner_level, read_attach(link).name) == (0, "me")
     assert read_event_limit(asked(peer)) is None
     assert read_attach(asked(peer)) == ReaderWish(EARLIEST, Source(address=PARTITION), None, None)
+
+
+@pytest.mark.parametrize("descriptor", [*SELECTOR_FILTER_DESCRIPTORS, None])
+def test_a_position_is_a_text_with_a_known_descriptor_or_without_one(peer: Peer, descriptor: object) -> None:
+    text = "amqp.annotation.x-opt-sequence-number > '4'"
+    wanted = text if descriptor is None else Described(descriptor, text)
+    wish = read_attach(asked(peer, filters={SELECTOR_FILTER: wanted, Symbol("unknown"): "x"}))
+    assert wish.position == parse_selector(text)
+    assert wish.source.filter == {SELECTOR_FILTER: wanted}, "what means nothing here is not answered"
+    assert read_attach(asked(peer, filters={Symbol("unknown"): "x"})).source.filter is None
+
+
+@pytest.mark.parametrize("wanted", [Described(ULong(5), "x"), Described(Symbol("another"), "x"), Long(4)])
+def test_a_position_of_another_kind_is_refused(peer: Peer, wanted: object) -> None:
+    with pytest.raises(ServiceError, match=str(SELECTOR_FILTER)):
+        read_attach(asked(peer, filters={SELECTOR_FILTER: wanted}))
 
 
 def test_the_longest_name_and_the_largest_number_are_taken(peer: Peer) -> None:
