@@ -75,7 +75,7 @@ class ManagementNode(RequestNode):
     def request(self, message: Message, size: int) -> None:
         operation = (text_property(message, "operation") or "").upper()
         kind = (text_property(message, "type") or "").lower()
-        step = _STEPS.get((operation, kind))
+        step = STEPS.get((operation, kind))
         name = text_property(message, "name") or ""
         try:
             if step is None:
@@ -250,7 +250,8 @@ def _named(message: Message, what: str) -> str:
     return name
 
 
-_STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]] = {
+# By operation and type: the table of this page.
+STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]] = {
     ("READ", EVENT_HUB): ManagementNode._read_hub,
     ("READ", PARTITION): ManagementNode._read_partition,
     ("READ", CAPTURE): ManagementNode._read_capture,

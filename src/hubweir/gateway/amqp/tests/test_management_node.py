@@ -9,6 +9,7 @@ from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Symbol, Timestamp
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.management_forms import YEAR_ONE_MS
+from hubweir.gateway.amqp.management_node import CAPTURE, STEPS
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, quotas, status_of
 
 HUB, PARTITION, GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
@@ -299,3 +300,13 @@ def test_capture_without_a_place_is_refused_and_nothing_is_changed(world: World,
     answer = ask(peer, "UPDATE", HUB, body={"capture": blobs})
     assert status_of(answer)[0] == 400
     assert world.gateway.management.hub("Hub").capture is None
+
+
+@pytest.mark.parametrize(("operation", "kind"), sorted(STEPS))
+def test_every_operation_asks_for_its_right(world: World, operation: str, kind: str) -> None:
+    more = {"partition": "0", "group": "$Default", "publisher": "p", "rule": "r"}
+    stranger, listener = world.peer(), world.peer()
+    assert listener.put_token("sb://localhost/", rule="listener")[0] == 202
+    assert status_of(ask(stranger, operation, kind, **more))[0] == 401
+    may_read = operation == "READ" and kind in (HUB, PARTITION, CAPTURE)
+    assert (status_of(ask(listener, operation, kind, **more))[0] == 401) is not may_read

@@ -46,9 +46,17 @@ def test_arrays_and_lists_are_both_taken() -> None:
     assert asked.tokens("lock-tokens") == TOKEN.bytes + UUID(int=1).bytes
 
 
+def test_the_least_and_the_largest_number_are_taken() -> None:
+    asked = asked_of({"n": [Long(0), Long(2**63 - 1)], "most": Long(2**63 - 1), "least": Long(-(2**63))})
+    assert list(asked.numbers("n")) == [0, 2**63 - 1]
+    assert (asked.number("most"), asked.optional_number("least")) == (2**63 - 1, -(2**63))
+
+
 @pytest.mark.parametrize(
     ("values", "read"),
     [
+        ({"n": [Long(-1)]}, lambda asked: asked.numbers("n")),
+        ({"n": [ULong(2**63)]}, lambda asked: asked.numbers("n")),
         ({}, lambda asked: asked.number("n")),
         ({"n": "3"}, lambda asked: asked.number("n")),
         ({"n": True}, lambda asked: asked.number("n")),
@@ -61,6 +69,9 @@ def test_arrays_and_lists_are_both_taken() -> None:
         ({"n": [-1]}, lambda asked: asked.numbers("n")),
         ({"n": [1] * 4_097}, lambda asked: asked.numbers("n")),
         ({"n": [TOKEN.bytes]}, lambda asked: asked.tokens("n")),
+        ({"n": [TOKEN, TOKEN.bytes]}, lambda asked: asked.tokens("n")),
+        ({"n": [{"message": b"m"}, {}]}, lambda asked: asked.messages("n")),
+        ({"disposition-status": "completed", "properties-to-modify": {"a": 1, 2: 3}}, lambda asked: asked.settlement()),
         ({"n": 1}, lambda asked: asked.text("n")),
         ({}, lambda asked: asked.session_id()),
         ({"n": "text"}, lambda asked: asked.binary("n")),

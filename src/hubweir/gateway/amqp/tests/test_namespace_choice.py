@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from hubweir.auth.shared_access_signature import make_token
@@ -10,6 +12,8 @@ from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.host_names import divide
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.secret import Secret
 
 PLAIN, LARGE = "plain.example", "large.example"
 LARGE_KEY = "large key"
@@ -76,6 +80,14 @@ def test_sasl_plain_is_judged_by_the_namespace_that_sasl_names(world: World) -> 
     # A rule of a namespace that takes no other host proves nothing under another.
     own = peer_of(world, "10.0.0.1", mechanism="PLAIN", response=f"\0{ROOT}\0{KEY}".encode())
     assert name_of(own) == "hubweir"
+
+
+def test_a_rule_that_one_namespace_alone_has_proves_nothing_under_a_host_that_is_not_its_own(world: World) -> None:
+    [large] = [each for each in world.process.gateways if each.settings.namespace == "large"]
+    own = AuthorizationRuleDescription("own", Rights.ALL, Secret("own key"), Secret(""))
+    world.wait(partial(large.keeper.change_rules, None, lambda level: level.set(own)))
+    assert name_of(peer_of(world, LARGE, mechanism="PLAIN", response=b"\0own\0own key")) == "large"
+    assert peer_of(world, "127.0.0.1", mechanism="PLAIN", response=b"\0own\0own key").is_cut
 
 
 def test_what_sasl_proved_for_one_namespace_ends_with_an_open_that_names_another(world: World) -> None:

@@ -170,6 +170,28 @@ def test_the_end_of_a_connection_closes_its_producers(world: World, peer: Peer) 
     assert len(world.gate.sent(OpenProducer)) == 2
 
 
+def test_the_end_of_a_link_closes_its_producer_and_no_other(world: World, peer: Peer) -> None:
+    link, other = producer(peer, 7), producer(peer, 8)
+    link.detach()
+    peer.run(100)
+    [closed] = world.gate.sent(CloseProducer)
+    openings = [each.producer_id for each in world.gate.sent(OpenProducer)]
+    assert openings == [7, 8] and peer.is_attached(other)
+    assert answered(producer(peer, 7, epoch=None)) == (7, 0, 0)  # held by nobody: no need for a higher epoch
+    assert closed.log_id == world.gateway.directory.partition("hub", "0").log_id
+
+
+def test_a_producer_that_is_opened_behind_the_end_of_its_link_is_closed(world: World, peer: Peer) -> None:
+    world.gate.hold[OpenProducer] = []
+    link = producer(peer)
+    link.detach()
+    peer.run(100)
+    world.gate.release(OpenProducer)
+    peer.run(100)
+    assert len(world.gate.sent(CloseProducer)) == 1
+    assert answered(producer(peer, epoch=None)) == (7, 0, 0)
+
+
 def sink(peer: Peer, round_number: int | None, *, epoch: int | None = None, number: int | None = None) -> Any:
     asked = numbers(7, epoch, number) | {PRODUCER_ROUND: None if round_number is None else Long(round_number)}
     link = peer.sender(ADDRESS, properties=asked, desired_capabilities=(*WANTED, RESUMING_PRODUCER))

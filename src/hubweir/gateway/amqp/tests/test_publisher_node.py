@@ -195,6 +195,9 @@ def test_exactly_the_size_limit_is_taken_and_one_byte_more_is_rejected_with_both
     text = error_text(peer, link)
     assert "(delivery-id:1, size:1001 bytes) exceeds the limit (1000 bytes) currently allowed on the link" in text
     assert "TrackingId:" in text
+    link.send(event(bytes(1_001 - overhead)), settled=True)  # nobody wants to hear of it
+    peer.run()
+    assert len(peer.outcomes(link)) == 3 and world.counters["gateway.deliveries_rejected"] == 1
     assert counts(world)[0] == 2
 
 
