@@ -114,21 +114,6 @@ def test_a_commit_that_was_refused_is_rejected_and_one_whose_end_is_unknown_ends
     assert "Whether a transaction was committed is not known: gone" in str(error.description)
 
 
-def test_a_commit_that_ends_behind_its_link_tells_nobody(
-    world: World, peer: Peer, controller: Controller, sender: SenderLink
-) -> None:
-    txn_id = controller.declare()
-    send_in(peer, txn_id, sender, b"a")
-    world.gate.hold[CommitTransaction] = []
-    assert controller.commit(txn_id) == ""
-    controller.link.detach()
-    peer.run()
-    world.gate.release(CommitTransaction)
-    peer.run()
-    assert bodies(peer) == [b"a"]
-    assert send_in(peer, Controller(peer).declare(), sender, b"b") == ["accepted"]
-
-
 def test_the_end_of_a_control_link_rolls_back_what_it_declared_and_nothing_of_another(
     peer: Peer, controller: Controller, sender: SenderLink
 ) -> None:

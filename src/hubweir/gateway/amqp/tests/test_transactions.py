@@ -244,17 +244,24 @@ def test_however_the_broker_answers_a_commit_nothing_of_it_is_held(
         assert world.process.transactions_budget.used == 0
 
 
-def test_a_commit_goes_on_when_its_link_has_ended(
-    world: World, peer: Peer, controller: Controller, sender: SenderLink
+@pytest.mark.parametrize("end", ["detach", "cut"])
+def test_a_commit_goes_on_when_its_link_has_ended_and_nobody_is_told(
+    world: World, peer: Peer, controller: Controller, sender: SenderLink, end: str
 ) -> None:
     txn_id = controller.declare()
     send_in(peer, txn_id, sender, b"a")
     world.gate.hold[CommitTransaction] = []
     assert controller.commit(txn_id) == ""
-    peer.cut()
+    if end == "cut":
+        peer.cut()
+    else:
+        controller.link.detach()
+    world.run_for(100)
     world.gate.release(CommitTransaction)
     world.run_for(100)
     assert counts(world).active == 1 and world.process.transactions_budget.used == 0
+    if end == "detach":
+        assert send_in(peer, Controller(peer).declare(), sender, b"b") == ["accepted"]
 
 
 def test_an_event_hub_takes_nothing_in_a_transaction(peer: Peer, controller: Controller) -> None:
