@@ -249,7 +249,8 @@ def test_a_sign_turns_numbers_and_spans() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(5, "5"), (5.0, "5"), (-0.25, "-0.25"), (1e20, "1e+20"), (math.nan, "nan"), (math.inf, "inf"), (True, "True")]
-    + [("a", "a"), (SOME_ID, str(SOME_ID)), (None, None), (Instant(1), None), (b"a", None), (OPAQUE, None)],  # type: ignore[list-item]
+    + [("a", "a"), (SOME_ID, str(SOME_ID)), (None, None), (Instant(1), None), (b"a", None), (OPAQUE, None)]  # type: ignore[list-item]
+    + [(1e15 - 1, "999999999999999"), (1 - 1e15, "-999999999999999")],
 )
 def test_text_of_values(value: Value, text: str | None) -> None:
     assert text_of(value) == text

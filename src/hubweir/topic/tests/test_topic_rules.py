@@ -39,27 +39,6 @@ def in_any_order(copies: TopicCopies[str]) -> tuple[list[str], ...]:
     return tuple(sorted(map(repr, part)) for part in (copies.plain, copies.changed, copies.failed))
 
 
-LOOKS = [
-    rule("r", "color = 'blue'"), rule("r", "sys.Label = 'order'"), rule("r", "quantity + 1 > 2"),
-    rule("r", "color LIKE 'b%'"), Rule("r", TrueFilter(), action("SET a = 1")),
-    Rule("r", CorrelationFilter(label="order")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("looks", LOOKS)
-def test_who_gets_all_is_known_while_no_rule_has_to_look_at_a_message(looks: Rule) -> None:
-    rules = TopicRules[str](new_id)
-    assert rules.who_gets_all == ()
-    for name in ("a", "b"):
-        rules.put(name, DEFAULT)
-    rules.put("nobody", Rule("no", FalseFilter()))
-    assert rules.who_gets_all == ("a", "b")
-    rules.put("c", looks)
-    assert rules.who_gets_all is None
-    rules.remove("c", looks.name)
-    assert rules.who_gets_all == ("a", "b")
-
-
 # Against the plain way
 
 VALUES = (
