@@ -168,6 +168,7 @@ def test_parameters_stand_for_names_patterns_and_escapes() -> None:
         ("a", 0, "a", "a value stands where a condition is needed"),
         ("TRUE", 0, "TRUE", "compare it with something"),
         ("a = 1 b", 6, "b", "AND, OR or the end"),
+        ("a = 1 [AND] b = 1", 6, "[AND]", "AND, OR or the end"),
         ("a = 1)", 5, ")", "AND, OR or the end"),
         ("(a = 1", 6, "", r"\) is needed"),
         ("a =", 3, "", "a value is needed"),

@@ -76,6 +76,7 @@ class Linked(Timed):
     """A connection with one link for events, which was used at `last_used_ms` and waits for nothing."""
 
     last_used_ms = 0
+    waits_for_nothing = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +87,7 @@ class Linked(Timed):
         return (cast(Node, self),)
 
     def is_idle(self) -> bool:
-        return True
+        return self.waits_for_nothing
 
     def detach(self, node: Node, error: ServiceError) -> None:
         self.detached.append(self.env.monotonic_ms())
@@ -102,3 +103,14 @@ def test_a_link_is_idle_by_the_clock_that_no_jump_moves_and_for_its_whole_time()
     assert linked.detached == []
     linked.env.run_for(1)
     assert linked.detached == [125_000], "the first look at which it was idle for all of its time"
+
+
+def test_a_link_that_waits_for_something_stays_until_it_does_no_more() -> None:
+    linked = Linked()
+    linked.waits_for_nothing = False
+    ConnectionDeadlines(linked).begin()
+    linked.env.run_for(240_000)
+    assert linked.detached == []
+    linked.waits_for_nothing = True
+    linked.env.run_for(10_000)
+    assert linked.detached == [250_000]

@@ -6,6 +6,7 @@ test_connection_claims.py.
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 
@@ -141,6 +142,15 @@ def test_brokers_hear_of_the_end_of_connections_that_used_readers_and_of_no_othe
     assert world.gate.sent(CloseOwner) == []
     reads.cut()
     assert world.gate.sent(CloseOwner) == [CloseOwner(reads.host.owner)]
+
+
+def test_an_ended_connection_leaves_no_timer_that_looks_for_it(world: World) -> None:
+    peer = world.trusted_peer()
+    peer.sender("hub")
+    peer.cut()
+    peer.host = peer.server = None  # type: ignore[assignment]
+    gc.collect()
+    world.run_for(world.process.limits.idle_link_ms * 2)
 
 
 def test_nothing_of_an_ended_connection_happens_later(world: World, peer: Peer) -> None:

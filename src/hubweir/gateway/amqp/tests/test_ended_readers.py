@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.process import CloseOwner
-from hubweir.broker.commands.reader import CloseReader, OpenReader
+from hubweir.broker.commands.reader import CloseReader, ConfirmReaderClosed, OpenReader, ReaderClosed
+from hubweir.errors import ENTITY_MOVED
 from hubweir.gateway.amqp.tests.filled_partition import PARTITION
 from hubweir.gateway.amqp.tests.world import Peer, World
 from hubweir.gateway.settings import LinkSettings
@@ -58,3 +60,15 @@ def test_a_deleted_hub_ends_its_readers_with_the_reason(world: World, peer: Peer
     world.wait(lambda done: world.gateway.keeper.delete("hub", EventHubDescription, done))
     peer.run(200)
     assert peer.refusal(link).condition == "amqp:not-found"
+
+
+def test_what_a_broker_says_of_another_process_concerns_no_connection_here(world: World, peer: Peer) -> None:
+    link = peer.receiver(PARTITION, credit=1)
+    peer.run()
+    place, owner = world.gateway.directory.partition("hub", "0"), peer.host.owner
+    for process, stands in ((owner.process + 1, True), (owner.process, False)):
+        whose = Owner(process, owner.connection)
+        world.broker.on_push(ReaderClosed(whose, place.log_id, 1, ENTITY_MOVED, "elsewhere"))
+        peer.run()
+        assert peer.is_attached(link) is stands
+    assert [each.reader_id for each in world.gate.sent(ConfirmReaderClosed)] == [1]
