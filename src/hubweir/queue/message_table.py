@@ -56,15 +56,38 @@ from hubweir.queue.message_page import NEVER, SUB_QUEUES, Page, kind_of, packed
 _EMPTY_ROW = bytes(8 * QUEUE_WIDTH)
 
 
+class HeldBytes:
+    """What several tables hold together: bytes of the records of messages that are not gone."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total = 0
+
+
 class MessageTable:
     """Rows by count. tally: one tally row (kernels/queue_contract.py, T_…) of all that are not gone."""
 
     def __init__(self) -> None:
+        self._held: HeldBytes | None = None
         self.pages: dict[int, Page] = {}  # by the first count less 1, over PAGE_ROWS; in that order
         self.next_count = 1
         self.tally = array("q", [0]) * TALLY_WIDTH
         self._ready: list[list[int]] = [[] for _ in range(SUB_QUEUES)]
         self._due: list[tuple[int, int, int]] = []  # due_ms, page number, state
+
+    def count_into(self, held: HeldBytes | None) -> None:
+        """What this table holds is a part of that from now on, and no longer of what it was; None: of nothing."""
+        for whole, size in ((self._held, -self.tally[T_SIZE]), (held, self.tally[T_SIZE])):
+            if whole is not None:
+                whole.total += size
+        self._held = held
+
+    def _holds(self, size: int) -> None:
+        """So many bytes more."""
+        self.tally[T_SIZE] += size
+        if self._held is not None:
+            self._held.total += size
 
     # One message
 
@@ -110,7 +133,7 @@ class MessageTable:
             tally = self.tally
             tally[T_ACTIVE] += here - scheduled
             tally[T_SCHEDULED] += scheduled
-            tally[T_SIZE] += size
+            self._holds(size)
             tally[T_MESSAGES] += here
             taken += here
         return first_count
@@ -182,14 +205,16 @@ class MessageTable:
         if many:
             self._list(page, 0, row)
         self.tally[T_ACTIVE] += many
-        self.tally[T_SIZE] += size
+        self._holds(size)
         self.tally[T_MESSAGES] += many
         self.next_count += many
 
     def _gave(self, page: Page, tally: array[int]) -> None:
         """So many messages of a page are gone."""
+        self._holds(-tally[T_SIZE])
         for kind in range(TALLY_WIDTH):
-            self.tally[kind] -= tally[kind]
+            if kind != T_SIZE:
+                self.tally[kind] -= tally[kind]
         page.live -= tally[T_MESSAGES]
         page.packed = None
         if not page.live and len(page.rows) == PAGE_ROWS * QUEUE_WIDTH:
@@ -479,8 +504,10 @@ class MessageTable:
         # What dropping all of them would take away is what there is; a copy is dropped.
         tally, room = array("q", [0]) * TALLY_WIDTH, array("q", [0]) * count
         drop_messages(page.rows[:], 0, count, tally, room, 0)
+        self._holds(tally[T_SIZE])
         for kind in range(TALLY_WIDTH):
-            self.tally[kind] += tally[kind]
+            if kind != T_SIZE:
+                self.tally[kind] += tally[kind]
         page.live = tally[T_MESSAGES]
         for sub_queue in range(SUB_QUEUES):
             self._list(page, sub_queue, 0)

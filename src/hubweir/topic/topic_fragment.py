@@ -55,7 +55,7 @@ class TopicFragment:
         self._subscriptions: dict[int, CopiedTo] = {}
         self._adding: dict[str, list[OnDone[None]]] = {}
         self._fan_out = FanOut(self.own.core, lambda: self._state, self._rules, self._subscriptions)
-        self.own.core.other_bytes = self._held_by_subscriptions
+        self.own.core.other_bytes = lambda: self._state.held.total
         self.next_deadline_ms: int | None = None
 
     # Opening and ending
@@ -217,9 +217,6 @@ class TopicFragment:
         return number
 
     # What all that share the log have together
-
-    def _held_by_subscriptions(self) -> int:
-        return sum(each.core.stored_bytes for each in self._subscriptions.values())
 
     def _cores(self) -> list[FragmentCore]:
         return [self.own.core, *(each.core for each in self._subscriptions.values())]

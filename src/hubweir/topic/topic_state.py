@@ -19,6 +19,7 @@ from hubweir.messaging_store.record import headers_of
 from hubweir.queue.arrived_records import ChangedRecord, Data, changed_records
 from hubweir.queue.fragment_snapshot import decode_snapshot
 from hubweir.queue.fragment_state import FragmentState
+from hubweir.queue.message_table import HeldBytes
 from hubweir.queue.operation import decode_operation
 from hubweir.topic.topic_operation import (
     ADDED,
@@ -49,12 +50,14 @@ class SubscriptionState(Struct, frozen=True, eq=False):
 class TopicState:
     """See the module's text. own: the topic's messages. subscriptions: by number. next_number: of the next one.
 
+    held: by all subscriptions together.
     places: by count, how far those messages are copied that are too much for one chain.
     """
 
     def __init__(self) -> None:
         self.own = FragmentState(keeps_sessions=True)
         self.subscriptions: dict[int, SubscriptionState] = {}
+        self.held = HeldBytes()
         self.next_number = 1
         self.places: dict[int, Place] = {}
         self._passed_over = 0  # so many of COPIED that are to come were there before
@@ -62,6 +65,11 @@ class TopicState:
         self._awaited: deque[tuple[int, int]] = deque()
         self._changed: dict[int, dict[int, list[ChangedRecord]]] = {}
         self._moving: FragmentState | None = None  # the subscription whose records come again
+
+    def add(self, number: int, subscription_id: str, state: FragmentState) -> None:
+        """Have this subscription."""
+        self.subscriptions[number] = SubscriptionState(subscription_id, state)
+        state.messages.count_into(self.held)
 
     def number_of(self, subscription_id: str) -> int | None:
         """The number of a subscription; None when it is not there."""
@@ -88,10 +96,12 @@ class TopicState:
         code = operation.code
         if code == ADDED:
             (number,) = operation.numbers
-            self.subscriptions[number] = SubscriptionState(operation.subscription_id, FragmentState())
+            self.add(number, operation.subscription_id, FragmentState())
             self.next_number = max(self.next_number, number + 1)
         elif code == REMOVED:
-            self.subscriptions.pop(operation.numbers[0], None)
+            found = self.subscriptions.pop(operation.numbers[0], None)
+            if found is not None:
+                found.state.messages.count_into(None)
         elif code == CHANGED:
             self._awaited.extend(operation.copies)
             self._changed = {}
@@ -163,7 +173,7 @@ def decode_topic(data: bytes) -> TopicState:
             number, id_size, size = _VIEW.unpack_from(data, at)
             at += _VIEW.size
             identity, at = data[at : at + id_size].decode(), at + id_size
-            state.subscriptions[number] = SubscriptionState(identity, decode_snapshot(data[at : at + size]))
+            state.add(number, identity, decode_snapshot(data[at : at + size]))
             at += size
         for count, number, made in _PARTLY.iter_unpack(data[at:]):
             state.places[count] = number, made

@@ -11,7 +11,9 @@ from hubweir.messaging_store.operations import pack_operations
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import encode_snapshot
 from hubweir.queue.operation import SETTINGS, SETTLED, Operation, encode_operation, logged_settings
+from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.tests.conftest import message, run_of
+from hubweir.topic.tests.topic_bench import TopicBench, sql
 from hubweir.topic.topic_operation import added, changed, copied, prefix_of, removed
 from hubweir.topic.topic_state import TopicState, decode_topic, encode_topic
 
@@ -109,3 +111,33 @@ def test_a_snapshot_comes_back_as_it_was_and_no_part_of_it_does() -> None:
         decode_topic(data + b"x")
     with pytest.raises(NewerFormat):
         decode_topic(b"\x02" + data[1:])
+
+
+def test_what_subscriptions_hold_together_is_known_through_all_that_happens() -> None:
+    def check() -> int:
+        held: int = topic.topic._state.held.total
+        assert held == sum(topic.fragment_of(name).core.stored_bytes for name in names)
+        return held
+
+    topic, names = TopicBench(), ["a", "b", "c"]
+    topic.subscribe("a")
+    topic.subscribe("b", rules=[sql("1 = 1", "SET a = 1")])
+    topic.subscribe("c")
+    topic.send("x" * 100)
+    topic.send("y" * 200)
+    full = check()
+    assert full > 900
+    topic.of("a").complete(topic.of("a").receive(max_count=1))
+    topic.of("b").settle(topic.of("b").receive(max_count=1), SettleOutcome.DEAD_LETTER)
+    left = check()
+    assert left < full
+    names.remove("c")
+    topic.unsubscribe("c")
+    last = check()
+    assert 0 < last < left
+    topic.restart()
+    assert check() == last
+    topic.topic.upkeep.snapshot_records = 0
+    topic.maintained()
+    topic.restart()
+    assert check() == last
