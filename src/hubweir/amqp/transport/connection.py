@@ -170,11 +170,11 @@ class Connection:
 
     def receive_rows(self, channel: int, handle: int, data: memoryview, rows: array[int], count: int) -> None:
         """Handle whole deliveries of one frame each, all of one link."""
-        self._in_session(channel, "transfer", lambda session: session.receive_rows(handle, data, rows, count))
+        self._in_session(channel, "transfer", Session.receive_rows, handle, data, rows, count)
 
     def receive_part(self, channel: int, handle: int, part: TransferPart) -> None:
         """Handle any other transfer."""
-        self._in_session(channel, "transfer", lambda session: session.receive_part(handle, part))
+        self._in_session(channel, "transfer", Session.receive_part, handle, part)
 
     def is_known(self, channel: int) -> bool:
         """Whether what comes on this channel is no fault: it carries a session, or all is over."""
@@ -298,7 +298,7 @@ class Connection:
             raise ConnectionFault(NOT_ALLOWED, f"channel {channel} carries no session")
         return session
 
-    def _in_session(self, channel: int, what: str, handle: Callable[[Session], None]) -> None:
+    def _in_session(self, channel: int, what: str, handle: Callable[..., None], *given: object) -> None:
         """Let the session of a channel handle what came on it, unless all is over; a fault is answered at its scope."""
         if self.state in CLOSE_WRITTEN:
             return
@@ -307,7 +307,7 @@ class Connection:
                 raise ConnectionFault(ILLEGAL_STATE, f"{what} came before open")
             session = self._by_remote_channel.get(channel) or self._session(channel)
             if session.state not in END_WRITTEN:
-                handle(session)
+                handle(session, *given)
         except (ConnectionFault, SessionFault, LinkFault, IllegalState) as fault:
             self._handle(fault, channel)
 

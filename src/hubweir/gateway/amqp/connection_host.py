@@ -90,6 +90,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         self.is_over = False
         self._deadlines = ConnectionDeadlines(itself)
         self._driver: AmqpDriver | None = None
+        self.wake: Callable[[], None] = _nobody_writes  # its driver's, as long as it has one
         self._nodes: dict[Node, None] = {}  # a dict keeps the order of attaching
         self._finishing: dict[Node, None] = {}
         self._uses_readers = False
@@ -98,7 +99,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
     # What the driver calls
 
     def on_connected(self, driver: AmqpDriver) -> None:
-        self._driver = driver
+        self._driver, self.wake = driver, driver.wake
 
     def on_event(self, event: Event) -> None:
         match event:
@@ -150,17 +151,13 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
 
     def on_closed(self) -> None:
         self._end()
-        self._driver = None
+        self._driver, self.wake = None, _nobody_writes
 
     # What nodes call
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         return tuple(self._nodes)
-
-    def wake(self) -> None:
-        if self._driver is not None:
-            self._driver.wake()
 
     def finish_later(self, node: Node) -> None:
         self._finishing[node] = None
@@ -302,3 +299,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
 
 def _nothing(answer: object) -> None:
     """The answer of a command that nobody waits for."""
+
+
+def _nobody_writes() -> None:
+    """There is no transport yet, or no longer."""

@@ -161,3 +161,15 @@ def test_nothing_of_an_ended_connection_happens_later(world: World, peer: Peer) 
     world.run_for(world.process.limits.idle_link_ms * 2)
     assert node.told == told == ["closed"]
     assert world.gateway.connection_count == 0
+
+
+def test_a_host_wakes_its_driver_as_long_as_it_has_one(peer: Peer) -> None:
+    woken: list[str] = []
+    peer.wake = lambda: woken.append("woken")  # type: ignore[method-assign]
+    host = peer.host
+    host.on_connected(peer)  # type: ignore[arg-type]
+    host.wake()
+    assert woken == ["woken"]
+    host.on_closed()
+    host.wake()
+    assert woken == ["woken"]
