@@ -17,6 +17,7 @@ import pytest
 
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from tests.conformance.foreign.toolchain import QUICK_JAVA
 from tests.spark.live_hub import WAIT_S, Hub
 from tests.workers.notices import notice
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 _NUMBERS = count(1)
-# For minutes, Java's quick compiler does: what it makes is slower, and making it takes a third less processor time.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # The first test has the session's start in its time, and the first query after it: a minute on a busy machine.
 LIMIT_S = 300
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.foreign.checks import CHECKS, LIMIT_S, WIRE_ONLY, parameters_of
 from tests.conformance.foreign.program_run import ProgramRun
-from tests.conformance.foreign.toolchain import HERE, Program
+from tests.conformance.foreign.toolchain import HERE, QUICK_JAVA, Program
 
 SOURCES = tuple(sorted(path.name for path in (HERE / "java").glob("*.java")))
 PROGRAM = Program(
@@ -19,6 +19,7 @@ PROGRAM = Program(
     fetch=("mvn", "-q", "-B", "-Dmaven.repo.local=repository", "dependency:copy-dependencies"),
     build=("javac", "-encoding", "UTF-8", "-cp", "libraries/*", "-d", "classes", *SOURCES),
     run=("sh", "run.sh"),
+    environment={"JAVA_TOOL_OPTIONS": QUICK_JAVA},
     soak=("sh", "run.sh", "soak"),
 )
 # What the client does not offer: an inclusive offset, and idempotent producers.

@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.foreign.checks import LIMIT_S, parameters_of
 from tests.conformance.foreign.program_run import ProgramRun
 from tests.conformance.foreign.queue_checks import CHECKS, TRANSACTION_CHECKS
-from tests.conformance.foreign.toolchain import HERE, Program
+from tests.conformance.foreign.toolchain import HERE, QUICK_JAVA, Program
 from tests.conformance.foreign.topic_checks import TOPIC_CHECKS
 
 OFFERED = {**CHECKS, **TOPIC_CHECKS, **TRANSACTION_CHECKS}
@@ -22,6 +22,7 @@ PROGRAM = Program(
     fetch=("mvn", "-q", "-B", "-Dmaven.repo.local=repository", "dependency:copy-dependencies"),
     build=("javac", "-encoding", "UTF-8", "-cp", "libraries/*", "-d", "classes", "Checks.java", *SOURCES),
     run=("sh", "run.sh"),
+    environment={"JAVA_TOOL_OPTIONS": QUICK_JAVA},
     uses="queues",
 )
 # What the client does not offer, what it wraps in errors of its own without a reason, or what nobody asked it yet.

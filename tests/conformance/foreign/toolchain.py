@@ -22,6 +22,8 @@ FETCH_S = 600  # a registry over a slow line
 BUILD_S = 300  # Go compiles its standard library the first time
 TAIL = 2000  # characters of a tool's output that its error repeats
 INSTALLED = "installed"
+# For minutes, Java's quick compiler does: what it makes is slower, and making it takes a third less processor time.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class NotRun(Exception):
