@@ -3,7 +3,9 @@ fails, once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import SupportsIndex
 
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -11,11 +13,37 @@ from xdist.workermanage import WorkerController
 from tests.workers.groups import group_of, seconds_of
 
 
+class Collection(list[str]):
+    """The tests that a worker has found, by their places; a place is looked up, where a list would be searched."""
+
+    def __init__(self, tests: Iterable[str]) -> None:
+        super().__init__(tests)
+        self._places = {test: place for place, test in enumerate(self)}
+
+    def index(self, test: str, *_: SupportsIndex) -> int:
+        return self._places[test]
+
+
 class GroupScheduling(LoadScopeScheduling):
     """A worker that is done with its groups but for two tests gets the longest one that still waits."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = Collection(collection)
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget a test that is done, and its group with its last test. pytest-xdist notes it and, whenever a test is
+        done, counts what is left among all that the worker ever had."""
+        test = self.registered_collections[node][item_index]
+        work, group = self.assigned_work[node], group_of(test)
+        del work[group][test]
+        if not work[group]:
+            del work[group]
+        self._reschedule(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         self.workqueue.move_to_end(max(self.workqueue, key=seconds_of), last=False)
