@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-FOLDER = Path(__file__).resolve().parent
 _NUMBERS = count(1)
 # The first test has the session's start in its time, and the first query after it: a minute on a busy machine.
 LIMIT_S = 300
@@ -64,11 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
         notice(config, "tests/spark did NOT run", MISSING)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The hook is given the items of every folder that is collected: only those of this one get more time."""
-    for item in items:
-        if FOLDER in item.path.parents and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(LIMIT_S))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Each test of this folder, and of no other, gets more time."""
+    if item.get_closest_marker("timeout") is None:
+        item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
 @pytest.fixture(scope="session")
