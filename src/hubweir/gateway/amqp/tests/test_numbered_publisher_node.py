@@ -18,7 +18,7 @@ from hubweir.amqp.messaging.annotations import (
 from hubweir.amqp.messaging.message import Message, encode_message
 from hubweir.amqp.types.values import Int, Long, Short, ULong
 from hubweir.broker.commands.process import Refusal
-from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
+from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer
 from hubweir.errors import SERVER_BUSY
 from hubweir.event_hub.producer_state import DIGEST_LIMIT, ROUND_LIMIT
 from hubweir.gateway.amqp.tests.filled_partition import PARTITION
