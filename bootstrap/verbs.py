@@ -2,8 +2,10 @@
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -237,8 +239,11 @@ def kept_bytecode(env: Environment) -> dict[str, str]:
     """Variables that give bytecode a folder of ours where Python is told to write none beside the sources.
 
     Without it each worker of a test run, and each server and client that a test starts, compiles all that it imports.
+    What earlier runs compiled of temporary files, which are gone, is removed.
     """
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         return {}
+    kept, temporary = env.folder / "bytecode", Path(tempfile.gettempdir()).absolute()
+    shutil.rmtree(kept / temporary.relative_to(temporary.anchor), ignore_errors=True)
     # An empty text is as good as no variable.
-    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(env.folder / "bytecode")}
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(kept)}

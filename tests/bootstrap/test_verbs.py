@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,7 @@ def test_a_check_that_fails_stops_before_the_tests(calls: list[list[str]], monke
     ],
 )
 def test_what_tests_compile_is_kept_apart_where_none_may_stand_beside_the_sources(
-    arguments: list[str], told: str | None, kept: bool, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], told: str | None, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
@@ -112,8 +113,15 @@ def test_what_tests_compile_is_kept_apart_where_none_may_stand_beside_the_source
     environs: list[dict[str, str]] = []
     monkeypatch.setattr(os, "execve", lambda program, command, environ: environs.append(environ))
     monkeypatch.setattr(subprocess, "call", lambda command, env: environs.append(env))  # on Windows
-    env = verbs.Environment(ROOT)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    env = verbs.Environment(tmp_path)
+    folders = [tmp_path / "temporary", tmp_path / "src"]
+    compiled = [env.folder / "bytecode" / each.relative_to(each.anchor) / "x.pyc" for each in folders]
+    for each in compiled:
+        each.parent.mkdir(parents=True)
+        each.touch()
     verbs.finish(env, arguments)
+    assert [each.exists() for each in compiled] == [not kept, True]  # of temporary files nothing is kept for ever
     environ = environs.pop()
     assert environ.get("PYTHONPYCACHEPREFIX") == (str(env.folder / "bytecode") if kept else None)
     assert bool(environ.get("PYTHONDONTWRITEBYTECODE")) is bool(told and not kept)
