@@ -1,6 +1,7 @@
 """Two measures for the long tests: a twentieth of the way by default, all of it with --all.
 
 A test that repeats something takes the fixture measure and asks it how often: measure(200) is 10 kills, or 200.
+One that draws takes its seeds from first_seed on.
 A test marked slow runs with --all only. How tests are spread over workers (-n NUMBER) stands in tests/workers.
 No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested.
 A test that plans faults of a disk in memory and meets none of them fails: tests/planned_faults.py.
@@ -8,6 +9,7 @@ So does one that leaves a file of such a disk open: tests/closed_files.py.
 A test marked own_interpreter shares its process with no other test: tests/own_interpreter.py.
 """
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -43,6 +45,13 @@ def measure(request: pytest.FixtureRequest) -> Callable[[int], int]:
     """Return how many of count repetitions this run does: all, or a twentieth and at least one."""
     whole: bool = request.config.getoption("--all")
     return lambda count: count if whole else max(1, count // SHORT_SHARE)
+
+
+@pytest.fixture(scope="session")
+def first_seed() -> int:
+    """Where seeds start: fresh ones in every run, or at HUBWEIR_FIRST_SEED to play a failure again."""
+    given = os.environ.get("HUBWEIR_FIRST_SEED")
+    return int(given) if given else int.from_bytes(os.urandom(4), "big")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
