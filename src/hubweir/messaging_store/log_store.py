@@ -6,13 +6,15 @@ store of segment files is segment_engine/messaging_store.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, MutableSet, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from hubweir.env import Result
+from hubweir.env import Env, Result
 from hubweir.messaging_store.log import Durability, Log
 from hubweir.messaging_store.trusted_clock import TrustedClock
+
+L = TypeVar("L", bound=Log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +79,22 @@ class LogStore(Protocol):
 def about_log(log_id: str, name: str) -> str:
     """What alarms call a log. name: "" when nobody knows its name."""
     return f"{name} (log {log_id})" if name else f"log {log_id}"
+
+
+def close_open_log(
+    log_id: str, logs: MutableMapping[str, L], closing: MutableSet[str], env: Env, on_done: Callable[[], None]
+) -> None:
+    """LogStore.close_log of a store that has these logs open. closing: those of them that are not for long."""
+    log = logs.get(log_id)
+    if log is None:
+        env.call_soon(on_done)
+        return
+
+    def closed() -> None:
+        if logs.get(log_id) is log:
+            del logs[log_id]
+            closing.discard(log_id)
+        on_done()
+
+    closing.add(log_id)
+    log.close(closed)

@@ -14,7 +14,7 @@ from typing import Any
 from hubweir.env import Env, Result
 from hubweir.errors import LogLost, LogOffline, StoreError
 from hubweir.messaging_store.log import Durability, Refused
-from hubweir.messaging_store.log_store import NotOpened
+from hubweir.messaging_store.log_store import NotOpened, close_open_log
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.testing.replicated_log import ReplicatedLog
 from hubweir.testing.shared_log import SharedLog, SharedLogs
@@ -97,19 +97,7 @@ class ReplicatedStore:
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """See LogStore.close_log."""
-        log = self._logs.get(log_id)
-        if log is None:
-            self._env.call_soon(on_done)
-            return
-
-        def closed() -> None:
-            if self._logs.get(log_id) is log:
-                del self._logs[log_id]
-                self._closing.discard(log_id)
-            on_done()
-
-        self._closing.add(log_id)
-        log.close(closed)
+        close_open_log(log_id, self._logs, self._closing, self._env, on_done)
 
     def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:
         """See LogStore.delete_log."""

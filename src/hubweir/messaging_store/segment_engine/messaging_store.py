@@ -28,7 +28,7 @@ from hubweir.messaging_store.disk.layout import (
 from hubweir.messaging_store.disk.newest_segment import forget_newest, log_ids_in, make_log
 from hubweir.messaging_store.disk.recovery import remove_unfinished
 from hubweir.messaging_store.log import Durability
-from hubweir.messaging_store.log_store import NotOpened
+from hubweir.messaging_store.log_store import NotOpened, close_open_log
 from hubweir.messaging_store.segment_engine.clock_keeper import ClockKeeper
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
 from hubweir.messaging_store.segment_engine.idle_mark import DueMarks
@@ -250,19 +250,7 @@ class MessagingStore:
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """Close one log, as Log.close; it can be opened again afterwards."""
-        log = self._logs.get(log_id)
-        if log is None:
-            self._env.call_soon(on_done)
-            return
-
-        def closed() -> None:
-            if self._logs.get(log_id) is log:
-                del self._logs[log_id]
-                self._closing.discard(log_id)
-            on_done()
-
-        self._closing.add(log_id)
-        log.close(closed)
+        close_open_log(log_id, self._logs, self._closing, self._env, on_done)
 
     def delete_log(self, log_id: str, on_done: Callable[[Result[None]], None]) -> None:
         """Remove a closed log and its files, away from the loop, durably; when it is not there, see that it stays so.
