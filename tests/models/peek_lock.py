@@ -29,7 +29,7 @@ P7  Each operation fits the state that its message is in, so each message is in 
     anybody was shown is there.
 P8  The count rises by one for each abandon, each lock that runs out, and each lock that a crash ends. It does not
     rise for a release, nor in the dead-letter queue. A kill forgets no count; a power cut may forget the newest. A
-    message whose count comes to its limit is dead-lettered, and nobody gets it before; a deferred one stays deferred.
+    message whose count comes to its limit is dead-lettered, and nobody gets it before; a deferred one, too.
 P9  A message that is taken leaves at most once, and is gone by then.
 
 One limit of P8: a power cut that loses a release which nobody was answered, and not its lock, counts that delivery.
@@ -136,7 +136,7 @@ def applied(messages: tuple[Stored, ...], operation: Operation) -> tuple[Stored,
         after = Stored(place, count + 1, rank)
     elif kind in (RELEASE, DEFER, DEAD_LETTER) and is_open and count:
         after = Stored({DEFER: DEFERRED, DEAD_LETTER: DEAD}.get(kind, place), count - 1, rank)
-    elif kind == OVER and place == ACTIVE:
+    elif kind == OVER and is_open:
         after = Stored(DEAD, count, rank)
     elif (kind == COMPLETE and (is_open or place == DEAD)) or (kind == TAKE and is_open):
         after = Stored(GONE, count, rank)
@@ -220,7 +220,7 @@ class PeekLock:
             if stored.place != GONE and counted(state, message) != state.failed[message] + bool(is_counted):
                 return "P8: the count is not that of the failed deliveries"
             is_free = not state.locks[message].token and not is_decided(state, message)
-            if stored.place == ACTIVE and is_free and counted(state, message) >= self.count_limit:
+            if stored.place in (ACTIVE, DEFERRED) and is_free and counted(state, message) >= self.count_limit:
                 return "P8: the limit is reached and the message is not dead-lettered"
         tokens = [receiver.token for receiver in state.receivers if receiver.token and not receiver.is_stale]
         if len(tokens) != len(set(tokens)):
@@ -228,7 +228,7 @@ class PeekLock:
         return None
 
     def is_quiet(self, state: State) -> bool:
-        is_over = (stored.place == GONE or self._is_beyond(stored) for stored in state.stored)
+        is_over = (stored.place == GONE for stored in state.stored)
         return all(is_over) and not state.tail and state.locks == (FREE,) * self.messages
 
     def view(self, state: State) -> list[tuple[str, int]]:
@@ -238,10 +238,6 @@ class PeekLock:
             ("locked" if lock.token else names[stored.place], counted(state, message))
             for message, (stored, lock) in enumerate(zip(state.stored, state.locks, strict=True))
         ]
-
-    def _is_beyond(self, stored: Stored) -> bool:
-        """A deferred message's count has no limit; ours is that nobody locks it any more."""
-        return stored.place == DEFERRED and stored.count > self.count_limit
 
     def _is_due(self, state: State, message: int) -> bool:
         """The timer of a lock comes next."""
@@ -284,11 +280,7 @@ class PeekLock:
                     continue
                 if is_decided(state, message) and not self.deliver_unsynced:
                     continue
-                is_beyond = self._is_beyond(seen[message])
-                if is_beyond and not self.takes:
-                    continue
-                if not is_beyond:
-                    yield ("lock", name, message), self._locked(state, name, message)
+                yield ("lock", name, message), self._locked(state, name, message)
                 if self.takes and place != DEAD:
                     yield ("take", name, message), self._taken(state, name, message)
                 break
@@ -350,7 +342,7 @@ class PeekLock:
                 state = state._replace(failed=put(state.failed, message, state.failed[message] + 1))
             state = state._replace(locks=put(state.locks, message, FREE))
             count = counted(state, message) + sum(CHANGE.get(each.kind, 0) for each in first if each.message == message)
-            if state.stored[message].place == ACTIVE and count >= self.count_limit:
+            if state.stored[message].place in (ACTIVE, DEFERRED) and count >= self.count_limit:
                 run.append(Operation(OVER, message, NOBODY))
         return state._replace(tail=(*state.tail, tuple(run))) if run else state
 
@@ -398,7 +390,7 @@ class PeekLock:
         over = tuple(
             Operation(OVER, message, NOBODY)
             for message, one in enumerate(stored)
-            if one.place == ACTIVE and one.count >= self.count_limit
+            if one.place in (ACTIVE, DEFERRED) and one.count >= self.count_limit
         )
         receivers = tuple(
             Receiver(receiver.message, receiver.token, 0, 1) if receiver.token else AT_REST

@@ -490,7 +490,7 @@ class Fragment:
         """Deferred messages, in the order of numbers. Raises ServiceError MESSAGE_NOT_FOUND when one is none or locked.
 
         RESOURCE_LIMIT where they are too much for one answer (numbered_messages.py). Then none is locked. Otherwise as
-        `receive`; an abandoned one stays deferred.
+        `receive`; an abandoned one stays deferred, or is a dead letter.
         """
         self._holds.expire(times)
         self._due.end_locks(times)

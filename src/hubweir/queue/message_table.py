@@ -11,7 +11,7 @@ Long because everything that happens to rows happens here, page by page.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from hubweir.kernels import (
@@ -30,6 +30,9 @@ from hubweir.kernels import (
 )
 from hubweir.kernels.queue_contract import (
     ACTIVE,
+    DEFERRED,
+    DELIVERIES_MOST,
+    DELIVERIES_SHIFT,
     LOCKED,
     M_EXPIRES,
     M_FIRST,
@@ -44,6 +47,7 @@ from hubweir.kernels.queue_contract import (
     SUB_QUEUE_BITS,
     SUB_QUEUE_SHIFT,
     T_ACTIVE,
+    T_DEFERRED,
     T_MESSAGES,
     T_SCHEDULED,
     T_SIZE,
@@ -336,16 +340,42 @@ class MessageTable:
                 for sub_queue in range(SUB_QUEUES):
                     self._list(page, sub_queue, lowest)
             self._due_at(page, ACTIVE, due_ms)
+        if self.tally[T_DEFERRED]:
+            over += self._deferred_often((count for count in counts[:last] if count), most_deliveries)
         return over
 
     def delivered_often(self, most_deliveries: int) -> array[int]:
-        """Mark those of the main sub-queue SETTLING that are active and were delivered so often; their counts."""
+        """Mark those of the main sub-queue SETTLING that were delivered so often, deferred ones too; their counts."""
         # Every page is read as if it were the first: its counts need not be written down for it.
         over, counts, room = array("q"), array("q", range(1, PAGE_ROWS + 1)), array("q", [0]) * PAGE_ROWS
         for page in self.pages.values():
             last = len(page.rows) // QUEUE_WIDTH
             _, many, _, _ = unlock_messages(page.rows, 1, counts, 0, last, 0, 0, most_deliveries, room)
             over.extend(page.first - 1 + count for count in room[:many])
+        if self.tally[T_DEFERRED]:
+            over += self._deferred_often(self._deferred(), most_deliveries)
+        return over
+
+    def _deferred(self) -> Iterator[int]:
+        """The counts of all deferred messages."""
+        for page in self.pages.values():
+            for row, bits in enumerate(page.rows[M_STATE::QUEUE_WIDTH]):
+                if bits & STATE_BITS == DEFERRED:
+                    yield page.first + row
+
+    def _deferred_often(self, counts: Iterable[int], most_deliveries: int) -> array[int]:
+        """As `unlock` and `delivered_often` do of active messages, of deferred ones, which are few."""
+        over = array("q")
+        for count in counts:
+            found = self.find(count)
+            if found is None:
+                continue
+            page, at = found
+            bits = page.rows[at + M_STATE]
+            is_free = bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) == DEFERRED
+            if is_free and bits >> DELIVERIES_SHIFT & DELIVERIES_MOST >= most_deliveries:
+                page.rows[at + M_STATE] = bits | SETTLING
+                over.append(count)
         return over
 
     # What an operation says of messages, as a range of counts

@@ -22,9 +22,10 @@ SESSION_LOST_TEXT = "The session lock was lost. Request a new session receiver."
 class SettleOutcome(IntEnum):
     """What becomes of locked messages. (contract "Service Bus", 4.5)
 
-    COMPLETE: they are gone. ABANDON: they are active again, delivered once more than before; a deferred one stays
-    deferred. DEFER: they are received by their sequence numbers alone. DEAD_LETTER: they lie in the dead letters; in
-    the dead letters it is as ABANDON. RELEASE: they are active again as if they had not been delivered.
+    COMPLETE: they are gone. ABANDON: they are active again, delivered once more than before, or dead letters when that
+    was the last time; a deferred one stays deferred until then. DEFER: they are received by their sequence numbers
+    alone. DEAD_LETTER: they lie in the dead letters; in the dead letters it is as ABANDON. RELEASE: they are active
+    again as if they had not been delivered.
     """
 
     COMPLETE = 0

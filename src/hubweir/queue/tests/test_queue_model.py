@@ -60,8 +60,8 @@ class QueueMachine(RuleBasedStateMachine):
                 self.failed(each)
 
     def failed(self, each: Known) -> None:
-        """A delivery has failed; it was counted when it began. A deferred message stays deferred."""
-        if each.state == "waiting" and each.deliveries >= MOST:
+        """A delivery has failed; it was counted when it began."""
+        if each.state in ("waiting", "deferred") and each.deliveries >= MOST:
             each.state = "dead"
 
     def ready(self, state: str) -> list[Known]:

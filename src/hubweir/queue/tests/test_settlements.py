@@ -243,6 +243,30 @@ def test_what_receivers_change_of_a_message_is_bounded_and_counts_for_the_size_u
     assert bench.fragment.counts().size_bytes == 0
 
 
+@pytest.mark.parametrize("ends", ["abandoned", "locked too long", "lost in a crash"])
+def test_a_deferred_message_is_a_dead_letter_when_its_last_delivery_fails(
+    bench_with: Callable[..., QueueBench], ends: str
+) -> None:
+    bench = bench_with(max_delivery_count=2, lock_duration_ms=5_000)
+    bench.send("a")
+    bench.settle(bench.receive(), SettleOutcome.DEFER)  # which counts no delivery
+    for delivery in range(2):
+        assert bench.peek()[0].state == 1
+        (got,) = bench.deferred(1)
+        assert got.deliveries == delivery
+        if ends == "abandoned":
+            bench.settle([got], SettleOutcome.ABANDON)
+        elif ends == "locked too long":
+            bench.run_for(5_100)
+        else:
+            bench.restart(power_cut=False)
+    bench.run_for(100)
+    (dead,) = bench.receive(bench.receiver(SubQueue.DEAD_LETTERS))
+    assert (dead.state, dead.deliveries) == (0, 2)
+    assert (dead.properties or {})["DeadLetterReason"] == "MaxDeliveryCountExceeded"
+    assert bench.peek() == [] and bench.fragment.counts().deferred == 0
+
+
 def test_a_deferred_message_that_is_being_taken_away_is_given_to_nobody_else(bench: QueueBench) -> None:
     bench.send("a")
     bench.settle(bench.receive(), SettleOutcome.DEFER)
