@@ -140,7 +140,7 @@ INCOMING_WIDTH = 11
 L_COUNT, L_UNTIL = range(2)
 LOCK_WIDTH = 2
 
-# A tally row: messages by what they were, and the bytes of their records.
+# A tally row: messages by what they were, deferred dead letters as dead letters, and the bytes of their records.
 T_ACTIVE, T_DEAD, T_TRANSFER_DEAD, T_DEFERRED, T_SCHEDULED, T_SIZE, T_MESSAGES = range(7)
 TALLY_WIDTH = 7
 

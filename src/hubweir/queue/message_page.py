@@ -52,7 +52,7 @@ def packed(rows: array[int]) -> bytes:
 
 def kind_of(bits: int) -> int:
     """The column of a tally row for a message with this M_STATE."""
-    state = bits & STATE_BITS
-    if state == DEFERRED:
+    state, sub_queue = bits & STATE_BITS, (bits & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT
+    if state == DEFERRED and not sub_queue:
         return T_DEFERRED
-    return T_SCHEDULED if state == SCHEDULED else T_ACTIVE + ((bits & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT)
+    return T_SCHEDULED if state == SCHEDULED else T_ACTIVE + sub_queue

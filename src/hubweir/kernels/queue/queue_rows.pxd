@@ -57,7 +57,7 @@ cdef inline void give_row(
 cdef inline int kind_of(int64_t state) noexcept nogil:
     """The column of a tally row."""
     cdef int64_t sub_queue = (state & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT
-    if (state & STATE_BITS) == DEFERRED:
+    if (state & STATE_BITS) == DEFERRED and sub_queue == 0:
         return T_DEFERRED
     if (state & STATE_BITS) == SCHEDULED:
         return T_SCHEDULED

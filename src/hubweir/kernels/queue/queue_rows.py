@@ -273,13 +273,20 @@ def drop_messages(
         if state & LOCKED:
             locks[at] = rows[place + M_LOCK]
             at += 1
-        kinds = {DEFERRED: T_DEFERRED, SCHEDULED: T_SCHEDULED}
-        tally[kinds.get(state & STATE_BITS, T_ACTIVE + min(2, (state & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT))] += 1
+        tally[_kind_of(state)] += 1
         tally[T_SIZE] += state >> SIZE_SHIFT
         tally[T_MESSAGES] += 1
         rows[place + M_STATE] = GONE
         rows[place + M_LOCK] = 0
     return at
+
+
+def _kind_of(bits: int) -> int:
+    """The column of a tally row."""
+    state, sub_queue = bits & STATE_BITS, (bits & SUB_QUEUE_BITS) >> SUB_QUEUE_SHIFT
+    if state == DEFERRED and not sub_queue:
+        return T_DEFERRED
+    return T_SCHEDULED if state == SCHEDULED else T_ACTIVE + min(2, sub_queue)
 
 
 def activate_messages(

@@ -243,6 +243,16 @@ def test_what_receivers_change_of_a_message_is_bounded_and_counts_for_the_size_u
     assert bench.fragment.counts().size_bytes == 0
 
 
+def test_a_dead_letter_that_is_deferred_still_counts_as_a_dead_letter(bench: QueueBench) -> None:
+    bench.send("a")
+    bench.settle(bench.receive(), SettleOutcome.DEAD_LETTER)
+    bench.settle(bench.receive(bench.receiver(SubQueue.DEAD_LETTERS)), SettleOutcome.DEFER)
+    for _ in range(2):
+        counts = bench.fragment.counts()
+        assert (counts.active, counts.dead_lettered, counts.deferred) == (0, 1, 0)
+        bench.restart()
+
+
 @pytest.mark.parametrize("ends", ["abandoned", "locked too long", "lost in a crash"])
 def test_a_deferred_message_is_a_dead_letter_when_its_last_delivery_fails(
     bench_with: Callable[..., QueueBench], ends: str
