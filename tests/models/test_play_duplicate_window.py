@@ -13,7 +13,6 @@ from hubweir.queue import duplicate_window
 from hubweir.queue.duplicate_window import DuplicateWindow as Table
 from hubweir.queue.duplicate_window import hash_of
 from hubweir.queue.fragment import Fragment, Times
-from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.window_clock import WindowClock
 from tests.models.duplicate_window import DuplicateWindow
 from tests.models.play_duplicate_window import WindowPlayer
@@ -64,23 +63,6 @@ def room_is_made_in_advance(patch: pytest.MonkeyPatch) -> None:
         return many
 
     patch.setattr(Table, "due", forgotten)
-
-
-def a_refused_stamp_counts(patch: pytest.MonkeyPatch) -> None:
-    appended, newest = dict[int, int](), FragmentCore.newest_ms.fget  # type: ignore[attr-defined]
-
-    def newest_ms(self: FragmentCore) -> int:
-        appended[id(self)] = max(appended.get(id(self), 0), newest(self))
-        return appended[id(self)]
-
-    append = FragmentCore.append
-
-    def remembered(self: FragmentCore, run: Any, times: Times, on_done: Any) -> None:
-        append(self, run, times, on_done)
-        newest_ms(self)
-
-    patch.setattr(FragmentCore, "newest_ms", property(newest_ms))
-    patch.setattr(FragmentCore, "append", remembered)
 
 
 def the_oldest_id_decides(patch: pytest.MonkeyPatch) -> None:
@@ -175,7 +157,6 @@ PLANTED = {
     what_a_refused_send_skipped_is_lost: "a peek shows",
     a_clock_that_was_set_back_skips_nothing: "there is no room for",
     room_is_made_in_advance: "ids are remembered",
-    a_refused_stamp_counts: "there is no room for",
     the_oldest_id_decides: "a peek shows",
     skipped_times_in_flight_make_room: "there is no room for",
     ids_in_flight_take_no_room: "there is no room for",

@@ -110,10 +110,8 @@ class FragmentCore:
         self.wake()
 
     def gather_joined(self, code: int, counts: array[int], on_done: OnLogged | None = None) -> None:
-        """The same of one operation on these messages (0: none): those of one code in a row become one.
-
-        A turn of many receivers and of one with as many messages say the same to the log.
-        """
+        """The same of one operation on these messages (0: none): those of one code in a row become one, so that a
+        turn of many receivers says what one with as many messages would."""
         if code != self._joined_code:
             self._end_joined()
             self._joined_code = code

@@ -26,7 +26,7 @@ from hubweir.queue.operation import DECIDED, PREPARED, Operation
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.tests.conftest import Got, QueueBench, message, opened, run_of
 from hubweir.queue.transaction import Part, TransactedSettlement, commit
-from hubweir.queue.transaction_parts import Fate, TransactionParts
+from hubweir.queue.transaction_decisions import Fate, TransactionDecisions
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -136,7 +136,7 @@ class History:
         if not is_wide:
             self._decide(one, got[0], ())
             return
-        self.benches[COORDINATOR].fragment.transactions.begin(one.transaction, "a gateway")
+        self.benches[COORDINATOR].fragment.decisions.begin(one.transaction, "a gateway")
         self._later(partial(self._prepare, one, got))
 
     def _later(self, step: Callable[[], None]) -> None:
@@ -163,7 +163,7 @@ class History:
     def _give_up(self, one: Done) -> None:
         """The client hears that it is rolled back once the coordinator's log says so."""
         one.is_over = True
-        if self.benches[COORDINATOR].fragment.transactions.fate(one.transaction) is Fate.ROLLED_BACK:
+        if self.benches[COORDINATOR].fragment.decisions.fate(one.transaction) is Fate.ROLLED_BACK:
             one.is_committed = False
 
     def _decide(self, one: Done, got: Got, logs: tuple[str, ...]) -> None:
@@ -179,7 +179,7 @@ class History:
 
         try:
             if logs:
-                parts.append(bench.fragment.transactions.decide(one.transaction, logs))
+                parts.append(bench.fragment.decisions.decide(one.transaction, logs))
             effects = Effects([completes(got)], run=run_of(message(one.sent)), messages=1)
             parts.append(bench.fragment.transact(effects, bench.times()))
         except ServiceError as error:
@@ -196,11 +196,11 @@ class History:
         def ended(refused: Refused | None) -> None:
             if refused is None and is_committed:
                 self._later(
-                    lambda: self.benches[COORDINATOR].fragment.transactions.forget(transaction, lambda refused: None)
+                    lambda: self.benches[COORDINATOR].fragment.decisions.forget(transaction, lambda refused: None)
                 )
 
-        fragment = self.benches[PARTICIPANT].fragment
-        fragment.end_transaction(transaction, is_committed=is_committed, on_done=ended)
+        bench = self.benches[PARTICIPANT]
+        bench.fragment.end_transaction(transaction, is_committed=is_committed, times=bench.times(), on_done=ended)
 
     def arrive(self) -> None:
         """One word arrives, not always the oldest; who crashed hears nothing of an earlier life."""
@@ -211,9 +211,9 @@ class History:
 
     def ask(self) -> None:
         """The participant asks what became of what is in doubt, and the coordinator says it again."""
-        coordinator, participant = (bench.fragment.transactions for bench in self.benches)
-        for transaction in list(participant.in_doubt):
-            fate = coordinator.fate(transaction)
+        coordinator, participant = (bench.fragment for bench in self.benches)
+        for transaction in list(participant.transactions.in_doubt):
+            fate = coordinator.decisions.fate(transaction)
             if fate is not Fate.OPEN:
                 self._end(transaction, is_committed=fate is Fate.COMMITTED)
 
@@ -348,11 +348,11 @@ def test_histories_find_a_participant_that_does_not_wait_for_the_decision(monkey
 
 
 def test_histories_find_an_open_decision_that_is_called_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    fate = TransactionParts.fate
+    fate = TransactionDecisions.fate
 
-    def hasty(self: TransactionParts, transaction: bytes) -> Fate:
+    def hasty(self: TransactionDecisions, transaction: bytes) -> Fate:
         found = fate(self, transaction)
         return Fate.ROLLED_BACK if found is Fate.OPEN else found
 
-    monkeypatch.setattr(TransactionParts, "fate", hasty)
+    monkeypatch.setattr(TransactionDecisions, "fate", hasty)
     assert "is done in part" in finds()
