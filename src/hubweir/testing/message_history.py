@@ -71,6 +71,8 @@ class MessageHistory:
         self._locks: dict[bytes, SeenLock] = {}
         self._locked: dict[SeenMessage, None] = {}
         self._flying: dict[SeenSettlement, None] = {}
+        # Ended unknown, and the log took nothing since: a start may find them done, whatever was seen before it.
+        self._unknown: dict[SeenSettlement, None] = {}
 
     # Senders
 
@@ -103,6 +105,7 @@ class MessageHistory:
     def accepted(self, group: int, now_ms: int) -> None:
         """The sender was told so."""
         self.tick += 1
+        self._unknown = {}
         for sent in self.groups[group]:
             if sent.accepted is False:
                 raise Violation(f"P1: {sent.text} is accepted behind its refusal")
@@ -216,12 +219,15 @@ class MessageHistory:
             return
         elif answer is SeenAnswer.DONE:
             self._effect(settlement)
+            if settlement.outcome not in _AT_ONCE:
+                self._unknown = {}
         else:
             lock.settling = None
             if settlement.outcome is SeenOutcome.DEAD_LETTER and sent.place is SeenPlace.DEAD and sent.lock is lock:
                 self._let_go(lock)  # there it is abandoned at once, and its answer waits for others
             if answer is not SeenAnswer.REFUSED:
                 self._perhaps(settlement)
+                self._unknown[settlement] = None
             if settlement.outcome is SeenOutcome.RELEASE and sent.lock is lock:
                 self._let_go(lock)
             elif lock.is_over and sent.lock is lock:
@@ -273,7 +279,9 @@ class MessageHistory:
         for settlement in self._flying:
             self._perhaps(settlement)
             settlement.lock.settling = None
-        self._flying = {}
+        for settlement in self._unknown:
+            self._unsure(settlement)
+        self._flying, self._unknown = {}, {}
         for sent in list(self._locked):
             if sent.lock is not None:
                 self._let_go(sent.lock)
@@ -439,6 +447,11 @@ class MessageHistory:
             sent.least = max(0, sent.least - 1)
         if outcome is SeenOutcome.RELEASE:
             sent.most += 1
+        self._unsure(settlement)
+
+    def _unsure(self, settlement: SeenSettlement) -> None:
+        """Where its message is, nobody knows."""
+        sent, outcome = settlement.lock.sent, settlement.outcome
         if outcome is SeenOutcome.COMPLETE:
             sent.may_be_gone = True
         elif outcome in (SeenOutcome.DEFER, SeenOutcome.DEAD_LETTER) and sent.place is not SeenPlace.DEAD:
