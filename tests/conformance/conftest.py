@@ -10,10 +10,8 @@ third time on replicated logs, the second engine (testing/replicated_store.py). 
 
 from __future__ import annotations
 
-import gc
 import os
 import ssl
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -99,19 +97,6 @@ class Doors:
         where = host or (self.host if tls else f"{self.host}:{self.port}")
         flag = "" if tls else "UseDevelopmentEmulator=true;"
         return f"Endpoint=sb://{where};SharedAccessKeyName={rule};SharedAccessKey={key};{flag}"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def what_official_clients_leave() -> Iterator[None]:
-    """Sockets that official clients forget in cycles are collected behind their own file, without their warnings.
-
-    The service in this process collects seldom, so another file's test would be blamed for them.
-    """
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.unfreeze()
-        gc.collect()
 
 
 @pytest.fixture(scope="session", params=[CALLS, SOCKET, REPLICATED])

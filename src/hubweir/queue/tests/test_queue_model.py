@@ -196,4 +196,4 @@ def test_a_lock_that_does_not_keep_others_out_is_found_by_the_model(monkeypatch:
 
     monkeypatch.setattr(MessageTable, "give", unmarked)
     with pytest.raises(AssertionError):
-        play(100, seeded=True)
+        play(400, seeded=True)
