@@ -39,7 +39,7 @@ from queue_cases.queues import (
     send_all,
 )
 from queue_cases.quorum_queue import QuorumQueue
-from queue_cases.settler import COMPLETE, Settler
+from queue_cases.settler import COMPLETE, CREDIT, Settler
 from spine import pid_of, processor_seconds, shown
 
 # Where no broker is installed. RabbitMQ 4.0.5, a quorum queue over AMQP 1.0, settled one by one, synced, 200 B, the
@@ -99,13 +99,14 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A queue of a broker. settles_second: whether its broker knows that mode of a receiver."""
+    """A queue of a broker. settles_second: whether that knows this mode of a receiver. credit: of the receiver."""
 
     target: ConnectionString
     pid: int
     address: str
     open_connection: Callable[[ConnectionString], Awaitable[Connection]] = Connection.open
     settles_second: bool = True
+    credit: int = CREDIT
 
 
 class Load:
@@ -131,6 +132,16 @@ class Load:
             await publisher.close()
             await reader.close()
 
+    async def fill(self) -> None:
+        """Send all messages of a round, and receive none."""
+        place = self._place
+        publisher = await place.open_connection(place.target)
+        try:
+            await publisher.authorization.authorize(place.address)
+            await (await self._sender(publisher))()
+        finally:
+            await publisher.close()
+
     async def _sender(self, publisher: Connection) -> Callable[[], Awaitable[None]]:
         """What sends all messages of a round."""
         if not self._is_batched:
@@ -148,7 +159,10 @@ class Load:
     async def _round(self, rates: Rates, send: Callable[[], Awaitable[None]], reader: Connection) -> None:
         await self._measure(rates.rate_in, rates.cpu_in, send)
         await reader.authorization.authorize(self._place.address)
-        settler = Settler(reader, self._place.address, outcome=self._outcome, settles_second=self._place.settles_second)
+        place = self._place
+        settler = Settler(
+            reader, place.address, outcome=self._outcome, settles_second=place.settles_second, credit=place.credit
+        )
         await self._measure(rates.rate_out, rates.cpu_out, lambda: settler.settle(self._sent))
         before_s = time.process_time()
         await self._measure(rates.rate_both, rates.cpu_both, lambda: self._both(send, settler))
@@ -166,8 +180,16 @@ class Load:
         cpu.append((processor_seconds(pid) - cpu_before) / self._sent * 1e6)
 
 
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The load of a quorum queue. version: of the RabbitMQ that has it."""
+
+    load: Load
+    version: str
+
+
 @contextmanager
-def _peer(pid: int, messages: int) -> Iterator[Load | None]:
+def _peer(pid: int, messages: int) -> Iterator[Peer | None]:
     """The load of a quorum queue, which has the server's core; None: there is no broker here."""
     script = quorum_queue.installed()
     if script is None:
@@ -178,9 +200,14 @@ def _peer(pid: int, messages: int) -> Iterator[Load | None]:
         QuorumQueue(script, Path(folder), os.sched_getaffinity(pid)) as broker,
     ):
         place = Place(
-            broker.target, broker.pid, quorum_queue.ADDRESS, quorum_queue.open_connection, settles_second=False
+            broker.target,
+            broker.pid,
+            quorum_queue.ADDRESS,
+            quorum_queue.open_connection,
+            settles_second=False,
+            credit=quorum_queue.CREDIT,
         )
-        yield Load(place, batch=1, messages=messages)
+        yield Peer(Load(place, batch=1, messages=messages), broker.version)
 
 
 def measure_rates(
@@ -204,7 +231,7 @@ def measure_rates(
     with _peer(pid, messages // 8) as peer:
         for number in range(rounds):
             console.print(f"rates, round {number + 1} …")
-            for load in (*([] if peer is None else [peer]), *loads.values()):
+            for load in (*([] if peer is None else [peer.load]), *loads.values()):
                 runner.run(load.round())
     for case, load in loads.items():
         table.add_row(case.sends, case.mode, *load.rates.cells())
@@ -213,8 +240,9 @@ def measure_rates(
         text = f"no broker for the same run: Debian's rabbitmq-server is not installed. Held against {name}."
         console.print(text)
     else:
-        others, name = peer.rates.rate_both, "a quorum queue of this run"
-        table.add_row("1 message a send", "quorum queue", *peer.rates.cells())
+        rates = peer.load.rates
+        others, name = rates.rate_both, f"a quorum queue of RabbitMQ {peer.version} in this run"
+        table.add_row("1 message a send", "quorum queue", *rates.cells())
     console.print(table)
     return [
         Figure(

@@ -15,6 +15,7 @@ from hubweir.amqp.types.composite import encode_composite
 from hubweir.amqp.types.values import Symbol, UInt
 from hubweir.client.connection import Connection
 from hubweir.client.link_user import LinkUser
+from hubweir.errors import ServiceError
 from hubweir.kernels.contract import D_DELIVERY_ID, DELIVERY_WIDTH
 
 CREDIT = 4_000
@@ -41,13 +42,21 @@ class Answers:
     def __init__(self) -> None:
         self._wanted = 0
         self._none_left = asyncio.Event()
+        self._error: ServiceError | None = None
 
     async def wait(self, count: int) -> None:
-        """Wait until so many more messages were received, settled, and answered."""
+        """Wait until so many more messages were received, settled, and answered. Raises ServiceError: a link ended."""
         self._wanted += count
         self._none_left.clear()
-        if self._wanted > 0:
+        if self._wanted > 0 and self._error is None:
             await self._none_left.wait()
+        if self._error is not None:
+            raise self._error
+
+    def end(self, error: ServiceError) -> None:
+        """A receiver is over: no more answers come."""
+        self._error = error
+        self._none_left.set()
 
     def came(self, count: int) -> None:
         self._wanted -= count
@@ -101,6 +110,10 @@ class Settler(LinkUser):
     async def settle(self, count: int) -> None:
         """Wait until so many more messages were received, settled, and answered as settled."""
         await self._answers.wait(count)
+
+    def fail(self, error: ServiceError) -> None:
+        super().fail(error)
+        self._answers.end(error)
 
     def close(self) -> None:
         self._connection.detach(self._link)

@@ -11,11 +11,10 @@ from rich.console import Console
 
 from goals.figure import Figure
 from hubweir.client.connection import Connection
-from hubweir.client.sender import Sender
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
 from queue_cases.queues import BATCH_MESSAGES, BODY_BYTES, create_queue, resident_bytes, stored_bytes
-from queue_cases.rates import Case, Load
+from queue_cases.rates import Case, Load, Place
 from queue_cases.settler import Settler
 from spine import pid_of
 
@@ -23,12 +22,6 @@ QUEUE = Case(is_express=False, batch=BATCH_MESSAGES)
 WARMING = 10_000  # messages that are sent first: what is allocated once is there then
 SETTLING_S = 2.0  # the sweep saves a snapshot, and gives back what it needed
 MESSAGE_GOAL_BYTES, GOAL_BYTES, START_GOAL_S = 64, 80e6, 3.0
-
-
-async def _filled(target: ConnectionString, load: Load) -> None:
-    connection = await Connection.open(target)
-    await load.send(await Sender.open(connection, QUEUE.queue))
-    await connection.close()
 
 
 async def _first_message_s(target: ConnectionString) -> float:
@@ -58,9 +51,10 @@ def measure_waiting(folder: Path, count: int, runner: asyncio.Runner, console: C
     with ServerProcess(data=folder) as server:
         target = ConnectionString.parse(server.connection_string())
         create_queue(target, QUEUE.queue)
-        runner.run(_filled(target, Load(server, QUEUE, WARMING)))
+        place = Place(target, pid_of(server), QUEUE.queue)
+        runner.run(Load(place, batch=QUEUE.batch, messages=WARMING).fill())
         empty, on_disk = resident_bytes(pid_of(server)), stored_bytes(folder)
-        runner.run(_filled(target, Load(server, QUEUE, count)))
+        runner.run(Load(place, batch=QUEUE.batch, messages=count).fill())
         runner.run(asyncio.sleep(SETTLING_S))
         grown, on_disk = resident_bytes(pid_of(server)) - empty, stored_bytes(folder) - on_disk
         server.kill9()
