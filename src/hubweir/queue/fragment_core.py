@@ -33,7 +33,7 @@ OnLogged = Callable[[Refused | None], None]
 RETRY_MS = 1_000
 # Operations that change nothing but counts of deliveries: what they say holds in memory already.
 _COUNTS = (LOCKED, RELEASED)
-# A count has 48 bits in a sequence number; the fragment's number stands above them.
+# A count has 48 bits in a sequence number, and a lock in its number; the fragment's number stands above them.
 NUMBER_SHIFT = 48
 
 
@@ -64,7 +64,7 @@ class FragmentCore:
         self._log_prefix = log_prefix
         self._tells_origins = bool(log_prefix)
         self.state = FragmentState()
-        self.locks = LockTable(log.lease.writer_epoch, secret)
+        self.locks = LockTable(self.number_base, secret)
         self.reads = MessageReads(log)
         self.retry_ms = 0  # nothing is tried before, on the monotonic clock: the log has just refused
         self._wake: Callable[[], None] | None = wake

@@ -1,8 +1,10 @@
 """The locks of one opening of a fragment: which message each has, and when it ends. In memory alone.
 
-Locks have ordinals from 0 on in the order in which they are given, and numbers from the writer epoch's first on; so a
-number of an earlier opening is never one of this. Rows are L_… of kernels/queue_contract.py, in pages by ordinal; a
-page whose locks are all over is dropped. A token is made and checked by the kernels (kernels/queue/tokens.py).
+Locks have ordinals from 0 on in the order in which they are given, and numbers behind the fragment's number base; so
+the upper 16 bits of a lock's number, with which its token begins, are the number of the fragment, as they are of the
+sequence numbers of its messages. A token of an earlier opening is none of this one: the secret is another. Rows are
+L_… of kernels/queue_contract.py, in pages by ordinal; a page whose locks are all over is dropped. A token is made and
+checked by the kernels (kernels/queue/tokens.py).
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from heapq import heappop, heappush
 from hubweir.kernels import end_locks, ended_locks, find_locks, read_tokens
 from hubweir.kernels.queue_contract import L_COUNT, L_UNTIL, LOCK_WIDTH, PAGE_ROWS, TOKEN_BYTES
 
-EPOCH_SHIFT = 40  # so many locks fit into one opening: 10 years at 3,000 a second
 NEVER = 2**62
 
 
@@ -29,9 +30,9 @@ class _LockPage:
 class LockTable:
     """See the module's text. Times are of the monotonic clock."""
 
-    def __init__(self, writer_epoch: int, secret: bytes) -> None:
-        """secret: 16 bytes."""
-        self.first_number = writer_epoch << EPOCH_SHIFT
+    def __init__(self, number_base: int, secret: bytes) -> None:
+        """number_base: of the fragment; 48 bits are left for its locks. secret: 16 bytes, of this opening alone."""
+        self.first_number = number_base + 1  # the number 0 says that there is no lock
         self.secret = secret
         self._next = 0
         self._pages: dict[int, _LockPage] = {}

@@ -8,6 +8,7 @@ from hubweir.kernels.queue.tokens import check_of
 from hubweir.queue.lock_table import LockTable
 
 SECRET = bytes(range(16))
+BASE = 3 << 48
 
 
 def token(locks: LockTable, ordinal: int) -> bytes:
@@ -16,7 +17,7 @@ def token(locks: LockTable, ordinal: int) -> bytes:
 
 
 def filled(counts: int, until_ms: int = 100) -> LockTable:
-    locks = LockTable(3, SECRET)
+    locks = LockTable(BASE, SECRET)
     locks.add(array("q", range(1, counts + 1)), counts, until_ms)
     return locks
 
@@ -29,7 +30,7 @@ def test_tokens_find_their_messages_over_pages_and_in_any_order() -> None:
 
 
 def test_a_lock_that_was_never_given_or_has_another_secret_is_not_found() -> None:
-    locks, other = filled(5), LockTable(3, bytes(16))
+    locks, other = filled(5), LockTable(BASE, bytes(16))
     other.add(array("q", [1]), 1, 100)
     assert list(locks.find(token(locks, 5) + token(locks, 4), 50)[1]) == [0, 5]
     assert list(other.find(token(locks, 0), 50)[1]) == [0]
@@ -76,5 +77,9 @@ def test_pages_whose_locks_are_over_are_dropped() -> None:
     assert list(locks.find(token(locks, 3) + token(locks, 8_500), 50)[1]) == [0, 8_501]
 
 
-def test_numbers_of_openings_never_meet() -> None:
-    assert LockTable(4, SECRET).first_number - LockTable(3, SECRET).first_number == 1 << 40
+def test_the_first_two_bytes_of_a_token_are_the_number_of_the_fragment_and_no_lock_has_the_number_0() -> None:
+    assert token(filled(1), 0)[:2] == (3).to_bytes(2, "big")
+    plain = LockTable(0, SECRET)
+    plain.add(array("q", [1]), 1, 100)
+    assert plain.first_number == 1
+    assert list(plain.find(token(plain, 0) + bytes(16), 50)[1]) == [1, 0]
