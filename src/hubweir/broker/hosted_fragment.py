@@ -359,6 +359,7 @@ class HostedFragment:
             self._receiver(command.receiver_id),
             max_count=command.max_count,
             max_bytes=command.max_bytes,
+            waits=command.waits,
             on_done=partial(_received, on_answer),
         )
 
@@ -451,7 +452,7 @@ class HostedFragment:
         found = self.fragment.list_sessions(
             updated_after_ms=command.updated_after_ms, skip=command.skip, top=command.top
         )
-        on_answer(SessionsListed(found))
+        on_answer(SessionsListed(found.session_ids, found.passed))
 
     # Transfers
 

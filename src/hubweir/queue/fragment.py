@@ -45,6 +45,7 @@ from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.fragment_values import FragmentCounts as FragmentCounts
+from hubweir.queue.fragment_values import ListedSessions as ListedSessions
 from hubweir.queue.fragment_values import NumberRange as NumberRange
 from hubweir.queue.fragment_values import OnDone as OnDone
 from hubweir.queue.fragment_values import ReceivedMessages as ReceivedMessages
@@ -395,14 +396,21 @@ class Fragment:
         self._holds.free(receiver)
 
     def receive(
-        self, receiver: FragmentReceiver, *, max_count: int, max_bytes: int, on_done: OnDone[ReceivedMessages]
+        self,
+        receiver: FragmentReceiver,
+        *,
+        max_count: int,
+        max_bytes: int,
+        waits: bool = True,
+        on_done: OnDone[ReceivedMessages],
     ) -> None:
         """The receiver's next messages, once there is one. on_done comes in a turn, once; one outstanding a receiver.
 
+        waits: False where it is to come in the next turn, without messages when none is ready.
         PEEK_LOCK: each is locked from the turn on that gave it. RECEIVE_AND_DELETE: on_done comes when their removal
         is durable, and nobody gets them again. max_bytes: of records, but for the first message.
         """
-        self._receives.receive(receiver, max_count=max_count, max_bytes=max_bytes, on_done=on_done)
+        self._receives.receive(receiver, max_count=max_count, max_bytes=max_bytes, waits=waits, on_done=on_done)
 
     def cancel_receive(self, receiver: FragmentReceiver) -> None:
         """Answer the outstanding receive empty, or, when messages are being read for it, with these as planned."""
@@ -608,7 +616,7 @@ class Fragment:
         """
         self._holds.set_state(session_id, state, times, on_done)
 
-    def list_sessions(self, *, updated_after_ms: int | None, skip: int, top: int) -> tuple[str, ...]:
+    def list_sessions(self, *, updated_after_ms: int | None, skip: int, top: int) -> ListedSessions:
         """Sessions in the order in which they first had a message or a state.
 
         updated_after_ms: those whose state was set behind this time; None: with active messages or a state.

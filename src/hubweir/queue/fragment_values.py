@@ -52,3 +52,10 @@ class FragmentCounts(Struct, frozen=True):
     deferred: int
     transfer_dead_lettered: int
     size_bytes: int
+
+
+class ListedSessions(Struct, frozen=True):
+    """A page of session ids. passed: how many were passed over in front of it."""
+
+    session_ids: tuple[str, ...]
+    passed: int

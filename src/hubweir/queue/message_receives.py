@@ -1,8 +1,9 @@
 """Receivers of a fragment: what they wait for, and what they are given.
 
-A receive is answered in the turn in which there is a message; receivers of one sub-queue are served in the order in
-which they asked. In PEEK_LOCK mode the messages are locked, LOCKED is logged and not waited for, and the records are
-read; in RECEIVE_AND_DELETE mode they are read, SETTLED is logged, and the answer waits for it.
+A receive is answered in the turn in which there is a message, and one that does not wait in the next turn, whatever
+there is; receivers of one sub-queue are served in the order in which they asked. In PEEK_LOCK mode the messages are
+locked, LOCKED is logged and not waited for, and the records are read; in RECEIVE_AND_DELETE mode they are read, SETTLED
+is logged, and the answer waits for it.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class FragmentReceiver:
 class _Wanted(Struct, frozen=True):
     max_count: int
     max_bytes: int
+    waits: bool
     on_done: OnDone[ReceivedMessages]
 
 
@@ -115,12 +117,18 @@ class MessageReceives:
         self.cancel(receiver)
 
     def receive(
-        self, receiver: FragmentReceiver, *, max_count: int, max_bytes: int, on_done: OnDone[ReceivedMessages]
+        self,
+        receiver: FragmentReceiver,
+        *,
+        max_count: int,
+        max_bytes: int,
+        waits: bool,
+        on_done: OnDone[ReceivedMessages],
     ) -> None:
         """See Fragment.receive."""
         if not receiver.is_open or receiver in self._waiting_as(receiver) or receiver.is_reading:
             raise ServiceError(NOT_ALLOWED, f"a receiver of '{self._core.entity}' is closed, or receives already")
-        self._wait(receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, on_done))
+        self._wait(receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, waits, on_done))
 
     def _wait(self, receiver: FragmentReceiver, wanted: _Wanted) -> None:
         self._waiting_as(receiver)[receiver] = wanted
@@ -153,6 +161,7 @@ class MessageReceives:
         for receiver, wanted in list(self._waiting.items()):
             sub_queue = receiver.sub_queue
             if sub_queue in empty:
+                self._pass_over(receiver, wanted)
                 continue
             room = array("q", bytes(8 * wanted.max_count))
             many, _ = messages.select(sub_queue, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
@@ -160,6 +169,7 @@ class MessageReceives:
                 self._give(receiver, room[:many], times)
             else:
                 empty.add(sub_queue)
+                self._pass_over(receiver, wanted)
         just_asked, self._just_asked = self._just_asked, []
         holders = [session.holder for session in self._core.state.sessions.take_stirred()]
         for receiver in dict.fromkeys(just_asked + holders):
@@ -170,7 +180,14 @@ class MessageReceives:
             many, _ = receiver.session.select(messages, times.stamp_ms, room, waits.max_count, waits.max_bytes)
             if many:
                 self._give(receiver, room[:many], times)
+            else:
+                self._pass_over(receiver, waits)
         self._core.reads.end_turn()
+
+    def _pass_over(self, receiver: FragmentReceiver, wanted: _Wanted) -> None:
+        """There is nothing for it in this turn."""
+        if not wanted.waits:
+            self.cancel(receiver)
 
     def _give(self, receiver: FragmentReceiver, counts: array[int], times: Times) -> None:
         """Answer what it waits for with these."""

@@ -27,7 +27,7 @@ from hubweir.errors import (
 from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_STATE, QUEUE_WIDTH, SETTLING
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore
-from hubweir.queue.fragment_values import OnDone, Times
+from hubweir.queue.fragment_values import ListedSessions, OnDone, Times
 from hubweir.queue.message_receives import FragmentReceiver, MessageReceives
 from hubweir.queue.message_session import MessageSession
 from hubweir.queue.operation import SESSION_STATE, Operation
@@ -267,22 +267,23 @@ class SessionHolds:
         operation = Operation(SESSION_STATE, session_id=session.session_id, state=state, time_ms=times.stamp_ms)
         self._core.gather([operation], partial(_told, on_done))
 
-    def listed(self, *, updated_after_ms: int | None, skip: int, top: int) -> tuple[str, ...]:
+    def listed(self, *, updated_after_ms: int | None, skip: int, top: int) -> ListedSessions:
         """See Fragment.list_sessions."""
-        found = []
+        found: list[str] = []
+        passed = 0
         messages = self._core.state.messages
         for session in self._core.state.sessions.by_number.values():
             if updated_after_ms is None:
                 wanted = session.state is not None or session.has_active(messages)
             else:
                 wanted = session.state_ms > updated_after_ms
-            if wanted:
-                skip -= 1
-                if skip < 0:
-                    found.append(session.session_id.decode())
+            if wanted and passed < skip:
+                passed += 1
+            elif wanted:
+                found.append(session.session_id.decode())
                 if len(found) == top:
                     break
-        return tuple(found)
+        return ListedSessions(tuple(found), passed)
 
 
 def _told(on_done: OnDone[None], refused: Refused | None) -> None:

@@ -151,12 +151,14 @@ class MessagesReceived(Answer, frozen=True):
 class ReceiveMessages(LogCommand, frozen=True):
     """The next messages of a receiver, at least one and at most max_count; one outstanding a receiver.
 
-    Waits until there is one. Answered without rows after CancelReceive. max_bytes: of records, but for the first.
+    waits: until there is one; otherwise it is answered without rows when none is ready in the fragment's next turn.
+    Answered without rows after CancelReceive. max_bytes: of records, but for the first.
     """
 
     receiver_id: int
     max_count: int
     max_bytes: int
+    waits: bool = True
 
 
 @command(38, Done, cost=Cost.END)
@@ -310,9 +312,10 @@ class SetSessionState(LogCommand, frozen=True):
 
 @answer(99)
 class SessionsListed(Answer, frozen=True):
-    """In the order that ListSessions says."""
+    """In the order that ListSessions says. passed: how many of them the skip passed over."""
 
     session_ids: tuple[str, ...]
+    passed: int = 0
 
 
 @command(49, SessionsListed)

@@ -192,6 +192,7 @@ def test_a_receive_waits_for_a_message_or_is_cancelled_and_answered_without_any(
     waiting = bench.receive(receiver_id)
     assert bench.begin(CancelReceive(LOG, receiver_id)) == [Done()]
     assert bodies(waiting) == []
+    assert bodies(bench.begin(ReceiveMessages(LOG, receiver_id, 10, 1 << 20, waits=False))) == []
 
 
 def test_the_end_of_a_connection_closes_its_receivers_and_no_others(bench: FragmentBench) -> None:

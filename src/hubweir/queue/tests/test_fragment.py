@@ -15,7 +15,7 @@ from hubweir.queue import numbered_messages
 from hubweir.queue.fragment import FragmentReceiver
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
-from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, message, run_of
+from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, message, opened, run_of
 
 
 def test_first_messages_have_the_numbers_from_1_on_and_come_in_their_order(bench: QueueBench) -> None:
@@ -30,7 +30,8 @@ def test_first_messages_have_the_numbers_from_1_on_and_come_in_their_order(bench
 def test_a_fragments_number_stands_above_the_counts() -> None:
     bench = QueueBench(number=5)
     assert bench.send("a") == [(5 << 48) + 1]
-    assert bench.receive()[0].number == (5 << 48) + 1
+    [got] = bench.receive()
+    assert (got.number, got.token[:2]) == ((5 << 48) + 1, (5).to_bytes(2, "big"))
     assert [each.number for each in bench.peek((5 << 48) + 1)] == [(5 << 48) + 1]
 
 
@@ -41,6 +42,28 @@ def test_a_receive_waits_until_there_is_a_message(bench: QueueBench) -> None:
     assert not answers
     bench.send("a")
     assert len(answers) == 1
+
+
+def test_a_receive_that_does_not_wait_is_answered_in_the_next_turn_whatever_there_is(bench: QueueBench) -> None:
+    answers: dict[str, list[str]] = {}
+
+    def look(name: str, *, waits: bool) -> None:
+        bench.fragment.receive(
+            bench.receiver(), max_count=1, max_bytes=1 << 20, waits=waits,
+            on_done=lambda answer: answers.setdefault(name, bodies(opened(answer))),
+        )  # fmt: skip
+
+    look("waits", waits=True)
+    look("first", waits=False)
+    look("second", waits=False)
+    assert answers == {}, "not before the turn"
+    bench.run_for(1)
+    assert answers == {"first": [], "second": []}
+    bench.send("a", "b")
+    assert answers["waits"] == ["a"]
+    look("third", waits=False)
+    bench.run_for(1)
+    assert answers["third"] == ["b"]
 
 
 def test_receivers_are_served_in_the_order_in_which_they_asked(bench: QueueBench) -> None:

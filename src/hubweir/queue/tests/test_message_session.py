@@ -52,11 +52,15 @@ def test_sessions_with_messages_or_state_are_listed_in_pages(sessions: SessionBe
     sessions.accept("neither")
 
     def listed(skip: int) -> tuple[str, ...]:
-        return sessions.fragment.list_sessions(updated_after_ms=None, skip=skip, top=100)
+        return sessions.fragment.list_sessions(updated_after_ms=None, skip=skip, top=100).session_ids
 
     assert len(listed(0)) == 100 and listed(0)[:2] == ("s000", "s001")
     assert listed(100)[-1] == "only state" and len(listed(100)) == 22
     assert listed(122) == ()
+    passed = [
+        sessions.fragment.list_sessions(updated_after_ms=None, skip=skip, top=9).passed for skip in (0, 7, 122, 500)
+    ]
+    assert passed == [0, 7, 122, 122]
 
 
 def test_sessions_are_listed_by_when_their_state_changed(sessions: SessionBench) -> None:
@@ -67,9 +71,20 @@ def test_sessions_are_listed_by_when_their_state_changed(sessions: SessionBench)
         set_state(sessions, name, b"1")
         if name == "old":
             between = sessions.now_ms()
-    assert sessions.fragment.list_sessions(updated_after_ms=between, skip=0, top=10) == ("new",)
-    assert sessions.fragment.list_sessions(updated_after_ms=0, skip=0, top=10) == ("old", "new")
-    assert sessions.fragment.list_sessions(updated_after_ms=sessions.now_ms() + 5, skip=0, top=10) == ()
+    assert sessions.fragment.list_sessions(updated_after_ms=between, skip=0, top=10).session_ids == ("new",)
+    assert sessions.fragment.list_sessions(updated_after_ms=0, skip=0, top=10).session_ids == ("old", "new")
+    assert sessions.fragment.list_sessions(updated_after_ms=sessions.now_ms() + 5, skip=0, top=10).session_ids == ()
+
+
+def test_a_receive_in_a_session_that_does_not_wait_is_answered_empty_where_others_have_messages(
+    sessions: SessionBench,
+) -> None:
+    sessions.send("1", session="b")
+    receiver, answers = sessions.accept("a"), []
+    sessions.fragment.receive(receiver, max_count=5, max_bytes=1 << 20, waits=False, on_done=answers.append)
+    sessions.run_for(1)
+    (answer,) = answers
+    assert len(answer.rows) == 0 and receiver.is_open
 
 
 def test_deferred_messages_of_a_session_are_received_by_its_holder(sessions: SessionBench) -> None:
