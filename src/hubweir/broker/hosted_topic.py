@@ -74,6 +74,7 @@ class HostedTopic(HostedFragment):
                 secret=tools.env.random_bytes(SECRET_BYTES),
                 wake=wake,
                 new_id=lambda: UUID(tools.env.new_id()),
+                fragment_number=command.fragment_number,
             )
             return self._topic.own
 

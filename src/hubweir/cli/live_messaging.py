@@ -14,10 +14,11 @@ from hubweir.config.authorization_documents import rights_words
 from hubweir.config.emulator_entities import MessagingProperties, NamespaceConfig, RuleConfig, TopicConfig
 from hubweir.config.emulator_messaging import rule_document, said_members
 from hubweir.namespace.forward_address import forward_name
+from hubweir.namespace.messaging_tier import STANDARD_FRAGMENTS
 from hubweir.namespace.names import DEFAULT_RULE
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
-from hubweir.namespace.storage_settings import STANDARD_FRAGMENTS, STANDARD_SIZES
+from hubweir.namespace.storage_settings import STANDARD_SIZES
 from hubweir.namespace.subscription_description import subscription_path
 
 Document = dict[str, object]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hubweir.errors import ENTITY_DISABLED, ServiceError
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.namespace.availability import check_may_send
 from hubweir.namespace.entity import Entity, EntityKind
 from hubweir.namespace.messaging_description import MessagingDescription

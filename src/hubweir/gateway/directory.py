@@ -1,4 +1,4 @@
-"""Finds the broker of a partition by the catalog. One look-up per attach or request, none per event.
+"""Finds the brokers of partitions and fragments by the catalog. One look-up per attach or request, none per event.
 
 Names are compared without case, as everywhere. A place stays good for as long as its log is there: a broker refuses
 commands for a log that it does not have as moved (ENTITY_MOVED), and clients look again.
@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, NOT_FOUND, ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.fragments import FragmentPlace, Fragments, fragment_id
 from hubweir.namespace.entity import Entity
 from hubweir.namespace.error_text import entity_not_found, entity_uri, invalid_partition
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.topic_description import TopicDescription
-
-ID_PREFIX_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,37 +37,6 @@ class PartitionPlace:
     def store(self, run: bytearray, events: int, size_bytes: int) -> AppendEvents:
         """The command that stores a run here."""
         return AppendEvents(self.log_id, run, events, size_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentPlace:
-    """Where one fragment of a queue or of a topic lives, or a subscription. entity: its name as created.
-
-    log_id: by which commands name it. stored_in: the log that it lies in, of a subscription its topic's; topic: that
-    topic's name.
-    """
-
-    entity: str
-    log_id: str
-    broker: BrokerClient
-    stored_in: str
-    topic: str | None = None
-
-    @property
-    def id_prefix(self) -> bytes:
-        """What ids begin with that messages get which came without one (kernels/contract.py).
-
-        A message has one id in all subscriptions that it was copied to.
-        """
-        return self.stored_in[:ID_PREFIX_DIGITS].encode()
-
-    def goes_with(self, entity: str) -> bool:
-        """Whether this is gone when the entity of that name is."""
-        return entity in (self.entity, self.topic)
-
-    def store(self, run: bytearray, messages: int, size_bytes: int) -> EnqueueMessages:
-        """The command that stores a run here."""
-        return EnqueueMessages(self.log_id, run, messages, size_bytes)
 
 
 class Directory:
@@ -106,16 +73,26 @@ class Directory:
         broker = self._brokers.of_store(placement.store_index)
         return PartitionPlace(description.name, partition_id, placement.log_id, broker)
 
-    def fragment(self, entity: Entity[MessagingDescription]) -> FragmentPlace:
-        """Where the one fragment of a queue or a topic lives, or a subscription. NOT_FOUND: its topic is gone."""
-        name, parent = entity.description.name, entity.description.parent
-        if parent is not None:
-            [placement] = self._namespace.get(parent, TopicDescription).placements
-            broker = self._brokers.of_store(placement.store_index)
-            return FragmentPlace(name, entity.entity_id, broker, placement.log_id, parent)
-        [placement] = entity.placements
-        broker = self._brokers.of_store(placement.store_index)
-        return FragmentPlace(name, placement.log_id, broker, placement.log_id)
+    def fragments(self, entity: Entity[MessagingDescription]) -> Fragments:
+        """Where the fragments of a queue, a topic or a subscription live. ServiceError NOT_FOUND: its topic is gone."""
+        name, topic, entity_id = entity.description.name, entity.description.parent, entity.entity_id
+        placements = entity.placements
+        if topic is not None:
+            placements = self._namespace.get(topic, TopicDescription).placements
+        count = len(placements)
+        return Fragments(
+            tuple(
+                FragmentPlace(
+                    name,
+                    placement.log_id if topic is None else fragment_id(entity_id, number, count),
+                    self._brokers.of_store(placement.store_index),
+                    placement.log_id,
+                    topic,
+                    number,
+                )
+                for number, placement in enumerate(placements)
+            )
+        )
 
     def partitions(self, hub: str) -> tuple[PartitionPlace, ...]:
         """The places of all partitions of a hub, in order."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Every command goes to the broker of its placement. To make or to remove a log tw
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from hubweir.broker.commands.command import Command
@@ -20,6 +21,7 @@ from hubweir.broker.commands.topic import (
     TopicSubscription,
 )
 from hubweir.broker.rule_forms import encode_rules
+from hubweir.gateway.fragments import fragment_id
 from hubweir.limits import MIB
 from hubweir.namespace.entity import AnyEntity, Placement, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
@@ -57,7 +59,7 @@ def logs_of(entity: AnyEntity, namespace: Namespace) -> EntityLogs:
         return EventHubLogs(hub)
     queue = of_kind(entity, QueueDescription)
     if queue is not None:
-        return FragmentLogs(queue)
+        return FragmentLogs(queue, namespace)
     topic = of_kind(entity, TopicDescription)
     if topic is not None:
         return TopicLogs(topic, namespace)
@@ -99,9 +101,10 @@ class EventHubLogs:
 class FragmentLogs:
     """A log for each fragment of a queue."""
 
-    def __init__(self, entity: QueueEntity) -> None:
+    def __init__(self, entity: QueueEntity, namespace: Namespace) -> None:
         self._description = entity.description
         self._placements = entity.placements
+        self._settings = fragment_settings(entity.description, namespace, len(entity.placements))
 
     def make(self, namespace: str) -> LogCommands:
         return self._each_fragment(CreateFragment, namespace)
@@ -110,47 +113,60 @@ class FragmentLogs:
         return self._each_fragment(OpenFragment, namespace)
 
     def change(self) -> LogCommands:
-        return _change(self._description, self._placements)
+        return _change(self._settings, self._placements)
 
     def remove(self) -> LogCommands:
         return [(placement, DeleteFragment(placement.log_id)) for placement in self._placements]
 
     def _each_fragment(self, command: type[CreateFragment], namespace: str) -> LogCommands:
-        name, settings = self._description.name, fragment_settings(self._description)
         return [
-            (placement, command(placement.log_id, name, settings, namespace, number))
+            (placement, command(placement.log_id, self._description.name, self._settings, namespace, number))
             for number, placement in enumerate(self._placements)
         ]
 
 
 class TopicLogs:
-    """The log of a topic, which is opened with all its subscriptions."""
+    """A log for each fragment of a topic, which is opened with all its subscriptions."""
 
     def __init__(self, entity: TopicEntity, namespace: Namespace) -> None:
-        self._description = entity.description
+        self._name = entity.name
         self._placements = entity.placements
+        self._settings = fragment_settings(entity.description, namespace, len(entity.placements))
         self._namespace = namespace
 
     def make(self, namespace: str) -> LogCommands:
-        settings = fragment_settings(self._description)
         return [
-            (each, CreateTopic(each.log_id, self._description.name, settings, namespace)) for each in self._placements
+            (each, CreateTopic(each.log_id, self._name, self._settings, namespace, (), number))
+            for number, each in enumerate(self._placements)
         ]
 
     def open(self, namespace: str) -> LogCommands:
-        name, settings = self._description.name, fragment_settings(self._description)
-        inside = tuple(topic_subscription(each, self._namespace) for each in self._namespace.subscriptions(name))
-        return [(each, OpenTopic(each.log_id, name, settings, namespace, inside)) for each in self._placements]
+        inside = [topic_subscription(each, self._namespace) for each in self._namespace.subscriptions(self._name)]
+        count = len(self._placements)
+        return [
+            (
+                each,
+                OpenTopic(
+                    each.log_id,
+                    self._name,
+                    self._settings,
+                    namespace,
+                    tuple(_in_fragment(said, number, count) for said in inside),
+                    number,
+                ),
+            )
+            for number, each in enumerate(self._placements)
+        ]
 
     def change(self) -> LogCommands:
-        return _change(self._description, self._placements)
+        return _change(self._settings, self._placements)
 
     def remove(self) -> LogCommands:
         return [(placement, DeleteFragment(placement.log_id)) for placement in self._placements]
 
 
 class SubscriptionLogs:
-    """A subscription lies in its topic's log, and has none. It is opened and removed with its topic."""
+    """A subscription lies in its topic's logs, a fragment in each. It is opened and removed with its topic."""
 
     def __init__(self, entity: SubscriptionEntity, namespace: Namespace) -> None:
         self._entity = entity
@@ -163,25 +179,30 @@ class SubscriptionLogs:
         return []
 
     def change(self) -> LogCommands:
-        said = topic_subscription(self._entity, self._namespace)
-        return [(each, PutSubscription(each.log_id, said)) for each in self._topic_placements()]
+        said, placements = topic_subscription(self._entity, self._namespace), self._topic_placements()
+        return [
+            (each, PutSubscription(each.log_id, _in_fragment(said, number, len(placements))))
+            for number, each in enumerate(placements)
+        ]
 
     def remove(self) -> LogCommands:
-        return [(each, RemoveSubscription(each.log_id, self._entity.entity_id)) for each in self._topic_placements()]
+        return [(each, RemoveSubscription(each.log_id, named)) for each, named in self._fragments()]
 
     def put_rule(self, rule: SubscriptionRuleDescription) -> LogCommands:
         """What tells one rule more, or another in the place of the one of its name."""
         rules = encode_rules([rule])
-        return [
-            (each, PutSubscriptionRules(each.log_id, self._entity.entity_id, rules))
-            for each in self._topic_placements()
-        ]
+        return [(each, PutSubscriptionRules(each.log_id, named, rules)) for each, named in self._fragments()]
 
     def remove_rule(self, name: str) -> LogCommands:
         """What tells one rule less."""
+        return [(each, RemoveSubscriptionRule(each.log_id, named, name)) for each, named in self._fragments()]
+
+    def _fragments(self) -> list[tuple[Placement, str]]:
+        """Each log of the topic, and what the subscription's fragment is called there."""
+        placements = self._topic_placements()
         return [
-            (each, RemoveSubscriptionRule(each.log_id, self._entity.entity_id, name))
-            for each in self._topic_placements()
+            (each, fragment_id(self._entity.entity_id, number, len(placements)))
+            for number, each in enumerate(placements)
         ]
 
     def _topic_placements(self) -> tuple[Placement, ...]:
@@ -191,24 +212,28 @@ class SubscriptionLogs:
 
 
 def topic_subscription(entity: SubscriptionEntity, namespace: Namespace) -> TopicSubscription:
-    """What a topic has to know of a subscription, with all its rules."""
+    """What a topic of one log has to know of a subscription, with all its rules."""
     description = entity.description
     return TopicSubscription(
         entity.entity_id,
         description.name,
-        fragment_settings(description),
+        fragment_settings(description, namespace),
         description.dead_letters_on_filter_errors,
         encode_rules(namespace.rules_of(entity)),
     )
 
 
-def _change(description: MessagingDescription, placements: tuple[Placement, ...]) -> LogCommands:
-    settings = fragment_settings(description)
+def _in_fragment(said: TopicSubscription, number: int, count: int) -> TopicSubscription:
+    """The same for the topic's log of this number. count: of those logs."""
+    return replace(said, subscription_id=fragment_id(said.subscription_id, number, count))
+
+
+def _change(settings: FragmentSettings, placements: tuple[Placement, ...]) -> LogCommands:
     return [(placement, ChangeFragment(placement.log_id, settings)) for placement in placements]
 
 
-def fragment_settings(description: MessagingDescription) -> FragmentSettings:
-    """What a fragment has to know of its entity."""
+def fragment_settings(description: MessagingDescription, namespace: Namespace, count: int = 1) -> FragmentSettings:
+    """What a fragment has to know of its entity. count: of its fragments, among which the entity's size is divided."""
     delivery, storage, time_to_live = (
         delivery_of(description),
         storage_of(description),
@@ -221,6 +246,6 @@ def fragment_settings(description: MessagingDescription) -> FragmentSettings:
         dead_letters_on_expiry=delivery.dead_letters_on_expiration,
         requires_session=delivery.requires_session,
         duplicate_window_ms=storage.duplicate_window.ms if storage.requires_duplicate_detection else None,
-        max_size_bytes=storage.max_size_megabytes * MIB,
+        max_size_bytes=storage.size_in_megabytes(namespace.profile.messaging) * MIB // count,
         is_express=storage.is_express,
     )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Set as AbstractSet
 
 from hubweir.env import Clock
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 
 
 class EntityUses:

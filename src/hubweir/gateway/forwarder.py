@@ -36,7 +36,8 @@ from hubweir.env import Env, Timer
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.destinations import Undeliverable, undeliverable
-from hubweir.gateway.directory import Directory, FragmentPlace
+from hubweir.gateway.directory import Directory
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.entity import Entity
 from hubweir.namespace.forward_address import forward_name
@@ -164,7 +165,7 @@ class Forwarder:
                 self._begin(entity, sub_queue)
 
     def _begin(self, entity: Entity[MessagingDescription], sub_queue: SubQueue) -> None:
-        place = self.directory.fragment(entity)
+        place = self.directory.fragments(entity).only
         if (place.log_id, sub_queue) not in self._forwards:
             forward = self._forwards[place.log_id, sub_queue] = _Forward(self, entity.entity_id, place, sub_queue)
             forward.look()
@@ -178,7 +179,7 @@ class Forwarder:
         if not places:
             return
         for entity in self.namespace.entities(MessagingDescription):
-            log_id = self.directory.fragment(entity).log_id
+            log_id = self.directory.fragments(entity).only.log_id
             for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
                 if TransferPlace(log_id, sub_queue) in places:
                     self._begin(entity, sub_queue)
@@ -241,7 +242,7 @@ class _Forward:
             self._end(taken, TransferEnd.REFUSED, why)
             return
         asks = why is not None or not taken.messages
-        place = self._forwarder.directory.fragment(there)
+        place = self._forwarder.directory.fragments(there).only
         command = StoreTransfer(
             place.log_id,
             self._source,

@@ -19,8 +19,9 @@ from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
 from hubweir.env import Env, Timer
 from hubweir.errors import ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper
-from hubweir.gateway.directory import Directory, FragmentPlace
+from hubweir.gateway.directory import Directory
 from hubweir.gateway.entity_uses import EntityUses
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
@@ -114,7 +115,7 @@ class IdleDeletions:
                 continue
             known = self._watched.get(entity.entity_id)
             if known is None or known.span_ms != span.ms:
-                place = self._directory.fragment(entity)
+                place = self._directory.fragments(entity).only
                 known = _Watched(entity.entity_id, place, span.ms, now_ms + span.ms)
             watched[entity.entity_id] = known
         self._watched = watched

@@ -44,7 +44,7 @@ class DescribeNamespace(msgspec.Struct, frozen=True, tag="describe-namespace"):
 
 
 class IntendCreate(msgspec.Struct, frozen=True, tag="intend-create"):
-    """placements: description.log_count of them."""
+    """placements: description.log_count() of them."""
 
     entity_id: str
     description: Description

@@ -70,7 +70,7 @@ class Changes:
         made = replace(checked, created_at_ms=context.now_ms, changed_at_ms=0)
         placements = tuple(
             Placement(self._env.new_id(), stores[(len(existing) + number) % len(stores)])
-            for number in range(made.log_count)
+            for number in range(made.log_count(context.profile))
         )
         return IntendCreate(self._env.new_id(), _of_the_list(made), placements)
 

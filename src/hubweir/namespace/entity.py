@@ -18,6 +18,7 @@ from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.iso_duration import WrittenDuration, duration_text
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.tiers import Profile
 
 USER_METADATA_LIMIT = 1_024
 
@@ -88,9 +89,8 @@ class EntityDescription(msgspec.Struct, frozen=True, kw_only=True):
         """When it was changed, or else made."""
         return self.changed_at_ms or self.created_at_ms
 
-    @property
-    def log_count(self) -> int:
-        """How many logs the entity lies in, each with a placement."""
+    def log_count(self, profile: Profile) -> int:
+        """How many logs a new entity of a namespace lies in, each with a placement. profile: the namespace's."""
         raise NotImplementedError
 
     def checked(self, existing: Sequence[AnyEntity], context: ChangeContext) -> Self:

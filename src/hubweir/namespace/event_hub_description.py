@@ -28,7 +28,7 @@ from hubweir.namespace.entity import (
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import check_rules
-from hubweir.namespace.tiers import DAY_MS, HOUR_MS
+from hubweir.namespace.tiers import DAY_MS, HOUR_MS, Profile
 
 # RAISED: where the operator allows more than the service does; each is a log, with files and memory of its own.
 PARTITIONS_MIN, PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT = 1, 32, 1_024
@@ -65,8 +65,7 @@ class EventHubDescription(EntityDescription, frozen=True, tag=EntityKind.EVENT_H
     revoked_publishers: tuple[str, ...] = ()
     capture: CaptureDescription | None = None  # None: it was never set
 
-    @property
-    def log_count(self) -> int:
+    def log_count(self, profile: Profile) -> int:
         return self.partition_count
 
     def details_of(self, group: str) -> GroupDetails:

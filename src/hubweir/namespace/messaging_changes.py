@@ -5,6 +5,7 @@ Nothing is written here: the catalog's writer calls a change when its turn comes
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_fields
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -29,8 +30,11 @@ def replace_settings(known: M, context: ChangeContext, wanted: M, *, rules: Rule
         kind, "RequiresDuplicateDetection", old.requires_duplicate_detection, new.requires_duplicate_detection
     )
     if new.is_partitioned != old.is_partitioned:
-        text = f"Partitioning cannot be changed for {kind}. Delete it, and create it anew."
-        raise ServiceError(ARGUMENT_ERROR, text)
+        if not context.profile.messaging.is_premium:
+            text = f"Partitioning cannot be changed for {kind}. Delete it, and create it anew."
+            raise ServiceError(ARGUMENT_ERROR, text)
+        # There the tier decides, whatever is asked for.
+        wanted = replace(wanted, storage=replace_fields(new, is_partitioned=old.is_partitioned))
     kept = {name: getattr(known, name) for name in _NO_SETTINGS if hasattr(known, name)}
     changed = replace(wanted, **kept, changed_at_ms=context.now_ms)
     return replace(changed, rules=known.rules if rules is None else rules).legal(context)

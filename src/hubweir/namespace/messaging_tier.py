@@ -36,6 +36,11 @@ class MessagingTier:
     def is_premium(self) -> bool:
         return self.sku == PREMIUM_SKU
 
+    @property
+    def fragments(self) -> int:
+        """Of a partitioned queue or topic."""
+        return PREMIUM_FRAGMENTS if self.is_premium else STANDARD_FRAGMENTS
+
     def check_entity_count(self, count: int) -> None:
         """Raise RESOURCE_LIMIT when a namespace may not have this many queues and topics."""
         self._check(count, self.entities, "The namespace would have {} queues and topics", "Delete one")
@@ -70,6 +75,9 @@ class MessagingTier:
 
 
 PREMIUM_SKU = "Premium"
+# A partitioned entity of the standard tier has so many fragments, each with room for its whole size; one of the premium
+# tier, where all are, divides its size among these. (contract "Service Bus", 9A, P1 and P2)
+STANDARD_FRAGMENTS, PREMIUM_FRAGMENTS = 16, 2
 _OTHER_PROFILE = "Or serve the namespace under another profile (serve --profile, Sku in a Config.json)."
 _SUBSCRIPTIONS, _SQL_RULES, _CORRELATION_RULES = 2_000, 2_000, 100_000
 _PREMIUM_KILOBYTES = 102_400

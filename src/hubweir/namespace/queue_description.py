@@ -11,11 +11,12 @@ from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.delivery_settings import DeliverySettings, check_delivery
 from hubweir.namespace.entity import AnyEntity, Entity, EntityKind
 from hubweir.namespace.messaging_description import MessagingDescription, check_new_entity
-from hubweir.namespace.storage_settings import StorageSettings, checked_storage
+from hubweir.namespace.storage_settings import StorageSettings, checked_storage, new_storage
+from hubweir.namespace.tiers import Profile
 
 
 class QueueDescription(MessagingDescription, frozen=True, tag=EntityKind.QUEUE.value):
-    """One queue. It lies in one log, its fragment."""
+    """One queue. It lies in one log, its fragment, or when it is partitioned in several."""
 
     kind: ClassVar[EntityKind] = EntityKind.QUEUE
 
@@ -23,9 +24,8 @@ class QueueDescription(MessagingDescription, frozen=True, tag=EntityKind.QUEUE.v
     delivery: DeliverySettings = DeliverySettings()
     storage: StorageSettings = StorageSettings()
 
-    @property
-    def log_count(self) -> int:
-        return 1
+    def log_count(self, profile: Profile) -> int:
+        return self.storage.fragment_count(profile.messaging)
 
     def legal(self, context: ChangeContext) -> Self:
         """See MessagingDescription."""
@@ -35,8 +35,9 @@ class QueueDescription(MessagingDescription, frozen=True, tag=EntityKind.QUEUE.v
 
     def checked(self, existing: Sequence[AnyEntity], context: ChangeContext) -> Self:
         """See EntityDescription."""
-        check_new_entity(self, self.storage, existing, context)
-        return self.legal(context)
+        new = replace(self, storage=new_storage(self.storage, context.profile.messaging))
+        check_new_entity(new, new.storage, existing, context)
+        return new.legal(context)
 
 
 QueueEntity = Entity[QueueDescription]

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.namespace.entity import check_span, out_of_range
 from hubweir.namespace.iso_duration import DAY_MS, MINUTE_MS, WrittenDuration
-from hubweir.namespace.messaging_tier import MessagingTier
+from hubweir.namespace.messaging_tier import STANDARD_FRAGMENTS, MessagingTier
 
 STANDARD_SIZES = (1_024, 2_048, 3_072, 4_096, 5_120)
 PREMIUM_SIZES = (*STANDARD_SIZES, 10_240, 20_480, 40_960, 81_920)
-# A partitioned entity of the standard tier has so many fragments, each with room for its whole size.
-STANDARD_FRAGMENTS = 16
+# Whether sends and receives work with several fragments: until all do, a new partitioned entity has one, as those of
+# earlier versions have.
+SEVERAL_FRAGMENTS = False
 WINDOW_LIMIT_MS = 7 * DAY_MS
 
 
@@ -36,9 +37,18 @@ class StorageSettings:
         is_multiplied = self.is_partitioned and not tier.is_premium
         return self.max_size_megabytes * (STANDARD_FRAGMENTS if is_multiplied else 1)
 
+    def fragment_count(self, tier: MessagingTier) -> int:
+        """In how many fragments a new entity lies; one that is there has as many as it was made with."""
+        return tier.fragments if self.is_partitioned and SEVERAL_FRAGMENTS else 1
+
     def message_kilobytes(self, tier: MessagingTier) -> int:
         """The largest message that is taken."""
         return self.max_message_kilobytes or tier.message_kilobytes
+
+
+def new_storage(storage: StorageSettings, tier: MessagingTier) -> StorageSettings:
+    """The settings of an entity that is to be made: what the tier decides is as it decides."""
+    return replace(storage, is_partitioned=True) if tier.is_premium else storage
 
 
 def checked_storage(title: str, storage: StorageSettings, tier: MessagingTier) -> StorageSettings:

@@ -19,6 +19,7 @@ from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import check_subscription_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
+from hubweir.namespace.tiers import Profile
 
 SUBSCRIPTIONS = "Subscriptions"
 
@@ -33,8 +34,7 @@ class SubscriptionDescription(MessagingDescription, frozen=True, tag=EntityKind.
     dead_letters_on_filter_errors: bool = True
     first_rule: SubscriptionRuleDescription = SubscriptionRuleDescription()
 
-    @property
-    def log_count(self) -> int:
+    def log_count(self, profile: Profile) -> int:
         return 0
 
     @property

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.entity import AnyEntity, Entity, EntityKind
 from hubweir.namespace.messaging_description import MessagingDescription, check_new_entity
-from hubweir.namespace.storage_settings import StorageSettings, checked_storage
+from hubweir.namespace.storage_settings import StorageSettings, checked_storage, new_storage
+from hubweir.namespace.tiers import Profile
 
 
 class TopicDescription(MessagingDescription, frozen=True, tag=EntityKind.TOPIC.value):
-    """One topic. It lies in one log, its fragment; its subscriptions are views of that."""
+    """One topic. It lies in one log, its fragment, or in several; its subscriptions have a fragment in each."""
 
     kind: ClassVar[EntityKind] = EntityKind.TOPIC
 
     name: str
     storage: StorageSettings = StorageSettings()
 
-    @property
-    def log_count(self) -> int:
-        return 1
+    def log_count(self, profile: Profile) -> int:
+        return self.storage.fragment_count(profile.messaging)
 
     def legal(self, context: ChangeContext) -> Self:
         """See MessagingDescription."""
@@ -33,8 +33,9 @@ class TopicDescription(MessagingDescription, frozen=True, tag=EntityKind.TOPIC.v
     def checked(self, existing: Sequence[AnyEntity], context: ChangeContext) -> Self:
         """See EntityDescription."""
         context.profile.messaging.check_feature(self.title, "topics", True)
-        check_new_entity(self, self.storage, existing, context)
-        return self.legal(context)
+        new = replace(self, storage=new_storage(self.storage, context.profile.messaging))
+        check_new_entity(new, new.storage, existing, context)
+        return new.legal(context)
 
 
 TopicEntity = Entity[TopicDescription]

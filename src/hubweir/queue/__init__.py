@@ -4,7 +4,7 @@ Start with fragment.py, all that a fragment does on its log, and fragment_settin
 fragment_state.py, what a log says that there is. One log has two kinds of batches: messages as they came, and
 operations (operation.py). The rows of messages are message_table.py, in pages of message_page.py; the locks that
 receivers hold are lock_table.py; message_session.py has messages in sessions, duplicate_window.py the ids that were
-there before, by the time of window_clock.py.
+there before, by the time of window_clock.py. fragment_number.py is what tells numbers of fragments apart.
 
 The parts of a fragment share fragment_core.py: message_receives.py gives messages out, settlements.py takes tokens,
 session_holds.py has who holds which session, due_messages.py does what time asks for, upkeep.py saves, trims and moves.

@@ -19,6 +19,7 @@ from hubweir.messaging_store.log import Appended, Log, Refused, call_all
 from hubweir.messaging_store.operations import pack_operations
 from hubweir.queue.changed_properties import dead_letter_properties
 from hubweir.queue.forward_origin import FORWARDED, number_of
+from hubweir.queue.fragment_number import NUMBER_SHIFT, first_number
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.fragment_values import Times
@@ -33,8 +34,6 @@ OnLogged = Callable[[Refused | None], None]
 RETRY_MS = 1_000
 # Operations that change nothing but counts of deliveries: what they say holds in memory already.
 _COUNTS = (LOCKED, RELEASED)
-# A count has 48 bits in a sequence number, and a lock in its number; the fragment's number stands above them.
-NUMBER_SHIFT = 48
 
 
 class FragmentCore:
@@ -60,7 +59,7 @@ class FragmentCore:
         self.settings = settings
         self.entity = entity
         self.fragment_number = fragment_number
-        self.number_base = fragment_number << NUMBER_SHIFT
+        self.number_base = first_number(fragment_number)
         self._log_prefix = log_prefix
         self._tells_origins = bool(log_prefix)
         self.state = FragmentState()

@@ -45,10 +45,11 @@ class TopicFragment:
         secret: bytes,
         wake: Callable[[], None],
         new_id: NewUuid,
+        fragment_number: int = 0,
     ) -> None:
         """As Fragment. new_id: for rules that ask for one."""
         self.log = log
-        self.own = Fragment(log, settings, entity=entity, secret=secret, wake=wake)
+        self.own = Fragment(log, settings, entity=entity, secret=secret, wake=wake, fragment_number=fragment_number)
         self.upkeep = Upkeep(log, self._cores, self._snapshot, self._apply)
         self._state = TopicState()
         self._rules = TopicRules[int](new_id)
@@ -169,7 +170,15 @@ class TopicFragment:
     ) -> Fragment:
         """The fragment of a subscription that is there; on_done when its settings are durable. See CopiedTo."""
         number = self._number_of(subscription_id)
-        fragment = Fragment(self.log, settings, entity=entity, secret=secret, wake=wake, log_prefix=prefix_of(number))
+        fragment = Fragment(
+            self.log,
+            settings,
+            entity=entity,
+            secret=secret,
+            wake=wake,
+            fragment_number=self.own.core.fragment_number,
+            log_prefix=prefix_of(number),
+        )
         fragment.adopt(self._state.subscriptions[number].state, times, partial(self._opened, on_done))
         self._subscriptions[number] = CopiedTo(fragment.core, keeps_failed)
         for rule in rules:

@@ -19,6 +19,8 @@ from hubweir.queue.fragment_settings import FragmentSettings
 class TopicSubscription:
     """A subscription as the catalog has it. entity: its path, for people. rules: all of them (broker/rule_forms.py).
 
+    subscription_id: of its fragment in this log of the topic.
+
     keeps_failed: messages that a rule cannot be asked about become dead letters of it.
     """
 
@@ -33,17 +35,19 @@ class TopicSubscription:
 class CreateTopic(CreateLog, frozen=True):
     """Make the log of a new topic; does nothing when it is there (creation is resumed after a crash).
 
-    subscriptions: all that are served. Others that the log knows are gone, with all that they had.
+    subscriptions: all that are served. Others that the log knows are gone, with all that they had. fragment_number: of
+    the log among those of the topic; what is sent to it and copied in it has numbers of that fragment.
     """
 
     entity: str
     settings: FragmentSettings
     namespace: str = ""
     subscriptions: tuple[TopicSubscription, ...] = ()
+    fragment_number: int = 0
 
     @property
     def name(self) -> str:
-        return in_namespace(f"topic {self.entity}", self.namespace)
+        return in_namespace(f"fragment {self.fragment_number} of topic {self.entity}", self.namespace)
 
     @property
     def log_durability(self) -> Durability:

@@ -79,7 +79,7 @@ from hubweir.gateway.amqp.queue_sender_node import scheduled_run
 from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, RequestNode, text_property
 from hubweir.gateway.amqp.sent_tokens import tokens_of
 from hubweir.gateway.brokers import error_of
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import EntityKind

@@ -9,7 +9,7 @@ from hubweir.env import Timer
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.destinations import Way
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.transaction_endings import LogPart
 from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
 

@@ -29,7 +29,7 @@ from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
 from hubweir.gateway.amqp.via_sender_node import ViaSenderNode
 from hubweir.gateway.destinations import Way
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import check_gives, check_takes
 from hubweir.namespace.address import not_found, parse_address
 from hubweir.namespace.entity import Entity, EntityKind, of_kind
@@ -53,7 +53,7 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
     description, gateway = entity.description, host.gateway
     if not part.is_management:
         _check_direction(link, description)
-    place = gateway.directory.fragment(entity)
+    place = gateway.directory.fragments(entity).only
     needs_session = delivery_of(description).requires_session
     largest = _largest(gateway, description)
     if part.is_management:
@@ -106,7 +106,7 @@ def _via_node(
         link,
         scope=scope,
         destination_scope=destination_scope,
-        place=gateway.directory.fragment(destination),
+        place=gateway.directory.fragments(destination).only,
         way=Way(gateway.namespace, entity, place, destination),
         needs_session=delivery_of(description).requires_session,
         max_message_size_bytes=min(largest, _largest(gateway, description)),

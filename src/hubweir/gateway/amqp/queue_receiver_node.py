@@ -44,7 +44,7 @@ from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
 from hubweir.gateway.amqp.settlements import Settling, spoken_of, transacted_of
 from hubweir.gateway.brokers import BrokerClient, error_of
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import check_gives
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import MESSAGE_WIDTH

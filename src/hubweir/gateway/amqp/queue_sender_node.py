@@ -22,7 +22,7 @@ from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.append_queue import Submission
 from hubweir.gateway.destinations import Way
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_takes, refusal_of
 from hubweir.kernels import check_messages
 from hubweir.kernels.contract import CHECK_MALFORMED, D_DELIVERY_ID, D_SETTLED

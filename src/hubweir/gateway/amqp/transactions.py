@@ -40,7 +40,7 @@ from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.gateway.amqp.open_transaction import Transaction
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.destinations import Way
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
 from hubweir.queue.transaction import Reserved, TransactedSettlement

@@ -18,7 +18,7 @@ from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.append_queue import PendingAppend, Submission
 from hubweir.gateway.destinations import Undeliverable, Way
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import check_takes
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.queue.transaction import Undelivered

@@ -25,7 +25,7 @@ from hubweir.broker.commands.fragment import (
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.brokers import error_of
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.kernels.contract import Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue

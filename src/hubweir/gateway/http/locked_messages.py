@@ -17,7 +17,7 @@ from hubweir.broker.commands.fragment import LocksRenewed, MessagesSettled, Rene
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.brokers import error_of
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.http.exchange import Request, Response, answer_of
 from hubweir.gateway.http.message_source import gone_where_absent, source_of
 from hubweir.gateway.http.receive_messages import BODY_BYTES

@@ -182,7 +182,7 @@ async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> R
 
 
 async def _entry_of(gateway: Gateway, request: Request, entity: Entity[K]) -> AtomEntry:
-    counts: EntityCounts = await answer_of(partial(ask_counts, gateway.directory.fragment(entity)))
+    counts: EntityCounts = await answer_of(partial(ask_counts, gateway.directory.fragments(entity).only))
     described: EntityDescription = entity.description
     content, title = _content(gateway, request, described, counts), entity.name
     if isinstance(described, SubscriptionDescription):

@@ -85,7 +85,7 @@ def _add(gateway: Gateway, entity: Entity[MessagingDescription], made: Publicati
     row, status = check_messages(made.data, rows, 0, 1, ID_LIMIT_CHARACTERS, delivery_of(description).requires_session)
     if row < 1:
         raise refusal_of(status, description.name)
-    open_queue = gateway.enqueue_queue.of(gateway.directory.fragment(entity))
+    open_queue = gateway.enqueue_queue.of(gateway.directory.fragments(entity).only)
     added = open_queue.run.add(memoryview(made.data), rows, 0, 1)
     if added.status is AddStatus.PROPERTIES:
         raise properties_too_large(description.name)

@@ -9,8 +9,8 @@ from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE
 from hubweir.gateway.brokers import OnAnswer
-from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.entity_counts import EntityCounts, ask_counts
+from hubweir.gateway.fragments import FragmentPlace
 
 
 class OneStore:

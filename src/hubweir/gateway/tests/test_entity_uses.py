@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hubweir.gateway.directory import FragmentPlace
 from hubweir.gateway.entity_uses import EntityUses
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.testing.simulated_env import SimulatedEnv
 
 NOBODY: Any = None

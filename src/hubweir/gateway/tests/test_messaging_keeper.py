@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands.fragment import ChangeFragment, CreateFragment, DeleteFragment, OpenFragment
+from hubweir.broker.commands.fragment import (
+    AskFragmentInfo,
+    ChangeFragment,
+    CreateFragment,
+    DeleteFragment,
+    FragmentInfo,
+    OpenFragment,
+)
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.topic import (
     OpenTopic,
@@ -20,14 +27,18 @@ from hubweir.broker.rule_forms import encode_rules, read_rules
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.entity_logs import fragment_settings, topic_subscription
+from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace import storage_settings
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.iso_duration import written_duration
 from hubweir.namespace.messaging_changes import replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import SqlFilterDescription, SubscriptionRuleDescription
+from hubweir.namespace.tiers import PROFILES
 from hubweir.namespace.topic_description import TopicDescription
 
 SUBSCRIPTION = SubscriptionDescription("topic/Subscriptions/sub")
@@ -49,7 +60,7 @@ def test_a_queue_has_one_fragment_from_its_making_to_its_end(world: World) -> No
     made = world.create(QueueDescription("orders", DeliverySettings(lock_duration=written_duration("PT13S"))))
     (entity,) = world.namespace.entities(QueueDescription)
     (placement,) = entity.placements
-    settings = fragment_settings(made)
+    settings = fragment_settings(made, world.namespace)
     assert settings.lock_duration_ms == 13_000
     assert world.gate.sent(CreateFragment) == [
         CreateFragment(placement.log_id, "orders", settings, world.namespace.description.name, 0)
@@ -57,7 +68,9 @@ def test_a_queue_has_one_fragment_from_its_making_to_its_end(world: World) -> No
     wanted = QueueDescription("orders", DeliverySettings(max_delivery_count=3))
     change = partial(replace_settings, wanted=wanted)
     changed = world.wait(partial(world.gateway.keeper.change, "orders", QueueDescription, change))
-    assert world.gate.sent(ChangeFragment) == [ChangeFragment(placement.log_id, fragment_settings(changed))]
+    assert world.gate.sent(ChangeFragment) == [
+        ChangeFragment(placement.log_id, fragment_settings(changed, world.namespace))
+    ]
     world.wait(partial(world.gateway.keeper.delete, "orders", QueueDescription))
     assert world.gate.sent(DeleteFragment) == [DeleteFragment(placement.log_id)]
     assert world.namespace.entities(QueueDescription) == () and placement.log_id not in world.store.log_ids()
@@ -188,3 +201,68 @@ def test_a_topic_that_goes_while_its_subscription_is_made_takes_it_along(world: 
     assert world.namespace.entities(MessagingDescription) == () and world.namespace.unfinished() == ()
     world.create(TopicDescription("topic"))
     assert world.namespace.subscriptions("topic") == ()
+
+
+PARTITIONED = StorageSettings(is_partitioned=True)
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world of three stores, in which partitioned entities have several fragments."""
+    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+    return World(stores=3)
+
+
+def test_a_partitioned_queue_has_sixteen_fragments_over_all_stores(stores: World) -> None:
+    stores.create(QueueDescription("orders", storage=PARTITIONED))
+    (entity,) = stores.namespace.entities(QueueDescription)
+    assert len(entity.placements) == 16 and {each.store_index for each in entity.placements} == {0, 1, 2}
+    for number, (gate, store) in enumerate(zip(stores.gates, stores.stores, strict=True)):
+        mine = [at for at, each in enumerate(entity.placements) if each.store_index == number]
+        assert [told.fragment_number for told in gate.sent(CreateFragment)] == mine
+        assert set(store.log_ids()) >= {entity.placements[at].log_id for at in mine}
+    stores.wait(partial(stores.gateway.keeper.delete, "orders", QueueDescription))
+    left = {log_id for store in stores.stores for log_id in store.log_ids()}
+    assert not left & {each.log_id for each in entity.placements} and stores.namespace.unfinished() == ()
+
+
+def test_a_subscription_of_a_partitioned_topic_has_a_fragment_in_each_log_of_it(stores: World) -> None:
+    stores.create(TopicDescription("topic", PARTITIONED))
+    stores.create(SUBSCRIPTION)
+    (topic,), (entity,) = stores.namespace.entities(TopicDescription), stores.namespace.subscriptions("topic")
+    fragments = stores.gateway.directory.fragments(entity)
+    assert [each.log_id for each in fragments.places] == [f"{entity.entity_id}-{number}" for number in range(16)]
+    assert [each.stored_in for each in fragments.places] == [each.log_id for each in topic.placements]
+    assert [each.number for each in fragments.places] == list(range(16))
+    for place in fragments.places:
+        answer = stores.wait(partial(place.broker.submit, AskFragmentInfo(place.log_id)))
+        assert isinstance(answer, FragmentInfo), "its own broker has it"
+    rule = SubscriptionRuleDescription("red", SqlFilterDescription("color = 'red'"))
+    stores.wait(partial(stores.gateway.subscription_rules.create, SUBSCRIPTION.name, rule))
+    stores.wait(partial(stores.gateway.subscription_rules.delete, SUBSCRIPTION.name, "RED"))
+    told = [each for gate in stores.gates for each in gate.sent(PutSubscriptionRules)]
+    gone = [each for gate in stores.gates for each in gate.sent(RemoveSubscriptionRule)]
+    ids = {each.log_id for each in fragments.places}
+    assert {each.subscription_id for each in told} == {each.subscription_id for each in gone} == ids
+    stores.env.crash(power_cut=True)
+    again = World(env=stores.env.restart(), stores=3)
+    opened = sorted(
+        (each for gate in again.gates for each in gate.sent(OpenTopic)), key=lambda each: each.fragment_number
+    )
+    assert [[said.subscription_id for said in each.subscriptions] for each in opened] == [
+        [f"{entity.entity_id}-{number}"] for number in range(16)
+    ]
+    again.wait(partial(again.gateway.keeper.delete, SUBSCRIPTION.name, SubscriptionDescription))
+    for place in fragments.places:
+        assert isinstance(again.ask(AskFragmentInfo(place.log_id)), Refusal)
+
+
+def test_a_premium_entity_is_partitioned_whatever_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+    world = World(settings=GatewaySettings(profile=PROFILES["premium"]), stores=2)
+    made = world.create(QueueDescription("orders"))
+    (entity,) = world.namespace.entities(QueueDescription)
+    assert made.storage.is_partitioned and {each.store_index for each in entity.placements} == {0, 1}
+    change = partial(replace_settings, wanted=QueueDescription("orders"))
+    changed = world.wait(partial(world.gateway.keeper.change, "orders", QueueDescription, change))
+    assert changed.storage.is_partitioned

@@ -84,6 +84,13 @@ def test_what_only_a_new_entity_may_be_given_does_not_change(
     assert refused.value.condition is ARGUMENT_ERROR and needle in refused.value.text
 
 
+@pytest.mark.parametrize(("known", "wanted"), [(True, False), (False, True)])
+def test_in_the_premium_tier_no_wish_changes_the_partitioning(known: bool, wanted: bool) -> None:
+    context = replace_fields(CONTEXT, profile=PROFILES["premium"])
+    topics = [TopicDescription("t", StorageSettings(is_partitioned=each)) for each in (known, wanted)]
+    assert replace_settings(topics[0], context, topics[1]).storage.is_partitioned is known
+
+
 def test_a_change_is_held_to_the_ranges() -> None:
     with pytest.raises(ServiceError) as refused:
         replace_settings(QueueDescription("q"), CONTEXT, QueueDescription("q", DeliverySettings(max_delivery_count=0)))

@@ -64,6 +64,7 @@ class TopicBench(QueueBench):
             secret=self.env.random_bytes(16),
             wake=self._wake,
             new_id=lambda: UUID(bytes=self.env.random_bytes(16)),
+            fragment_number=self.number,
         )
         self.fragment = self.topic.own
         self.benches: dict[str, SubscriptionBench] = {}

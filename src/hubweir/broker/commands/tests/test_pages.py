@@ -63,7 +63,7 @@ def test_people_read_what_lies_in_a_log_and_in_which_namespace(namespace: str) -
     partition = CreatePartition("p", "orders", "3", Durability.DURABLE, 1, namespace)
     assert partition.name == f"partition 3 of orders{where}"
     assert CreateFragment("f", "orders", RELAXED, namespace, 2).name == f"fragment 2 of orders{where}"
-    assert CreateTopic("t", "news", RELAXED, namespace).name == f"topic news{where}"
+    assert CreateTopic("t", "news", RELAXED, namespace, (), 3).name == f"fragment 3 of topic news{where}"
 
 
 def test_a_log_is_as_durable_as_its_entity_says() -> None:

@@ -29,6 +29,7 @@ from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
+from hubweir.errors import ENTITY_MOVED
 from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
@@ -91,7 +92,10 @@ def quotas(**limits: Any) -> GatewaySettings:
 
 
 class World:
-    """One process: store, broker, catalog with hubs, gateway."""
+    """One process: stores with a broker each, catalog with hubs, gateway.
+
+    gates, brokers, stores: by the number of the store; gate, broker, store: of the first, which most tests leave alone.
+    """
 
     def __init__(
         self,
@@ -101,27 +105,34 @@ class World:
         limits: GatewayLimits | None = None,
         link_settings: LinkSettings | None = None,
         env: SimulatedEnv | None = None,
+        stores: int = 1,
     ) -> None:
         self.env = env or SimulatedEnv(7)
         self.counters = Counters()
         catalog = self.catalog = MessagingStore.open(self.env, "catalog")
         ids = catalog.log_ids()
         log = made_log(self.env, catalog, ids[0] if ids else self.env.new_id())
-        writer = CatalogWriter(log, self.env, answered(self.env, partial(load_catalog, log)), host=HOST)
+        settings = settings or GatewaySettings()
+        loaded = answered(self.env, partial(load_catalog, log))
+        writer = CatalogWriter(log, self.env, loaded, profile=settings.profile, host=HOST)
         self.namespace = writer.namespace
-        self.store = MessagingStore.open(self.env, "store-0", counters=self.counters)
-        self.broker = Broker(self.env, self.store, self.counters)
-        self.broker.start()
-        self.gate = Gate(self.broker)
+        self.stores = [
+            MessagingStore.open(self.env, f"store-{number}", counters=self.counters) for number in range(stores)
+        ]
+        self.brokers = [Broker(self.env, store, self.counters) for store in self.stores]
+        for broker in self.brokers:
+            broker.start()
+        self.gates = [Gate(broker) for broker in self.brokers]
+        self.store, self.broker, self.gate = self.stores[0], self.brokers[0], self.gates[0]
         self.process = GatewayProcess(
             self.env,
-            Brokers([self.gate]),
+            Brokers(self.gates),
             limits=limits or GatewayLimits(),
             link_settings=link_settings,
             counters=self.counters,
         )
         self.connections = Connections(self.process)
-        self.gateway = Gateway(self.process, writer, settings or GatewaySettings())
+        self.gateway = Gateway(self.process, writer, settings)
         self.problems = self.wait(self.gateway.keeper.start)
         if not ids:
             for name, rights in ((ROOT, Rights.ALL), ("sender", Rights.SEND), ("listener", Rights.LISTEN)):
@@ -151,8 +162,11 @@ class World:
         raise AssertionError("no answer within a second of virtual time")
 
     def ask(self, command: Command) -> Answer:
-        """A command straight to the broker."""
-        answer: Answer = self.wait(lambda done: self.broker.submit(command, done))
+        """A command straight to the broker that has its log; where none has, the last one's refusal."""
+        for broker in self.brokers:
+            answer: Answer = self.wait(partial(broker.submit, command))
+            if not isinstance(answer, Refusal) or answer.condition is not ENTITY_MOVED:
+                break
         return answer
 
     @property

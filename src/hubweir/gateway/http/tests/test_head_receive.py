@@ -21,7 +21,7 @@ from hubweir.broker.commands.fragment import (
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, TIMED_OUT, ServiceError
 from hubweir.gateway.brokers import OnAnswer, OnPush
-from hubweir.gateway.directory import FragmentPlace
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.http.head_receive import HeadReceive
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import SettleOutcome
