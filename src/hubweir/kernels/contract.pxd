@@ -73,6 +73,7 @@ cdef enum:
     KEY_MESSAGE = 2
     KEY_MALFORMED = 3
     KEY_TOO_LONG = 4
+    KEY_SCATTERED = 5
     CHECK_OK = 0
     CHECK_MALFORMED = 1
     CHECK_LONG = 2

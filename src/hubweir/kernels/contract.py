@@ -80,6 +80,16 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         most_characters characters. CHECK_SESSION: no session id, though needs_session. CHECK_KEY: a partition key that
         is not the session id. (contract "Service Bus", 3.3 and 3.5)
 
+    find_message_keys(data, rows, first_row, last_row, takes_ids, fragments, table) -> (without, refused)
+        What chooses the fragments of the deliveries rows[first_row:last_row] of an entity that has so many: one key row
+        each from the table's start on (it has room for all). The key of a message is its session id, also an empty one;
+        else its partition key, unless that is empty; else, where takes_ids, its message id: the bytes in it, of a
+        number all eight, big endian. Of an envelope the keys of its messages count; those without one go along.
+        K_WHERE: KEY_NONE, KEY_MESSAGE, KEY_MALFORMED (a message whose keys check_messages could not read), or
+        KEY_SCATTERED (an envelope's messages have keys of several fragments). K_HASH: hash_key of the key, of an
+        envelope the first; 0 where there is none that counts. K_START and K_LENGTH: 0. without: how many deliveries
+        have no key (KEY_NONE). refused: how many are malformed or scattered. (contract "Service Bus", 3.4.4 and 9A)
+
     hash_key(key) -> int
         The hash of a key's UTF-8 bytes, -32768 to 32767, that chooses its partition: abs(hash) % partition count.
         (contract "Event Hubs", choosing a partition.) Never changed: a key would move to another partition.
@@ -87,8 +97,9 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
     group_deliveries(rows, first_row, last_row, keys, turns, grouped, ends)
         Sort delivery rows by partition into grouped (room for all), each partition's in the order they came. keys: as
         find_keys filled it for the same rows. turns: the partitions of those without a key, in order, one each at
-        least. ends: partitions + 1 numbers; ends[p] becomes the row of grouped behind partition p's last. Rows whose
-        key is malformed or too long stand behind all partitions, and ends[-1] is behind them.
+        least; the number of partitions says that one goes to none of them. ends: partitions + 1 numbers; ends[p]
+        becomes the row of grouped behind partition p's last. Rows that go to none, and those whose key is malformed,
+        too long or scattered, stand behind all partitions, and ends[-1] is behind them.
 
     count_events(data, start, end, message_format) -> int
         How many events ingest would make of this delivery; -1 when it is malformed.
@@ -224,7 +235,7 @@ SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED, INGEST_PROPERTIES = range(5)
 # Bytes as they are encoded. Readers keep properties apart from bodies, and hold those of many events at once.
 PROPERTY_LIMIT, PROPERTIES_LIMIT = 32 * 1024, 64 * 1024
-KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED, KEY_TOO_LONG = range(5)
+KEY_NONE, KEY_ENVELOPE, KEY_MESSAGE, KEY_MALFORMED, KEY_TOO_LONG, KEY_SCATTERED = range(6)
 
 CHECK_OK, CHECK_MALFORMED, CHECK_LONG, CHECK_SESSION, CHECK_KEY = range(5)
 

@@ -29,6 +29,7 @@ from hubweir.kernels.frames.frames import scan_frames as scan_frames
 from hubweir.kernels.keys.keys import find_keys as find_keys
 from hubweir.kernels.keys.keys import group_deliveries as group_deliveries
 from hubweir.kernels.keys.keys import hash_key as hash_key
+from hubweir.kernels.keys.message_keys import find_message_keys as find_message_keys
 from hubweir.kernels.messages.check_messages import check_messages as check_messages
 from hubweir.kernels.messages.ingest import count_events as count_events
 from hubweir.kernels.messages.ingest import find_key as find_key

@@ -16,6 +16,8 @@ an address names.
 Messages that are forwarded leave by forwarding.py and come by transfer_intake.py; what logs say of that is
 transfers.py, what a message was first forward_origin.py, what its record has to say besides forwarded_record.py.
 
+Which fragment a message belongs to says its key, message_key.py.
+
 Effects of a transaction are transaction.py, what of them is one fragment's transaction_parts.py. Of those over several
 logs transaction_decisions.py decides, and logged_transactions.py is what a log has. arrived_records.py reads batches.
 """

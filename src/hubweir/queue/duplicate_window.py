@@ -4,6 +4,9 @@ It is decided when a batch is visible, by the log's own enqueued times and in it
 when the first one is durable, and a replay decides the same. A second message does not begin the window anew. It takes
 a sequence number, of which no message is: who schedules it is answered with a number as for any other.
 
+In an entity of several fragments a message is another one under another key, as such messages may lie in different
+fragments, which know nothing of each other.
+
 An id is kept as 64 bits of BLAKE2b (of a million ids, one in 10^13 messages would be taken for another) with its time:
 the newest in a dict, older ones in *generations*, sorted arrays that never change and go as a whole. At most `limit`
 ids are kept; a send that would bring more is refused before anything is stored, as over a quota. After a crash: the
@@ -19,14 +22,16 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from hubweir.kernels.messages.sections import BINARY, STRING, variable
+from hubweir.kernels.messages.sections import BINARY, STRING
 from hubweir.kernels.queue_contract import I_ID, I_ID_LENGTH, INCOMING_WIDTH
+from hubweir.queue.message_key import content_of_id, sent_key
 
 # 16 bytes an id, and more for the newest: 20 MB.
 IDS_LIMIT = 1_000_000
 # To sort so many takes 8 ms.
 GENERATION_IDS = 32_768
 _COUNT = struct.Struct(">I")
+_KEY = struct.Struct(">cI")
 _LONGS = (0x44, 0x53, 0x80)
 
 Data = bytes | bytearray | memoryview
@@ -87,8 +92,13 @@ class DuplicateWindow:
         if self._newest and next(reversed(self._newest.values())) <= before_ms:
             self._newest.clear()
 
-    def duplicates_in(self, data: Data, fields: array[int], *, enqueued_ms: int, window_ms: int) -> list[int]:
-        """The places of incoming rows whose ids were there within the window; the ids of the others are from now on."""
+    def duplicates_in(
+        self, data: Data, fields: array[int], *, enqueued_ms: int, window_ms: int, with_keys: bool = False
+    ) -> list[int]:
+        """The places of incoming rows whose ids were there within the window; the ids of the others are from now on.
+
+        with_keys: an id is another one under another session id or partition key.
+        """
         self.forget(enqueued_ms - window_ms)
         enqueued_ms -= self._skipped_ms
         duplicates = []
@@ -96,7 +106,8 @@ class DuplicateWindow:
             start = fields[at + I_ID]
             if start < 0:
                 continue
-            found = hash_of(data, start, start + fields[at + I_ID_LENGTH])
+            key = sent_key(data, fields, at) if with_keys else None
+            found = hash_of(data, start, start + fields[at + I_ID_LENGTH], key)
             time_ms = self._time_of(found)
             if time_ms is not None and enqueued_ms - time_ms < window_ms:
                 duplicates.append(at // INCOMING_WIDTH)
@@ -155,17 +166,16 @@ class DuplicateWindow:
         return at
 
 
-def hash_of(data: Data, start: int, end: int) -> int:
-    """64 bits of an encoded message id: the same for every way to encode one string, binary, uuid or number."""
+def hash_of(data: Data, start: int, end: int, key: bytes | None = None) -> int:
+    """64 bits of an encoded message id: the same for every way to encode one string, binary, uuid or number.
+
+    key: together with which it is one; None: alone.
+    """
     code = data[start]
-    if code in STRING or code in BINARY:
-        begin, stop = variable(memoryview(data), start, end)
-        kind, content = b"s" if code in STRING else b"b", bytes(data[begin:stop])
-    elif code in _LONGS:
-        kind, content = b"n", int.from_bytes(data[start + 1 : end], "big").to_bytes(8, "big")
-    else:
-        kind, content = bytes((code,)), bytes(data[start + 1 : end])
-    return int.from_bytes(blake2b(kind + content, digest_size=8).digest(), "big", signed=True)
+    kind = b"s" if code in STRING else b"b" if code in BINARY else b"n" if code in _LONGS else bytes((code,))
+    under = b"" if key is None else _KEY.pack(b"k", len(key)) + key
+    hashed = blake2b(under + kind + content_of_id(data, start, end), digest_size=8)
+    return int.from_bytes(hashed.digest(), "big", signed=True)
 
 
 def _little(numbers: array[int]) -> bytes:

@@ -189,7 +189,11 @@ class FragmentState:
         dropped: list[int] = []
         if settings.duplicate_window_ms >= 0 and undelivered is None:
             dropped = self.duplicates.duplicates_in(
-                data, fields, enqueued_ms=header.enqueued_time_ms, window_ms=settings.duplicate_window_ms + SLACK_MS
+                data,
+                fields,
+                enqueued_ms=header.enqueued_time_ms,
+                window_ms=settings.duplicate_window_ms + SLACK_MS,
+                with_keys=settings.duplicates_have_keys,
             )
         first = self.messages.add(
             fields,

@@ -37,11 +37,12 @@ coordinator; DECIDED stands in one with what is done here, and names the others 
 PREPARED's operations: the messages behind it are none yet. ENDED stands in one chain with them, in front, when they are
 committed.
 
-Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required. A MOVED operation stands in one chain
-with its batch of messages, in front of it; so does RECEIVED. Its pairs are for each record what the message was first
-(forward_origin.py), 8, and when it expires, 8, signed, -1 never. What transfers are says transfers.py. UNDELIVERED
-and NUMBERED stand in one chain with their messages, which stand in front of others there, in the order of these
-operations; the map of UNDELIVERED says why they are dead letters.
+Flags of SETTINGS: 1 expired messages are dead-lettered, 2 sessions are required, 4 a message id counts together with
+its key where duplicates are detected. A MOVED operation stands in one chain with its batch of messages, in front of it;
+so does RECEIVED. Its pairs are for each record what the message was first (forward_origin.py), 8, and when it expires,
+8, signed, -1 never. What transfers are says transfers.py. UNDELIVERED and NUMBERED stand in one chain with their
+messages, which stand in front of others there, in the order of these operations; the map of UNDELIVERED says why they
+are dead letters.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _NUMBERED = struct.Struct(">BQI")
 _UNDELIVERED = struct.Struct(">BII")
 _LENGTH = struct.Struct(">H")
 _TRANSACTION = struct.Struct(">B16sBIH")
-_DEAD_LETTERS_FLAG, _SESSIONS_FLAG = 1, 2
+_DEAD_LETTERS_FLAG, _SESSIONS_FLAG, _KEYS_FLAG = 1, 2, 4
 _WITH_RANGES = {LOCKED, RELEASED, SETTLED, EXPIRED, DEFERRED, ACTIVATED, MOVED, REJECTED}
 # A record must fit into a batch of its own; more ranges are more operations.
 RANGES_LIMIT = 4_096
@@ -88,6 +89,7 @@ class LoggedSettings(Struct, frozen=True):
     max_delivery_count: int = 10
     dead_letters_on_expiry: bool = False
     requires_session: bool = False
+    duplicates_have_keys: bool = False
 
 
 class Operation(Struct, frozen=True):
@@ -129,6 +131,7 @@ def logged_settings(settings: FragmentSettings) -> LoggedSettings:
         settings.max_delivery_count,
         settings.dead_letters_on_expiry,
         settings.requires_session,
+        settings.duplicates_have_keys,
     )
 
 
@@ -138,6 +141,7 @@ def encode_operation(operation: Operation) -> bytes:
     if code == SETTINGS:
         said = operation.settings
         flags = _DEAD_LETTERS_FLAG * said.dead_letters_on_expiry | _SESSIONS_FLAG * said.requires_session
+        flags |= _KEYS_FLAG * said.duplicates_have_keys
         return _SETTINGS.pack(code, said.default_ttl_ms, said.duplicate_window_ms, said.max_delivery_count, flags)
     if code == SESSION_STATE:
         head = _SESSION_STATE.pack(code, operation.time_ms, len(operation.session_id)) + operation.session_id
@@ -191,7 +195,12 @@ def decode_operation(record: memoryview) -> Operation:
         if code == SETTINGS:
             _, ttl_ms, window_ms, deliveries, flags = _SETTINGS.unpack(record)
             said = LoggedSettings(
-                ttl_ms, window_ms, deliveries, bool(flags & _DEAD_LETTERS_FLAG), bool(flags & _SESSIONS_FLAG)
+                ttl_ms,
+                window_ms,
+                deliveries,
+                bool(flags & _DEAD_LETTERS_FLAG),
+                bool(flags & _SESSIONS_FLAG),
+                bool(flags & _KEYS_FLAG),
             )
             return Operation(code, settings=said)
         if code == SKIPPED:

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True
-"""Compiled kernels that find where deliveries go: the keys of many, their hash, rows by partition. Twin: keys.py.
+"""Compiled kernels that find where deliveries go: keys, their hash, rows by partition. Twins: keys.py, message_keys.py.
 
-This page holds the doors and the sorting; the hash is keys.pxd, where a key stands is ingest.pxd.
+This page holds the doors and the sorting; the hash is keys.pxd, where a key stands is ingest.pxd, of a message for a
+queue message_keys.pxd.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -13,6 +14,7 @@ from hubweir.kernels.buffers.tables cimport borrow_table, check_deliveries, chec
 from hubweir.kernels.contract cimport *
 from hubweir.kernels.messages.ingest cimport key_at
 from hubweir.kernels.keys.keys cimport characters, hash_of
+from hubweir.kernels.keys.message_keys cimport delivery_key
 
 
 def hash_key(bytes key not None):
@@ -59,6 +61,43 @@ def find_keys(data, rows, int64_t first_row, int64_t last_row, int64_t most_char
         PyBuffer_Release(&view)
 
 
+def find_message_keys(
+    data, rows, int64_t first_row, int64_t last_row, bint takes_ids, int64_t fragments, table
+):
+    cdef Py_buffer view, deliveries, keys
+    cdef int64_t row, without = 0, refused = 0
+    cdef int64_t* delivery
+    cdef int64_t* key
+    if fragments < 1:
+        raise refusal(f"an entity has no {fragments} fragments")
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        borrow_table(rows, &deliveries, False)
+        try:
+            check_deliveries(&view, &deliveries, first_row, last_row)
+            borrow_table(table, &keys, True)
+            try:
+                check_rows(&keys, KEY_WIDTH, 0, last_row - first_row)
+                key = <int64_t*>keys.buf
+                for row in range(first_row, last_row):
+                    delivery = <int64_t*>deliveries.buf + row * DELIVERY_WIDTH
+                    key[K_START] = key[K_LENGTH] = 0
+                    key[K_WHERE] = delivery_key(
+                        <const uint8_t*>view.buf, delivery[D_START], delivery[D_START] + delivery[D_LENGTH],
+                        delivery[D_FORMAT], takes_ids, fragments, key + K_HASH,
+                    )
+                    without += key[K_WHERE] == KEY_NONE
+                    refused += key[K_WHERE] == KEY_MALFORMED or key[K_WHERE] == KEY_SCATTERED
+                    key += KEY_WIDTH
+                return without, refused
+            finally:
+                PyBuffer_Release(&keys)
+        finally:
+            PyBuffer_Release(&deliveries)
+    finally:
+        PyBuffer_Release(&view)
+
+
 def group_deliveries(rows, int64_t first_row, int64_t last_row, keys, turns, grouped, ends):
     cdef Py_buffer tables[5]
     cdef int borrowed = 0
@@ -88,7 +127,7 @@ cdef int group_rows(
     """Count each group's rows, turn the counts into starts, then put every row behind its group's last."""
     cdef int64_t index, group, turn = 0, start = 0, size
     for index in range(turn_count):
-        if turns[index] < 0 or turns[index] >= partitions:
+        if turns[index] < 0 or turns[index] > partitions:
             raise refusal(f"a turn is none of {partitions} partitions")
     for index in range(count):
         if keys[index * KEY_WIDTH + K_WHERE] == KEY_NONE:
@@ -116,10 +155,10 @@ cdef int group_rows(
 
 
 cdef inline int64_t group_of(int64_t* key, int64_t* turns, int64_t* turn, int64_t partitions) noexcept nogil:
-    """The partition of a delivery; partitions itself for one that is refused."""
+    """The partition of a delivery; partitions itself for one that goes to none."""
     if key[K_WHERE] == KEY_NONE:
         turn[0] += 1
         return turns[turn[0] - 1]
-    if key[K_WHERE] == KEY_MALFORMED or key[K_WHERE] == KEY_TOO_LONG:
+    if key[K_WHERE] == KEY_MALFORMED or key[K_WHERE] == KEY_TOO_LONG or key[K_WHERE] == KEY_SCATTERED:
         return partitions
     return (-key[K_HASH] if key[K_HASH] < 0 else key[K_HASH]) % partitions

@@ -19,6 +19,7 @@ from hubweir.kernels.contract import (
     K_WHERE,
     KEY_MALFORMED,
     KEY_NONE,
+    KEY_SCATTERED,
     KEY_TOO_LONG,
     KEY_WIDTH,
 )
@@ -68,7 +69,7 @@ def group_deliveries(
     check_rows(rows, DELIVERY_WIDTH, first_row, last_row)
     check_rows(keys, KEY_WIDTH, 0, count)
     check_rows(grouped, DELIVERY_WIDTH, 0, count)
-    if partitions < 1 or any(not 0 <= turn < partitions for turn in turns):
+    if partitions < 1 or any(not 0 <= turn <= partitions for turn in turns):
         raise KernelRefusal(f"a turn is none of {partitions} partitions")
     wheres = keys[K_WHERE : count * KEY_WIDTH : KEY_WIDTH]
     if wheres.count(KEY_NONE) > len(turns):
@@ -79,7 +80,7 @@ def group_deliveries(
         at = (first_row + number) * DELIVERY_WIDTH
         if where == KEY_NONE:
             group = next(turn)
-        elif where in (KEY_MALFORMED, KEY_TOO_LONG):
+        elif where in (KEY_MALFORMED, KEY_TOO_LONG, KEY_SCATTERED):
             group = partitions
         else:
             group = abs(keys[number * KEY_WIDTH + K_HASH]) % partitions

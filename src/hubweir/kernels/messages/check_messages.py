@@ -73,14 +73,14 @@ def _check(data: memoryview, start: int, end: int, most_characters: int, needs_s
     if own is not None:
         map_entries(data, own.value, own.end)
     properties = list_fields(data, find_section(sections, PROPERTIES), PROPERTIES_FIELDS)
-    partition_key, via_partition_key = _keys(data, find_section(sections, MESSAGE_ANNOTATIONS))
-    session = _text(properties[GROUP_ID])
+    partition_key, via_partition_key = keys_of(data, find_section(sections, MESSAGE_ANNOTATIONS))
+    session = text_of(properties[GROUP_ID])
     identifier = properties[MESSAGE_ID]
     if identifier != NULL and identifier[0] not in ID_TYPES:
         raise Malformed
-    named = [session, _text(properties[REPLY_TO_GROUP_ID]), partition_key, via_partition_key]
+    named = [session, text_of(properties[REPLY_TO_GROUP_ID]), partition_key, via_partition_key]
     if identifier[0] in (*STRING, *BINARY):
-        named.append(_content(identifier))
+        named.append(content_of(identifier))
     if any(text is not None and _characters(text) > most_characters for text in named):
         raise Fault(CHECK_LONG)
     if needs_session and session is None:
@@ -89,27 +89,27 @@ def _check(data: memoryview, start: int, end: int, most_characters: int, needs_s
         raise Fault(CHECK_KEY)
 
 
-def _keys(data: memoryview, annotations: Section | None) -> list[bytes | None]:
+def keys_of(data: memoryview, annotations: Section | None) -> list[bytes | None]:
     """Return the partition key and the via-partition key of a message, of each the last that is there."""
     found: dict[bytes, bytes | None] = {}
     if annotations is not None:
         for key, value, end in map_entries(data, annotations.value, annotations.end):
             for name in (PARTITION_KEY, VIA_PARTITION_KEY):
                 if is_name(data, key, value, name):
-                    found[name] = _text(bytes(data[value:end]))
+                    found[name] = text_of(bytes(data[value:end]))
     return [found.get(PARTITION_KEY), found.get(VIA_PARTITION_KEY)]
 
 
-def _text(value: bytes) -> bytes | None:
+def text_of(value: bytes) -> bytes | None:
     """Return what an encoded string holds, None of null; Malformed of another type."""
     if value == NULL:
         return None
     if value[0] not in STRING:
         raise Malformed
-    return _content(value)
+    return content_of(value)
 
 
-def _content(value: bytes) -> bytes:
+def content_of(value: bytes) -> bytes:
     start, end = variable(memoryview(value), 0, len(value))
     return value[start:end]
 

@@ -140,7 +140,15 @@ def test_refused_deliveries_stand_behind_all_partitions(kernels: SimpleNamespace
     assert groups[2] == [100, 102] and sorted(groups[0] + groups[1]) == [101, 103] and 103 in groups[1]
 
 
-@pytest.mark.parametrize(("turns", "partitions"), [([], 2), ([2], 2), ([-1], 2), ([0], 0)])
+def test_a_delivery_may_go_to_no_partition(kernels: SimpleNamespace) -> None:
+    data, rows = deliveries((0, BODY), (0, keyed("a")), (0, BODY), (0, b"x"))
+    keys = table(4, KEY_WIDTH)
+    assert kernels.find_keys(data, rows, 0, 4, 128, keys) == 2
+    groups = grouped_ids(kernels, rows, keys, [2, 0], 2)
+    assert groups[2] == [100, 103] and 102 in groups[0] and 101 in groups[0] + groups[1]
+
+
+@pytest.mark.parametrize(("turns", "partitions"), [([], 2), ([3], 2), ([-1], 2), ([0], 0)])
 def test_turns_that_do_not_fit_are_refused(kernels: SimpleNamespace, turns: list[int], partitions: int) -> None:
     data, rows = deliveries((0, BODY))
     keys = table(1, KEY_WIDTH)

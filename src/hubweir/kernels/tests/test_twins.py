@@ -113,6 +113,13 @@ def test_ingest_and_its_kin_agree(compiled: SimpleNamespace, seed: int) -> None:
     turns = array("q", [rng.randrange(partitions) for _ in range(without)])
     grouped, ends = legal.table(count, DELIVERY_WIDTH), legal.table(partitions + 1, 1)
     agreed(compiled, "group_deliveries", rows, 0, count, keys, turns, grouped, ends)
+    fragments, takes_ids = rng.choice([1, 2, 16]), rng.random() < 0.5
+    (without, _), buffers = agreed(
+        compiled, "find_message_keys", data, rows, 0, count, takes_ids, fragments, legal.table(count, KEY_WIDTH)
+    )
+    grouped, ends = legal.table(count, DELIVERY_WIDTH), legal.table(fragments + 1, 1)
+    turns = array("q", [rng.randrange(fragments + 1) for _ in range(without)])
+    agreed(compiled, "group_deliveries", rows, 0, count, buffers[1], turns, grouped, ends)
     for index in range(count):
         rows[index * DELIVERY_WIDTH + 4] = rng.choice([0, 0, 0, rows[index * DELIVERY_WIDTH + 4]])
     agreed(compiled, "open_events", data, rows, 0, count, legal.table(rng.randrange(5), EVENT_WIDTH))

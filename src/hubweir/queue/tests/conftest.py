@@ -52,20 +52,24 @@ def message(
     *,
     message_id: object = None,
     session: str | None = None,
+    key: str | None = None,
     ttl_ms: int | None = None,
     scheduled_ms: int | None = None,
     properties: dict[str, object] | None = None,
 ) -> bytes:
     """An encoded message."""
+    annotations: dict[object, object] = {}
+    if scheduled_ms is not None:
+        annotations[Symbol("x-opt-scheduled-enqueue-time")] = Timestamp(scheduled_ms)
+    if key is not None:
+        annotations[Symbol("x-opt-partition-key")] = key
     return encode_message(
         Message(
             header=None if ttl_ms is None else Header(ttl=ttl_ms),
             properties=Properties(message_id=message_id, group_id=session)
             if message_id or session is not None
             else None,
-            message_annotations=None
-            if scheduled_ms is None
-            else {Symbol("x-opt-scheduled-enqueue-time"): Timestamp(scheduled_ms)},
+            message_annotations=annotations or None,
             application_properties=properties,
             body=DataBody([body.encode() if isinstance(body, str) else body]),
         )

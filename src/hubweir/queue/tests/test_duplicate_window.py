@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -33,6 +34,25 @@ def test_a_second_message_of_an_id_is_accepted_and_dropped(window: QueueBench) -
     assert [(each.number, each.body) for each in window.receive()] == [(1, b"a"), (3, b"c")]
     counts = window.fragment.counts()
     assert counts.active == 2 and counts.size_bytes < 400
+
+
+def test_an_id_keeps_out_those_of_its_own_key_alone_where_keys_count(bench_with: Callable[..., QueueBench]) -> None:
+    window = bench_with(duplicate_window_ms=WINDOW_MS, duplicates_have_keys=True)
+    sent: list[dict[str, Any]] = [{"key": "a"}, {"key": "b"}, {}, {"session": "a"}, {"session": "c"}]
+    for each in [*sent, *sent, {"key": ""}, {"session": "b", "key": "b"}]:
+        window.send(str(each), message_id="m", **each)
+    kept = [{"key": "a"}, {"key": "b"}, {}, {"session": "c"}]  # a session id is a key as any other, an empty key none
+    assert bodies(window.peek()) == [str(each) for each in kept]
+    window.restart()
+    for each in sent:
+        window.send("x", message_id="m", **each)
+    assert len(window.peek()) == len(kept)
+
+
+def test_keys_make_no_difference_elsewhere(window: QueueBench) -> None:
+    window.send("a", message_id="m", key="a")
+    window.send("b", message_id="m", key="b")
+    assert bodies(window.receive()) == ["a"]
 
 
 def test_within_one_batch_and_by_message_duplicates_are_dropped(window: QueueBench) -> None:
@@ -117,6 +137,12 @@ def test_one_value_has_one_hash_however_it_is_encoded() -> None:
     assert of(b"\xa1\x02ab") == of(b"\xb1\x00\x00\x00\x02ab") != of(b"\xa0\x02ab")
     assert of(b"\x53\x07") == of(b"\x80" + bytes(7) + b"\x07") and of(b"\x44") == of(b"\x53\x00")
     assert of(b"\x98" + bytes(16)) != of(b"\xa0\x10" + bytes(16))
+
+
+def test_an_id_and_its_key_are_not_taken_for_one_another() -> None:
+    pairs = [("ab", b"c"), ("a", b"bc"), ("abc", None), ("abc", b""), ("c", b"ab"), ("bc", b"a"), ("kab", b"c")]
+    hashes = {hash_of(b"\xa1" + bytes((len(name),)) + name.encode(), 0, len(name) + 2, key) for name, key in pairs}
+    assert len(hashes) == len(pairs)
 
 
 def test_who_would_bring_more_ids_than_there_is_room_for_is_refused_and_later_is_not(window: QueueBench) -> None:

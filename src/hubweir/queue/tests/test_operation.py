@@ -81,6 +81,7 @@ OPERATIONS = st.one_of(
             st.integers(1, 2_000),
             st.booleans(),
             st.booleans(),
+            st.booleans(),
         ),  # fmt: skip
     ),
     st.builds(
@@ -141,6 +142,7 @@ def test_the_logged_settings_say_what_changes_the_meaning_of_the_log() -> None:
         max_delivery_count=7,
         dead_letters_on_expiry=True,
         requires_session=True,
+        duplicates_have_keys=True,
     )
-    assert logged_settings(settings) == LoggedSettings(5, 6, 7, True, True)
+    assert logged_settings(settings) == LoggedSettings(5, 6, 7, True, True, True)
     assert logged_settings(FragmentSettings(lock_duration_ms=5, max_size_bytes=3)) == LoggedSettings()
