@@ -61,7 +61,7 @@ class Connection:
         self.usual_frame_bytes = self.incoming_frame_limit  # of the frames that came last: sizes the next table
         self.is_reading = True  # until the end: what comes in is still looked at
         self.has_changed = True  # the state, or whether there is a link, since the endpoint last looked
-        self.link_count = 0  # links that stand
+        self.link_count = 0  # links that stand, or that the peer asks for and waits for
         self.attach_size = 0  # bytes of the frame being handled
         self._channels = NumberPool()
         self._sessions: dict[int, Session] = {}  # by our channel
@@ -187,12 +187,12 @@ class Connection:
         )
 
     def link_opened(self, link: Link) -> None:
-        """A link stands."""
+        """A link stands, or the peer asks for it; may be called for both."""
+        self.link_count += not link.is_counted
         link.is_counted = self.has_changed = True
-        self.link_count += 1
 
     def link_closed(self, link: Link) -> None:
-        """It stands no longer; may be called more than once."""
+        """It stands no longer, or was refused; may be called more than once."""
         self.link_count -= link.is_counted
         link.is_counted = False
         self.has_changed = True

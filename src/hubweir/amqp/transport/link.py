@@ -43,7 +43,7 @@ class Link(ABC):
         self.handle = -1  # ours, in frames we write
         self.remote_handle = -1 if remote is None else remote.handle
         self.state_bytes = 0  # what this link counts for in the connection's budget
-        self.is_counted = False  # among the connection's standing links
+        self.is_counted = False  # among the connection's links
         self.detached_by_host = False
         self.refused_by_peer = False
         self._local = local
@@ -125,6 +125,7 @@ class Link(ABC):
             return
         self._send_attach(self._answer_to(self.attach))
         self._send_detach(error, closed=True)
+        self.session.connection.link_closed(self)
 
     def _answer_to(self, asked: Attach) -> Attach:
         """The answer without source and target, which refuses; its handle is filled in when it is written."""
@@ -158,7 +159,10 @@ class Link(ABC):
         self.attach = attach
         self.remote_handle = attach.handle
         self._take_attach(attach)
-        if self.state is LinkState.ATTACHED:
+        if self.state is LinkState.ATTACH_RECEIVED:
+            # The host may let it wait for its answer, as a receiver that waits for a message session.
+            self.session.connection.link_opened(self)
+        elif self.state is LinkState.ATTACHED:
             answered = attach.target if self.ROLE is False else attach.source
             self.refused_by_peer = answered is None
             if not self.refused_by_peer:

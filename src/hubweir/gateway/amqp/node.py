@@ -47,7 +47,7 @@ class NodeHost(SharedConnection, Protocol):
         """Call node.finish once, when everything of this turn has happened."""
 
     def authorized(self) -> None:
-        """A link stands, or a request was answered, by right of a claim: the connection has earned its socket."""
+        """A link stands or waits, or a request was answered, by right of a claim: the connection earned its socket."""
 
     def uses_readers(self) -> None:
         """A reader was opened for this connection; brokers are told when it ends."""

@@ -107,6 +107,9 @@ class QueueReceiverNode(Node):
         """Open the receiver; the attach is answered when its broker has."""
         self.host.uses_readers()
         wish = self._wish
+        if wish is not None:
+            # The right is proven, and a session may be waited for longer than a connection may go without one.
+            self.host.authorized()
         command = OpenReceiver(
             self._place.log_id,
             self.host.owner,

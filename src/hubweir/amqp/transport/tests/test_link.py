@@ -63,6 +63,20 @@ def test_a_link_counts_while_it_stands() -> None:
     assert connection.link_count == 0
 
 
+def test_a_link_counts_while_its_attach_waits_for_an_answer() -> None:
+    side = served(links=2, accepts=False)
+    connection = side.endpoint.sessions[0].connection
+    first, second = side.endpoint.sessions[0].links
+    assert connection.link_count == 2
+    first.accept()
+    assert connection.link_count == 2
+    second.refuse(ERROR)
+    assert connection.link_count == 1
+    first.detach()
+    side.endpoint.sessions[0].end()
+    assert connection.link_count == 0
+
+
 def test_both_ends_know_the_peers_limit() -> None:
     pair = EndpointPair().opened()
     session = pair.client.endpoint.begin_session()

@@ -434,6 +434,16 @@ def test_a_session_that_is_held_is_refused_and_none_that_is_free_times_out(peer:
     assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
 
 
+def test_a_wait_for_a_session_lasts_as_long_as_it_was_asked_for(world: World, peer: Peer) -> None:
+    """Longer than the one of who names no time, and than a connection may go without a right: it has shown one."""
+    create_queue(world, "sessions", delivery=DeliverySettings(requires_session=True))
+    late = accept_session(peer, None, wait_ms=70_000)
+    peer.run(69_700)
+    assert peer.refusal(late) is None
+    peer.run(600)
+    assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
+
+
 def test_the_end_of_a_link_ends_its_wait_for_a_session(world: World, peer: Peer) -> None:
     """However long it was to be: nobody waits, nobody uses the queue, and no session is held meanwhile."""
     create_queue(world, "sessions", delivery=DeliverySettings(requires_session=True))
