@@ -5,8 +5,9 @@ node promises, and what it asks of its host). Tokens arrive at cbs_node.py, ques
 management_node.py, events at publisher_node.py; consumer_node.py delivers them, in the states of reader_states.py.
 
 Links to queues are found by queue_nodes.py: queue_sender_node.py brings messages (what it shares with publishers is
-incoming_node.py), via_sender_node.py by way of another entity; queue_receiver_node.py gives them out, with the session
-that session_filter.py reads and the tokens that sent_tokens.py keeps; settlements.py says what a receiver's states
+incoming_node.py), via_sender_node.py by way of another entity; queue_receiver_node.py gives them out. It has a
+receiver_part.py for each fragment, which keeps what it receives as kept_messages.py says, and fan_in.py asks them; a
+session is what session_filter.py reads, sent_tokens.py keeps tokens, and settlements.py says what a receiver's states
 mean. message_management.py answers questions about messages, in the forms of message_forms.py, by the time that
 answer_deadline.py reads.
 

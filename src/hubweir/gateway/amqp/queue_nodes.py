@@ -53,7 +53,7 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
     description, gateway = entity.description, host.gateway
     if not part.is_management:
         _check_direction(link, description)
-    place = gateway.directory.fragments(entity).only
+    fragments = gateway.directory.fragments(entity)
     needs_session = delivery_of(description).requires_session
     largest = _largest(gateway, description)
     if part.is_management:
@@ -62,7 +62,7 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
         assert isinstance(link, ReceiverLink)
         return MessageManagementNode(
             host, link,
-            scope=scope, kind=entity.kind, place=place, sub_queue=part.sub_queue, needs_session=needs_session,
+            scope=scope, kind=entity.kind, place=fragments.only, sub_queue=part.sub_queue, needs_session=needs_session,
             max_message_size_bytes=largest,
         )  # fmt: skip
     if isinstance(link, ReceiverLink):
@@ -70,14 +70,14 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
             raise ServiceError(NOT_ALLOWED, f"Nothing can be sent to the dead letters of {description.title}.")
         check_takes(description)
         if VIA in attach_properties(link):
-            return _via_node(host, link, entity, place, scope, largest)
+            return _via_node(host, link, entity, fragments.only, scope, largest)
         return QueueSenderNode(
-            host, link, scope=scope, place=place, needs_session=needs_session, max_message_size_bytes=largest
+            host, link, scope=scope, place=fragments.only, needs_session=needs_session, max_message_size_bytes=largest
         )
     assert isinstance(link, SenderLink)
     check_gives(description, part.sub_queue)
     wish = _wish(link, description, part)
-    return QueueReceiverNode(host, link, scope=scope, place=place, sub_queue=part.sub_queue, wish=wish)
+    return QueueReceiverNode(host, link, scope=scope, fragments=fragments, sub_queue=part.sub_queue, wish=wish)
 
 
 def _via_node(

@@ -1,19 +1,23 @@
 """Links that receive messages from a queue, a subscription, or a sub-queue of one, with a session or without.
 
-A receiver is opened at the fragment's broker. As long as the link has credit, it asks for messages, one receive at a
-time; a receive waits at the broker until there is a message. They go out by one kernel call, with the token of the lock
-as delivery tag. What the session's window or the transport does not take is kept for the next turn: it is locked.
+A link has a part for each fragment of the entity (receiver_part.py); of most entities that is one. As long as the link
+has credit, it asks its parts for messages, in the order that fan_in.py says. What comes is sent before anything more is
+asked. It goes out by one kernel call, with the token of the lock as delivery tag. What the session's window or the
+transport does not take is kept for the next turn.
+When the credit is used up, nothing is asked any more. What comes over it is kept for the next credit where there are
+several parts, a second at most; of one part, and at a drain, others have it at once.
 When the receiver settles, what it said in one turn goes to the broker in a command for each outcome, and the answers
 go back to it when the broker says that they are durable (contract "Service Bus", 4.5). Under receive-and-delete
-messages go out settled, and are gone.
-Drain ends with a flow that has used the credit up, behind all that could be given.
-Long because receiving, sending and settling are one node's, and share its state.
+messages go out settled, and are gone. Drain ends with a flow that has used the credit up, behind all that is there.
+
+A session is one part's: a named one its key's, and for the next free one all are asked, and the first that has one is
+the link's. Parts whose broker is away are opened again and again; when all are away, the link ends.
 The end of the link gives back what was not sent; locks of what was sent stay until they end (4.2.5).
+Long because receiving, sending and settling are one node's, and share its state.
 """
 
 from __future__ import annotations
 
-from array import array
 from enum import Enum, auto
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
@@ -23,46 +27,35 @@ from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.sender_link import SND_SETTLED, SenderLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.fragment import (
-    CancelReceive,
-    CloseReceiver,
-    GiveUpSession,
-    MessagesReceived,
-    MessagesSettled,
-    OpenReceiver,
-    ReceiveMessages,
-    ReceiverOpened,
-    SessionLost,
-    SettleMessages,
-)
+from hubweir.broker.commands.fragment import MessagesSettled, ReceiverOpened, SessionLost
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Timer
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.delivery_ranges import merge_ranges
+from hubweir.gateway.amqp.fan_in import FanIn
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
-from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
+from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
+from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
 from hubweir.gateway.amqp.settlements import Settling, spoken_of, transacted_of
 from hubweir.gateway.brokers import BrokerClient, error_of
-from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.fragments import Fragments
 from hubweir.gateway.queue_admission import check_gives
 from hubweir.gateway.refusals import What
-from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
-from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome, lost_error
+from hubweir.queue.settle_outcome import LOCK_LOST, lost_error
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
-# A receive that drain ends gets this long: the fragment gives what it has at the end of the turn in which it was asked.
-DRAIN_MS = 5
+# A part that is away is opened again so long after the last try: a broker that died is back in some seconds.
+REOPEN_MS = 1_000
 
 
 class ReceiverState(Enum):
-    """OPENING: the broker was asked for a receiver. READY: the link stands. RECEIVING: a receive is outstanding."""
+    """OPENING: no part has its receiver yet. READY: the link stands."""
 
     OPENING = auto()
     READY = auto()
-    RECEIVING = auto()
     OVER = auto()
 
 
@@ -77,50 +70,53 @@ class QueueReceiverNode(Node):
         link: SenderLink,
         *,
         scope: Scope,
-        place: FragmentPlace,
+        fragments: Fragments,
         sub_queue: SubQueue,
         wish: SessionWish | None,
     ) -> None:
         super().__init__(host, link, right=Rights.LISTEN, scope=scope)
-        self.entity = place.entity
-        self._place = place
+        self.entity = fragments.entity
+        self._fragments = fragments
         self._sub_queue = sub_queue
         self._wish = wish
         attach = link.attach
         is_settled = attach is not None and attach.snd_settle_mode == SND_SETTLED
         self._mode = ReceiveMode.RECEIVE_AND_DELETE if is_settled else ReceiveMode.PEEK_LOCK
-        self._id_prefix = place.id_prefix
         self._state = ReceiverState.OPENING
-        self._wait = "" if wish is None else host.env.new_id()  # for a session, until it is there
-        self._receiver_id = -1
-        self._run: bytes | memoryview = b""
-        self._rows: array[int] = array("q")  # of what was received; those before _next_row were sent
-        self._next_row = 0
-        self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
+        self._parts = FanIn(self._made_parts())
+        self._refusal: ServiceError | None = None  # of an attach that a part was refused
         self._sent = SentTokens()
-        self._settling: dict[tuple[SettleOutcome, object], Settling] = {}  # of this turn
-        self._drain_timer: Timer | None = None
+        self._reopen_timer: Timer | None = None
         self._is_pumping = False
         self.session_id: str | None = None
 
+    def _made_parts(self) -> list[ReceiverPart]:
+        """A part for each fragment that the link may get messages from. The first one differs from link to link."""
+        fragments, wish = self._fragments, self._wish
+        places = fragments.places
+        if wish is not None and wish.session_id is not None:
+            places = (fragments.of_key(wish.session_id.encode()),)
+        elif fragments.is_partitioned:
+            first = int.from_bytes(self.host.env.random_bytes(2), "big") % len(places)
+            places = places[first:] + places[:first]
+        takes_first = self._mode is ReceiveMode.RECEIVE_AND_DELETE and wish is None and len(places) > 1
+        return [
+            ReceiverPart(
+                self, self.host, place, self._sub_queue, self._mode,
+                takes_first=takes_first, names_partition=fragments.is_partitioned,
+            )
+            for place in places
+        ]  # fmt: skip
+
     def start(self) -> None:
-        """Open the receiver; the attach is answered when its broker has."""
+        """Open the receivers; the attach is answered when a broker has the first one."""
         self.host.uses_readers()
-        wish = self._wish
-        if wish is not None:
+        if self._wish is not None:
             # The right is proven, and a session may be waited for longer than a connection may go without one.
             self.host.authorized()
-        command = OpenReceiver(
-            self._place.log_id,
-            self.host.owner,
-            self._sub_queue,
-            self._mode,
-            with_session=wish is not None,
-            session_id=None if wish is None else wish.session_id,
-            wait_ms=0 if wish is None else wish.wait_ms,
-            wait=self._wait,
-        )
-        self._place.broker.submit(command, self._opened)
+        for part in self._parts:
+            if part.state is not PartState.OVER:  # which it is where another one has the session already
+                part.open(self._wish)
 
     def credit(self) -> None:
         # What is released in this turn comes before what follows it, and some clients (Proton) write their flow in
@@ -129,28 +125,31 @@ class QueueReceiverNode(Node):
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""
-        tokens = self._sent.take(event.first_id, event.last_id)
+        ranges = self._sent.take(event.first_id, event.last_id)
         if isinstance(event.outcome, TransactionalState):
-            self._settled_in(event, event.outcome, tokens)
+            self._settled_in(event, event.outcome, ranges)
             return
         try:
             spoken = spoken_of(event.outcome)
         except ServiceError as refusal:
             self._refuse_settling(event, refusal)
             return
-        settling = self._settling.setdefault((spoken.outcome, spoken.details), Settling(spoken))
-        settling.tokens += tokens
-        settling.spans.append((event.first_id, event.last_id, not event.settled))
+        for each in ranges:
+            part = self._part_of(each)
+            part.settle_later(spoken, each.first_id, each.last_id, each.tokens, waits=not event.settled)
         self.host.finish_later(self)
 
-    def _settled_in(self, event: Settled, state: TransactionalState, tokens: bytes) -> None:
+    def _settled_in(self, event: Settled, state: TransactionalState, ranges: list[SentRange]) -> None:
         """The settlement is part of a transaction: it is answered now, and done at the commit."""
-        transactions, txn_id = self.host.transactions, state.txn_id
+        transactions, txn_id, done = self.host.transactions, state.txn_id, 0
         try:
             spoken = transacted_of(state.outcome)
-            transactions.settle(txn_id, self._place, tokens, spoken.outcome, spoken.details)
+            for each in ranges:
+                place = self._part_of(each).place
+                transactions.settle(txn_id, place, each.tokens, spoken.outcome, spoken.details)
+                done += 1
         except ServiceError as refusal:
-            if event.settled:
+            if event.settled or done:
                 transactions.spoil(txn_id, refusal)
             self._refuse_settling(event, refusal)
         else:
@@ -159,6 +158,11 @@ class QueueReceiverNode(Node):
                 self.link.answer([(event.first_id, event.last_id)], answer)
         self.host.finish_later(self)
 
+    def _part_of(self, sent: SentRange) -> ReceiverPart:
+        """The part that brought these deliveries: their tokens say which."""
+        place = self._fragments.of_token(sent.tokens)
+        return next(part for part in self._parts if part.place is place)
+
     def _refuse_settling(self, event: Settled, refusal: ServiceError) -> None:
         if not event.settled:
             error = self.host.describe(What.SEND, refusal, entity=self.entity)
@@ -166,9 +170,8 @@ class QueueReceiverNode(Node):
 
     def finish(self) -> None:
         """Hand over what was settled in this turn, and go on: there may be room for more."""
-        settlings, self._settling = self._settling, {}
-        for settling in settlings.values():
-            self._submit(settling)
+        for part in self._parts:
+            part.settle_now()
         self._pump()
 
     def go_on(self) -> None:
@@ -176,14 +179,18 @@ class QueueReceiverNode(Node):
         self._pump()
 
     def drop_stale_run(self) -> bool:
-        """Messages that were received are locked: they stay until they are sent, or the link ends."""
-        return self._has_rows
+        """What is kept over the credit for a while is for others. What waits for the window is sent, or ends with the
+        link.
+        """
+        if not self.link.credit:
+            self._parts.release_stale()
+        return any(part.kept.are_locked for part in self._parts)
 
     def is_idle(self) -> bool:
         return self.link.credit == 0 and not len(self._sent)
 
     def stands_on(self, entity: str) -> bool:
-        return self._place.goes_with(entity)
+        return self._fragments.places[0].goes_with(entity)
 
     def catalog_changed(self) -> None:
         entity = self.host.gateway.namespace.find(self.entity, MessagingDescription)
@@ -192,64 +199,83 @@ class QueueReceiverNode(Node):
         try:
             check_gives(entity.description, self._sub_queue)
         except ServiceError as refusal:
-            if self._state is ReceiverState.OPENING:
-                self.host.refuse(self, self.host.describe(What.ATTACH, refusal, entity=self.entity))
-            else:
-                self.host.detach(self, refusal)
+            self._end(refusal)
 
     def session_lost(self, broker: BrokerClient, push: SessionLost) -> None:
         """The broker ended the lock of this link's session."""
-        if self._place.broker is broker and push.receiver_id == self._receiver_id:
-            self._receiver_id = -1
-            self.host.detach(self, ServiceError(push.condition, push.text))
+        for part in self._parts:
+            if part.is_receiver(broker, push.receiver_id):
+                part.receiver_ended()
+                self.host.detach(self, ServiceError(push.condition, push.text))
+                return
 
     def closed(self) -> None:
-        was, self._state = self._state, ReceiverState.OVER
-        self._stop_draining()
+        self._state = ReceiverState.OVER
+        if self._reopen_timer is not None:
+            self._reopen_timer.cancel()
+            self._reopen_timer = None
         self.host.share.forget(self)
-        self._give_back_rows()
-        for settling in self._settling.values():
-            self._submit(settling)
-        self._settling = {}
-        if self.host.is_over:
-            return  # the end of a connection closes all of its receivers with one command
-        if was is ReceiverState.OPENING and self._wait:
-            self._place.broker.submit(GiveUpSession(self._place.log_id, self._wait), _nothing)
-        elif self._receiver_id >= 0:
-            self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), _nothing)
+        for part in self._parts:
+            part.close()
 
-    # Opening
+    # Parts come and go
 
-    def _opened(self, answer: Answer) -> None:
-        if isinstance(answer, ReceiverOpened):
-            if self._state is ReceiverState.OVER:
-                self._place.broker.submit(CloseReceiver(self._place.log_id, answer.receiver_id), _nothing)
-                return
-            self._receiver_id, self.session_id = answer.receiver_id, answer.session_id
-            self._state = ReceiverState.READY
-            properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
-            source = self.link.source
-            if self._wish is not None and answer.session_id is not None:
-                source, more = granted(self._wish, answer.session_id, answer.locked_until_ms or 0)
-                properties |= more
-            if self._mode is ReceiveMode.PEEK_LOCK:
-                self.link.answer_by_host(lambda: Rejected(error=self._lost(lost_error(LOCK_LOST))))
-            self.link.accept(source=source, properties=properties)
-            self.host.authorized()
-            self._pump()
-        elif self._state is not ReceiverState.OVER:
-            self.host.refuse(self, self.host.describe(What.ATTACH, error_of(answer), entity=self.entity))
+    def part_opened(self, part: ReceiverPart, answer: ReceiverOpened) -> None:
+        """See PartUser."""
+        if self._state is ReceiverState.OPENING:
+            if self._wish is not None:
+                self._parts.keep_only(part)
+            self._accept(answer)
+        self._pump()
         self.host.wake()
+
+    def _accept(self, opened: ReceiverOpened) -> None:
+        self.session_id, self._state = opened.session_id, ReceiverState.READY
+        properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
+        source = self.link.source
+        if self._wish is not None and opened.session_id is not None:
+            source, more = granted(self._wish, opened.session_id, opened.locked_until_ms or 0)
+            properties |= more
+        if self._mode is ReceiveMode.PEEK_LOCK:
+            self.link.answer_by_host(lambda: Rejected(error=self._lost(lost_error(LOCK_LOST))))
+        self.link.accept(source=source, properties=properties)
+        self.host.authorized()
+
+    def part_away(self, part: ReceiverPart, error: ServiceError) -> None:
+        """See PartUser."""
+        if self._state is ReceiverState.OPENING and (self._refusal is None or error.condition is TIMED_OUT):
+            self._refusal = error  # that no session was free says more than that a fragment is away
+        if self._state is ReceiverState.OVER:
+            return
+        if self._parts.are_away:
+            self._end(error)
+        elif self._state is ReceiverState.READY and self._reopen_timer is None:
+            self._reopen_timer = self.host.env.call_later(REOPEN_MS, self._reopen)
+        self._pump()
+        self.host.wake()
+
+    def _reopen(self) -> None:
+        self._reopen_timer = None
+        for part in self._parts:
+            if part.state is PartState.AWAY:
+                part.open(None)
+
+    def _end(self, error: ServiceError) -> None:
+        """The link ends, or is refused while nobody gave it a receiver."""
+        if self._state is ReceiverState.OPENING:
+            self.host.refuse(self, self.host.describe(What.ATTACH, self._refusal or error, entity=self.entity))
+        else:
+            self.host.detach(self, error)
 
     # Receiving and sending
 
-    @property
-    def _has_rows(self) -> bool:
-        return self._next_row * MESSAGE_WIDTH < len(self._rows)
+    def part_answered(self) -> None:
+        """See PartUser."""
+        self._pump()
 
     def _pump(self) -> None:
         """Send and receive as long as credit, window, transport and the connection's share of the turn allow."""
-        if self._is_pumping or self._state not in (ReceiverState.READY, ReceiverState.RECEIVING):
+        if self._is_pumping or self._state is not ReceiverState.READY:
             return
         self._is_pumping = True
         try:
@@ -260,128 +286,65 @@ class QueueReceiverNode(Node):
         self.host.wake()
 
     def _step(self) -> bool:
-        """One send or one receive; False when no other can follow now."""
+        """One send or one question; False when no other can follow now."""
         if self._state is ReceiverState.OVER:
-            return False  # the answer to a receive ended it
-        if self._has_rows:
-            room = self.host.share.left_bytes(self.host.link_settings.read_bytes)
-            if room <= 0:
-                self.host.share.wait(self)
-                return False
-            return self._send(room)
-        if self._state is ReceiverState.RECEIVING:
-            self._ask_for_less()
-            self._drain_soon()
-            return self._state is not ReceiverState.RECEIVING
-        wanted = min(self.link.credit, self._room)
-        if wanted <= 0:
+            return False  # an answer ended it
+        parts, credit, is_drain = self._parts, self.link.credit, self.link.drain
+        kept = parts.kept
+        if kept is not None and credit:
+            return self._send(kept)
+        if kept is not None:
+            self._keep()
+        parts.ask_for_less(credit, is_drain=is_drain)
+        wanted = min(credit, self._room)
+        if wanted > 0 and parts.ask(wanted, is_drain=is_drain):
+            return True
+        if is_drain and not parts.is_asked:
             self._answer_drain()
+        return False
+
+    def _send(self, part: ReceiverPart) -> bool:
+        if not part.is_ready:
+            part.take(self.link.credit)
+            return not part.kept.is_taking
+        room = self.host.share.left_bytes(self.host.link_settings.read_bytes)
+        if room <= 0:
+            self.host.share.wait(self)
             return False
-        self._receive(wanted)
-        return True
+        progress = part.send(self.link, self._sent, room)
+        self.host.gateway.counters["gateway.messages_delivered"] += progress.events
+        return progress.events > 0
+
+    def _keep(self) -> None:
+        """There is more than the credit takes."""
+        if len(self._parts) > 1 and not self.link.drain:
+            self.host.share.holds_run(self)
+            return
+        self._parts.release()
 
     @property
     def _room(self) -> int:
         """How many more may be unsettled."""
         return self.link.unsettled_room if self._mode is ReceiveMode.PEEK_LOCK else self.link.credit
 
-    def _receive(self, wanted: int) -> None:
-        self._state, self._asked = ReceiverState.RECEIVING, wanted
-        command = ReceiveMessages(self._place.log_id, self._receiver_id, wanted, self.host.link_settings.read_bytes)
-        self._place.broker.submit(command, self._received)
-
-    def _received(self, answer: Answer) -> None:
-        if self._state is ReceiverState.OVER:
-            if isinstance(answer, MessagesReceived):
-                self._run, self._rows, self._next_row = answer.run, array("q", answer.rows), 0
-                self._give_back_rows()
-            return
-        self._state = ReceiverState.READY
-        self._stop_draining()
-        if isinstance(answer, MessagesReceived):
-            self._run, self._rows, self._next_row = answer.run, array("q", answer.rows), 0
-            if not self._rows:
-                self._answer_drain()
-            self._pump()
-        else:
-            self.host.detach(self, error_of(answer))
-
-    def _send(self, max_bytes: int) -> bool:
-        first_row, settled = self._next_row, self._mode is ReceiveMode.RECEIVE_AND_DELETE
-        progress = self.link.send_messages(
-            self._run, self._rows, first_row,
-            id_prefix=self._id_prefix, settled=settled, max_bytes=max_bytes,
-        )  # fmt: skip
-        self._next_row += progress.events
-        if not settled:
-            self._sent.add(progress.first_id, tokens_of(self._rows, first_row, self._next_row))
-        self.host.gateway.counters["gateway.messages_delivered"] += progress.events
-        if not self._has_rows:
-            self._run, self._rows, self._next_row = b"", array("q"), 0
-            return True
-        if progress.events or self.link.credit:
-            return progress.events > 0
-        # The receiver took credit back.
-        if settled:
-            self._answer_drain()
-            return False  # they are in no queue any more: it gets them with its next credit
-        self._give_back_rows()  # others may have them
-        return True
-
-    def _ask_for_less(self) -> None:
-        """A receive is outstanding for more than the receiver takes by now: what comes is for others."""
-        if self.link.credit < self._asked:
-            self._asked = 0
-            self._place.broker.submit(CancelReceive(self._place.log_id, self._receiver_id), _nothing)
-
-    def _give_back_rows(self) -> None:
-        """Release what was received and not sent. Of receive-and-delete it is gone with the link (P9)."""
-        if self._has_rows and self._mode is ReceiveMode.PEEK_LOCK:
-            tokens = tokens_of(self._rows, self._next_row, len(self._rows) // MESSAGE_WIDTH)
-            self._place.broker.submit(SettleMessages(self._place.log_id, tokens, SettleOutcome.RELEASE), _nothing)
-        self._run, self._rows, self._next_row = b"", array("q"), 0
-
-    def _drain_soon(self) -> None:
-        """A receive is outstanding, and the receiver wants its credit back: it is cancelled, after a moment."""
-        if self.link.drain and self._drain_timer is None and self._state is ReceiverState.RECEIVING:
-            self._drain_timer = self.host.env.call_later(DRAIN_MS, self._drain)
-
-    def _drain(self) -> None:
-        self._drain_timer = None
-        if self._state is ReceiverState.RECEIVING:
-            self._place.broker.submit(CancelReceive(self._place.log_id, self._receiver_id), _nothing)
-
-    def _stop_draining(self) -> None:
-        if self._drain_timer is not None:
-            self._drain_timer.cancel()
-            self._drain_timer = None
-
     def _answer_drain(self) -> None:
-        """Nothing is left to send: give the rest of the credit back, when that was asked for."""
-        if self.link.drain:
-            self.link.drained()
-            self.host.wake()
+        """Nothing is left to send: give the rest of the credit back, as was asked."""
+        self.link.drained()
+        self._parts.drained()
+        self.host.wake()
 
     # Settling
 
-    def _submit(self, settling: Settling) -> None:
-        command = SettleMessages(
-            self._place.log_id, bytes(settling.tokens), settling.spoken.outcome, settling.spoken.details
-        )
-        self._place.broker.submit(command, lambda answer: self._answered(settling, answer))
-
-    def _answered(self, settling: Settling, answer: Answer) -> None:
+    def part_settled(self, settling: Settling, answer: Answer) -> None:
         """The broker's word about what was settled: the receiver's, where it waits for it."""
         if self._state is ReceiverState.OVER:
             return
         if isinstance(answer, MessagesSettled):
             self._tell(settling, answer.codes)
         elif isinstance(answer, Refusal) and not answer.known:
-            text = f"The outcome of settlements at '{self.entity}' is not known: {answer.text} Attach again to go on."
-            self.host.detach(self, ServiceError(TIMED_OUT, text))
+            self._tell_unknown(settling, answer)
         else:
-            refused = Rejected(error=self.host.describe(What.SEND, error_of(answer), entity=self.entity))
-            self.link.answer([(first_id, last_id) for first_id, last_id, waits in settling.spans if waits], refused)
+            self._reject(settling, error_of(answer))
         self.host.wake()
 
     def _tell(self, settling: Settling, codes: bytes) -> None:
@@ -390,9 +353,17 @@ class QueueReceiverNode(Node):
             state = Rejected(error=self._lost(lost_error(code, self._sub_queue))) if code else settling.spoken.answer
             self.link.answer([(span.first_id, span.last_id) for span in merge_ranges(ranges)], state)
 
+    def _tell_unknown(self, settling: Settling, refusal: Refusal) -> None:
+        """Nobody can say what became of them. That ends the link, where it has no other fragments to go on with."""
+        text = f"The outcome of settlements at '{self.entity}' is not known: {refusal.text}"
+        if len(self._parts) == 1:
+            self.host.detach(self, ServiceError(TIMED_OUT, f"{text} Attach again to go on."))
+        else:
+            self._reject(settling, ServiceError(TIMED_OUT, text))
+
+    def _reject(self, settling: Settling, error: ServiceError) -> None:
+        refused = Rejected(error=self.host.describe(What.SEND, error, entity=self.entity))
+        self.link.answer([(first_id, last_id) for first_id, last_id, waits in settling.spans if waits], refused)
+
     def _lost(self, error: ServiceError) -> AmqpError:
         return self.host.describe(What.SEND, error, entity=self.entity)
-
-
-def _nothing(answer: Answer) -> None:
-    """The answer of a command that nobody waits for."""

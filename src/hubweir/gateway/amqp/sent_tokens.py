@@ -1,7 +1,8 @@
 """The lock tokens of what one link has sent and nobody has settled, by delivery id: in stretches, as they were sent.
 
 A stretch is what one send wrote: its first delivery id and the tokens back to back, so that the settlement of a range
-is a slice and never a step for each message. Ids are serial numbers of 32 bits of a session, which wrap.
+is a slice and never a step for each message. All of a stretch came from one fragment, which its tokens name. Ids are
+serial numbers of 32 bits of a session, which wrap.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from array import array
 from dataclasses import dataclass
 from sys import byteorder
 
-from hubweir.amqp.transport.serial_number import distance
+from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import TOKEN_BYTES
 
@@ -23,6 +24,15 @@ class _Stretch:
     tokens: bytes
     count: int
     left: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentRange:
+    """Deliveries that were sent together: first_id to last_id, both included, and their tokens."""
+
+    first_id: int
+    last_id: int
+    tokens: bytes
 
 
 class SentTokens:
@@ -41,18 +51,21 @@ class SentTokens:
         if count:
             self._stretches.append(_Stretch(first_id, tokens, count, count))
 
-    def take(self, first_id: int, last_id: int) -> bytes:
-        """The tokens of deliveries first_id to last_id, both included, in their order; each is asked for once.
+    def take(self, first_id: int, last_id: int) -> list[SentRange]:
+        """Deliveries first_id to last_id, both included, in their order; each is asked for once.
 
         All of them were sent on this link and were not settled before, as the engine reports settlements.
         """
-        found, is_used_up = [], False
+        found: list[SentRange] = []
+        is_used_up = False
         wanted = missing = distance(last_id, first_id) + 1
         for stretch in self._stretches:
             place = distance(first_id, stretch.first_id)
             begin, end = max(0, place), min(stretch.count, place + wanted)
             if begin < end:
-                found.append(stretch.tokens[begin * TOKEN_BYTES : end * TOKEN_BYTES])
+                tokens = stretch.tokens[begin * TOKEN_BYTES : end * TOKEN_BYTES]
+                ids = add_serial(stretch.first_id, begin), add_serial(stretch.first_id, end - 1)
+                found.append(SentRange(*ids, tokens))
                 stretch.left -= end - begin
                 missing -= end - begin
                 is_used_up = is_used_up or not stretch.left
@@ -60,7 +73,7 @@ class SentTokens:
                     break
         if is_used_up:
             self._stretches = [stretch for stretch in self._stretches if stretch.left]
-        return b"".join(found)
+        return found
 
 
 def tokens_of(rows: array[int], first_row: int, last_row: int) -> bytes:

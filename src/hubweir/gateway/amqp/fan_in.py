@@ -1,0 +1,98 @@
+"""Which of the parts of a receiver's link is asked for messages: one for each fragment of the entity.
+
+One part alone is asked to wait until there is a message. Of several, one at a time looks for what is there, in turn
+from behind the one that looked last; those that found nothing wait, while the others look. A part that waits asks for
+its share of what is wanted, so that all of them together bring little more. At a drain nobody waits: when all parts
+have looked and found nothing, there is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
+
+
+class FanIn:
+    """The parts of one link, at least one. They are asked in this order."""
+
+    def __init__(self, parts: list[ReceiverPart]) -> None:
+        self._parts = parts
+        self._turn = 0  # the place of the next one that looks
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[ReceiverPart]:
+        """Each of them, also where some are closed meanwhile."""
+        return iter(tuple(self._parts))
+
+    def keep_only(self, part: ReceiverPart) -> None:
+        """Messages come from this one from now on; the others are closed."""
+        others, self._parts, self._turn = self._parts, [part], 0
+        for each in others:
+            if each is not part:
+                each.close()
+
+    @property
+    def are_away(self) -> bool:
+        """Whether none of them has a receiver, or may get one soon."""
+        return all(part.state is PartState.AWAY for part in self._parts)
+
+    @property
+    def kept(self) -> ReceiverPart | None:
+        """One that keeps messages which are to be sent; None: there is none."""
+        for part in self._parts:
+            if part.kept:
+                return part
+        return None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether an answer is to come."""
+        return any(part.is_asked for part in self._parts)
+
+    def ask(self, wanted: int, *, is_drain: bool) -> bool:
+        """Ask a part for so many messages; False: none can be asked now."""
+        if any(part.state is PartState.LOOKING for part in self._parts):
+            return False
+        part = self._next(is_drain=is_drain)
+        if part is None:
+            return False
+        if not is_drain and len(self._parts) == 1:
+            part.wait(wanted)
+        elif part.found_nothing:
+            part.wait(-(-wanted // len(self._parts)))
+        else:
+            part.look(wanted)
+        return True
+
+    def _next(self, *, is_drain: bool) -> ReceiverPart | None:
+        """The next one in turn that is asked for nothing; at a drain one that has not found nothing yet."""
+        parts = self._parts
+        for place in range(self._turn, self._turn + len(parts)):
+            part = parts[place % len(parts)]
+            if part.state is PartState.IDLE and not (is_drain and part.found_nothing):
+                self._turn = (place + 1) % len(parts)
+                return part
+        return None
+
+    def ask_for_less(self, credit: int, *, is_drain: bool) -> None:
+        """Give up what is asked for beyond this credit; at a drain, whatever waits. What comes all the same is kept."""
+        for part in self._parts:
+            part.ask_for_less(0 if is_drain and part.state is PartState.WAITING else credit)
+
+    def drained(self) -> None:
+        """The drain is over: whoever found nothing may look again."""
+        for part in self._parts:
+            part.found_nothing = False
+
+    def release(self) -> None:
+        """Let others have all that is kept and locked."""
+        for part in self._parts:
+            part.release()
+
+    def release_stale(self) -> None:
+        """The same of parts that brought and sent nothing since this was asked last."""
+        for part in self._parts:
+            part.release_stale()

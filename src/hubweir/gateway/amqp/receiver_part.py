@@ -1,0 +1,280 @@
+"""One fragment as a receiver's link has it: a receiver at its broker, a receive, what it brought, what was settled.
+
+The node of the link (queue_receiver_node.py) chooses among its parts and speaks with the peer; a part speaks with its
+broker. A part *looks* for what is there now, or *waits* until there is something; it does one at a time. What a receive
+brought is kept until it is sent or released.
+
+Where the link receives and deletes from several fragments, more may come than the peer takes. So its parts lock what
+they receive, and take it away for good when it is to be sent; it goes out when the broker says that this is durable. So
+nothing is sent twice, and nothing is lost by being kept.
+
+A part whose broker does not answer as it should is *away*: what it kept is released, and it may be opened anew.
+"""
+
+from __future__ import annotations
+
+from array import array
+from enum import Enum, auto
+from functools import partial
+from typing import Protocol
+
+from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.fragment import (
+    CancelReceive,
+    CloseReceiver,
+    GiveUpSession,
+    MessagesReceived,
+    MessagesSettled,
+    OpenReceiver,
+    ReceiveMessages,
+    ReceiverOpened,
+    SettleMessages,
+)
+from hubweir.errors import ServiceError
+from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
+from hubweir.gateway.amqp.node import NodeHost
+from hubweir.gateway.amqp.sent_tokens import SentTokens
+from hubweir.gateway.amqp.session_filter import SessionWish
+from hubweir.gateway.amqp.settlements import Settling, Spoken
+from hubweir.gateway.brokers import BrokerClient, error_of
+from hubweir.gateway.fragments import FragmentPlace
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+
+
+class PartState(Enum):
+    """OPENING: it asks for a receiver, or is about to. AWAY: it has none. IDLE: it asks for nothing.
+
+    LOOKING, WAITING: a receive is outstanding. OVER: the link ended, or receives from another part alone.
+    """
+
+    OPENING = auto()
+    AWAY = auto()
+    IDLE = auto()
+    LOOKING = auto()
+    WAITING = auto()
+    OVER = auto()
+
+
+_ASKED = (PartState.LOOKING, PartState.WAITING)
+
+
+class PartUser(Protocol):
+    """The node whose part it is. Each may be called before the part's own method returned."""
+
+    def part_opened(self, part: ReceiverPart, answer: ReceiverOpened) -> None:
+        """It has its receiver."""
+
+    def part_answered(self) -> None:
+        """What a part asked was answered: it may have messages."""
+
+    def part_away(self, part: ReceiverPart, error: ServiceError) -> None:
+        """It could not be opened, or has no receiver any more."""
+
+    def part_settled(self, settling: Settling, answer: Answer) -> None:
+        """The broker's answer to settlements."""
+
+
+class ReceiverPart:
+    """See the module's text.
+
+    takes_first: under RECEIVE_AND_DELETE messages are locked first, and taken away when they are to be sent.
+    names_partition: messages say of which fragment they are. found_nothing: the last look.
+    """
+
+    def __init__(
+        self,
+        user: PartUser,
+        host: NodeHost,
+        place: FragmentPlace,
+        sub_queue: SubQueue,
+        mode: ReceiveMode,
+        *,
+        takes_first: bool = False,
+        names_partition: bool = False,
+    ) -> None:
+        self.place = place
+        self.state = PartState.OPENING
+        self.found_nothing = False
+        self.kept = KeptMessages()
+        self._user = user
+        self._host = host
+        self._sub_queue = sub_queue
+        self._mode = mode
+        self._takes_first = takes_first
+        self._names_partition = names_partition
+        self._wait = ""  # for a session, while it is opened
+        self._receiver_id = -1
+        self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
+        self._settling: dict[tuple[SettleOutcome, SettleDetails | None], Settling] = {}  # of this turn
+
+    # Its receiver
+
+    def open(self, wish: SessionWish | None) -> None:
+        """Ask for a receiver: `part_opened` or `part_away` follows."""
+        self.state = PartState.OPENING
+        self._wait = "" if wish is None else self._host.env.new_id()
+        command = OpenReceiver(
+            self.place.log_id,
+            self._host.owner,
+            self._sub_queue,
+            ReceiveMode.PEEK_LOCK if self._takes_first else self._mode,
+            with_session=wish is not None,
+            session_id=None if wish is None else wish.session_id,
+            wait_ms=0 if wish is None else wish.wait_ms,
+            wait=self._wait,
+        )
+        self.place.broker.submit(command, self._opened)
+
+    def _opened(self, answer: Answer) -> None:
+        if not isinstance(answer, ReceiverOpened):
+            self._lose(error_of(answer))
+        elif self.state is PartState.OVER:
+            self._submit(CloseReceiver(self.place.log_id, answer.receiver_id))
+        else:
+            self._receiver_id, self.state = answer.receiver_id, PartState.IDLE
+            self._user.part_opened(self, answer)
+
+    def is_receiver(self, broker: BrokerClient, receiver_id: int) -> bool:
+        """Whether its receiver is the one that a broker names so."""
+        return self.place.broker is broker and self._receiver_id == receiver_id
+
+    def receiver_ended(self) -> None:
+        """The broker ended its receiver."""
+        self._receiver_id = -1
+
+    def close(self) -> None:
+        """The link is over, or receives from another part alone. What was not sent is given back."""
+        was, self.state = self.state, PartState.OVER
+        self.release()
+        self.settle_now()
+        if self._host.is_over:
+            return  # the end of a connection closes all of its receivers with one command
+        if was is PartState.OPENING and self._wait:
+            self._submit(GiveUpSession(self.place.log_id, self._wait))
+        self._close_receiver()
+
+    def _close_receiver(self) -> None:
+        if self._receiver_id >= 0:
+            self._submit(CloseReceiver(self.place.log_id, self._receiver_id))
+            self._receiver_id = -1
+
+    def _lose(self, error: ServiceError) -> None:
+        """It has no receiver (any more)."""
+        if self.state is not PartState.OVER:
+            self.state = PartState.AWAY
+            self.release()
+            self._close_receiver()
+            self._user.part_away(self, error)
+
+    # Receiving
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a receive is outstanding."""
+        return self.state in _ASKED
+
+    def look(self, count: int) -> None:
+        """Ask for at most so many messages that are there now: `part_answered` follows soon, or `part_away`."""
+        self._receive(PartState.LOOKING, count)
+
+    def wait(self, count: int) -> None:
+        """Ask for at most so many messages, as soon as there is one."""
+        self._receive(PartState.WAITING, count)
+
+    def _receive(self, state: PartState, count: int) -> None:
+        self.state, self._asked, self.found_nothing = state, count, False
+        waits, most_bytes = state is PartState.WAITING, self._host.link_settings.read_bytes
+        command = ReceiveMessages(self.place.log_id, self._receiver_id, count, most_bytes, waits)
+        self.place.broker.submit(command, self._received)
+
+    def ask_for_less(self, credit: int) -> None:
+        """Give up what is asked for when that is more than this credit; of a look, which ends soon, when there is none.
+
+        What comes all the same is kept.
+        """
+        if self._asked > credit and (self.state is PartState.WAITING or not credit):
+            self._asked = 0
+            self._submit(CancelReceive(self.place.log_id, self._receiver_id))
+
+    def _received(self, answer: Answer) -> None:
+        if not isinstance(answer, MessagesReceived):
+            self._lose(error_of(answer))
+            return
+        rows = array("q", answer.rows)
+        if rows:
+            if self._names_partition:
+                name_partition(rows, self.place.number)
+            are_taken = self._mode is ReceiveMode.RECEIVE_AND_DELETE and not self._takes_first
+            self.kept.put(answer.run, rows, are_taken=are_taken)
+        if self.state is PartState.OVER:
+            self.release()
+            return
+        self.found_nothing = not rows and self.state is PartState.LOOKING
+        self.state, self._asked = PartState.IDLE, 0
+        self._user.part_answered()
+
+    # What was received
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next message may be sent; otherwise `take` comes first."""
+        return not self._takes_first or self.kept.is_taken
+
+    def take(self, count: int) -> None:
+        """Take at most so many of the next messages away for good; `part_answered` follows, or `part_away`."""
+        if not self.kept.is_taking:
+            command = SettleMessages(self.place.log_id, self.kept.taking(count), SettleOutcome.COMPLETE)
+            self.place.broker.submit(command, self._took)
+
+    def _took(self, answer: Answer) -> None:
+        if not isinstance(answer, MessagesSettled):
+            self.kept.not_taken()
+            self._lose(error_of(answer))  # whether they are in the queue or gone: this link sends none of them
+            return
+        self.kept.took(answer.codes)
+        if self.state is not PartState.OVER:
+            self._user.part_answered()
+
+    def send(self, link: SenderLink, sent: SentTokens, max_bytes: int) -> SendProgress:
+        """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""
+        tokens = sent if self._mode is ReceiveMode.PEEK_LOCK else None
+        return self.kept.send(
+            link, self.place.id_prefix, takes=self._takes_first, sent=tokens, max_bytes=max_bytes
+        )  # fmt: skip
+
+    def release(self) -> None:
+        """Let others have what is kept and locked."""
+        if self.kept.are_locked:
+            self._submit(SettleMessages(self.place.log_id, self.kept.release(), SettleOutcome.RELEASE))
+
+    def release_stale(self) -> None:
+        """The same when nothing was received, or sent, since this was asked last."""
+        if not self.kept.is_fresh:
+            self.release()
+        self.kept.is_fresh = False
+
+    # Settling
+
+    def settle_later(self, spoken: Spoken, first_id: int, last_id: int, tokens: bytes, *, waits: bool) -> None:
+        """The receiver settled deliveries of this part; waits: it wants to hear of it. `settle_now` hands it over."""
+        settling = self._settling.setdefault((spoken.outcome, spoken.details), Settling(spoken))
+        settling.tokens += tokens
+        settling.spans.append((first_id, last_id, waits))
+
+    def settle_now(self) -> None:
+        """Hand over what was settled in this turn, in a command for each outcome; `part_settled` follows for each."""
+        settlings, self._settling = self._settling, {}
+        for settling in settlings.values():
+            spoken = settling.spoken
+            command = SettleMessages(self.place.log_id, bytes(settling.tokens), spoken.outcome, spoken.details)
+            self.place.broker.submit(command, partial(self._user.part_settled, settling))
+
+    def _submit(self, command: CancelReceive | CloseReceiver | GiveUpSession | SettleMessages) -> None:
+        """Have something ended, of which nobody waits to hear."""
+        self.place.broker.submit(command, _nothing)
+
+
+def _nothing(answer: Answer) -> None:
+    """The answer of a command that nobody waits for."""
