@@ -39,6 +39,11 @@ class SocketBroker:
         self._driver = BrokerDriver(self, frame_limit_bytes=FRAME_LIMIT_BYTES)
         return self._driver
 
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a stream."""
+        return self._driver is not None
+
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         """Send a command; on_answer is called once, maybe before this returns when it cannot be sent."""
         if self._driver is None:

@@ -22,7 +22,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
-from hubweir.gateway.brokers import BrokerClient
+from hubweir.gateway.brokers import OnAnswer
 from hubweir.throughput_unit.admission import Admitted
 
 logger = logging.getLogger(__name__)
@@ -91,6 +91,13 @@ class PendingAppend(Struct):
                 logger.exception("a fault of the service: a link could not be told how its sends ended")
 
 
+class Taker(Protocol):
+    """Whoever takes commands for logs: a client of their broker, or one that chooses the log (fragment_turn.py)."""
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        """See BrokerClient."""
+
+
 Store = TypeVar("Store", bound=Command)
 Stores = TypeVar("Stores", bound=Command, covariant=True)
 
@@ -105,7 +112,7 @@ class LogPlace(Protocol[Stores]):
     def log_id(self) -> str: ...
 
     @property
-    def broker(self) -> BrokerClient: ...
+    def broker(self) -> Taker: ...
 
     def store(self, run: bytearray, count: int, size_bytes: int) -> Stores:
         """The command that stores a run there. count: its events or messages; size_bytes: of their deliveries."""
@@ -167,7 +174,7 @@ class AppendQueue(Generic[Store]):
     def __init__(
         self,
         env: Env,
-        append: Callable[[BrokerClient, Store, PendingAppend], None],
+        append: Callable[[Taker, Store, PendingAppend], None],
         *,
         run_limit_bytes: int,
         names_keys: bool = True,

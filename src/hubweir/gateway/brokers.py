@@ -21,6 +21,10 @@ OnPush = Callable[[Push], None]
 class BrokerClient(Protocol):
     """The way to one broker."""
 
+    @property
+    def is_up(self) -> bool:
+        """Whether commands reach it. While they do not, each is refused as known (STORE_OFFLINE)."""
+
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Send a command; on_answer is called exactly once, with its answer or a Refusal.
 
@@ -33,6 +37,8 @@ class BrokerClient(Protocol):
 
 class InProcessBroker:
     """A broker of this process: commands are calls."""
+
+    is_up = True
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -248,4 +248,5 @@ def fragment_settings(description: MessagingDescription, namespace: Namespace, c
         duplicate_window_ms=storage.duplicate_window.ms if storage.requires_duplicate_detection else None,
         max_size_bytes=storage.size_in_megabytes(namespace.profile.messaging) * MIB // count,
         is_express=storage.is_express,
+        duplicates_have_keys=storage.requires_duplicate_detection and count > 1,
     )

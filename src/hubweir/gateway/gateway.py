@@ -21,14 +21,15 @@ from hubweir.counters import Counters
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.hub_router import HubRouter
-from hubweir.gateway.append_queue import AppendQueue, PendingAppend
+from hubweir.gateway.append_queue import AppendQueue, PendingAppend, Taker
 from hubweir.gateway.authorization import Authorization
-from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.entity_uses import EntityUses
 from hubweir.gateway.forwarder import Forwarder
+from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.idle_deletions import IdleDeletions
 from hubweir.gateway.management_rate import ManagementRate
@@ -41,8 +42,9 @@ from hubweir.gateway.settings import GatewaySettings, LinkSettings
 from hubweir.gateway.subscription_rule_management import SubscriptionRuleManagement
 from hubweir.limits import GatewayLimits
 from hubweir.namespace.catalog_writer import CatalogWriter
-from hubweir.namespace.entity import AnyEntity
+from hubweir.namespace.entity import AnyEntity, Entity
 from hubweir.namespace.error_text import entity_not_found, entity_uri
+from hubweir.namespace.messaging_description import MessagingDescription, storage_of
 
 EndLink = Callable[[ServiceError], None]
 # To end a link takes 40 us, and a hub may have thousands.
@@ -127,6 +129,7 @@ class Gateway:
         self.subscription_rules = SubscriptionRuleManagement(self.keeper)
         self.rules = RuleManagement(namespace, self.keeper, env, settings_rule=settings.settings_rule)
         self._routers: dict[str, HubRouter] = {}
+        self._choices: dict[str, FragmentChoice] = {}  # by the ids of entities
         self._connections: dict[int, GatewayConnection] = {}
         namespace.on_change(self._catalog_changed)
         if settings.issuer is not None:
@@ -154,6 +157,21 @@ class Gateway:
             router = self._routers[description.name] = HubRouter(description.partition_count)
         return router
 
+    def fragment_choice(self, entity: Entity[MessagingDescription]) -> FragmentChoice | None:
+        """Among the fragments of a queue or a topic, one for all that send to it; None: it has one fragment.
+
+        ServiceError NOT_FOUND: the entity is gone.
+        """
+        fragments = self.directory.fragments(entity)
+        if not fragments.is_partitioned:
+            return None
+        choice = self._choices.get(entity.entity_id)
+        if choice is None:
+            takes_ids = storage_of(entity.description).requires_duplicate_detection
+            choice = FragmentChoice(self.env, fragments, self.enqueue_queue, takes_ids=takes_ids)
+            self._choices[entity.entity_id] = choice
+        return choice
+
     def _catalog_changed(self) -> None:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
         self.units.catalog_changed()
@@ -171,6 +189,9 @@ class Gateway:
         for placement in entity.placements:
             self.append_queue.forget(placement.log_id)
             self.enqueue_queue.forget(placement.log_id)
+        choice = self._choices.pop(entity.entity_id, None)
+        if choice is not None:
+            self.enqueue_queue.forget(choice.turn_id)
         gone = ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.settings.host_name, entity.name)))
         # All that stand on it now; not those of an entity that gets its name before the last has ended.
         ends = deque(end for connection in self._connections.values() for end in connection.links_on(entity.name))
@@ -184,6 +205,6 @@ class Gateway:
             self.env.call_soon(partial(self._end_links, ends, error))
 
 
-def _enqueue(broker: BrokerClient, command: EnqueueMessages, pending: PendingAppend) -> None:
+def _enqueue(broker: Taker, command: EnqueueMessages, pending: PendingAppend) -> None:
     """Have a run of messages stored."""
     broker.submit(command, pending.answered)

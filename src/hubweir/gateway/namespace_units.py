@@ -18,8 +18,8 @@ from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY, ServiceError
-from hubweir.gateway.append_queue import PendingAppend
-from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.append_queue import PendingAppend, Taker
+from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.limits import UnitsLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -77,7 +77,7 @@ class NamespaceUnits:
 
     # Events
 
-    def append(self, broker: BrokerClient, command: AppendEvents | AppendNumbered, pending: PendingAppend) -> None:
+    def append(self, broker: Taker, command: AppendEvents | AppendNumbered, pending: PendingAppend) -> None:
         """Have a run stored, when the namespace's units let it in; else a known refusal, and nothing is stored."""
         admission = self.admission
         admitted = admission.admit(command.size_bytes, command.events, self._env.monotonic_ms())

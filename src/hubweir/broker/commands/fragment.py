@@ -88,7 +88,8 @@ class EnqueueMessages(LogCommand, frozen=True):
     """Store a run of sealed batches of messages (headers not completed) whole. The broker owns run from now on.
 
     The run is made with ingest(name=None) of deliveries of format 0 or of batches. Scheduled messages are those whose
-    annotation says so. messages, size_bytes: how many there are; the bytes of their deliveries.
+    annotation says so. messages, size_bytes: how many there are; the bytes of their deliveries. A run that is refused
+    as known is the asker's again: its headers may be completed, and another fragment completes them anew.
     """
 
     run: bytearray

@@ -306,7 +306,7 @@ class MessageManagementNode(RequestNode):
 
     def _schedule(self, message: Message, size: int, asked: Asked) -> None:
         messages = asked.messages("messages")
-        run = scheduled_run(messages, self.entity, needs_session=self._needs_session)
+        run = scheduled_run(messages, self._place, None, needs_session=self._needs_session).run
 
         command = self._place.store(run, len(messages), sum(map(len, messages)))
         self._ask(message, size, command, MessagesEnqueued, partial(self._answer_numbers, message, size))
@@ -317,7 +317,7 @@ class MessageManagementNode(RequestNode):
 
     def _schedule_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
         messages, transactions = asked.messages("messages"), self.host.transactions
-        run = scheduled_run(messages, self.entity, needs_session=self._needs_session)
+        run = scheduled_run(messages, self._place, None, needs_session=self._needs_session).run
         transactions.check_schedules(txn_id, len(messages))
 
         def reserved(answer: MessagesEnqueued) -> None:

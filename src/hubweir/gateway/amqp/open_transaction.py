@@ -9,6 +9,7 @@ from hubweir.env import Timer
 from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.destinations import Way
+from hubweir.gateway.fragment_choice import several_keys
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.transaction_endings import LogPart
 from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
@@ -71,6 +72,7 @@ class Transaction:
     control: object
     works: dict[str, LogWork] = field(default_factory=dict)  # by the id of the log
     ways: dict[tuple[str, str], WayWork] = field(default_factory=dict)  # by the ids of the entity between, and the log
+    keys: dict[str, bytes] = field(default_factory=dict)  # of what is sent to entities of several fragments
     sent: int = 0
     settled: int = 0
     held_bytes: int = 0
@@ -96,6 +98,17 @@ class Transaction:
                 "commit this one, and send the rest in another."
             )
             raise ServiceError(RESOURCE_LIMIT, text)
+
+    def check_key(self, entity: str, key: bytes | None) -> None:
+        """Raise ServiceError NOT_ALLOWED where something with another key was sent to an entity. None: it has one
+        fragment."""
+        if key is not None and self.keys.get(entity, key) != key:
+            raise several_keys(entity)
+
+    def note_key(self, entity: str, key: bytes | None) -> None:
+        """Something with this key is sent to an entity."""
+        if key is not None:
+            self.keys[entity] = key
 
     def go_ways(self) -> None:
         """What goes by way of other entities arrives, or is left there. Raises as Way.undeliverable."""

@@ -29,7 +29,6 @@ from hubweir.gateway.amqp.reply_node import ReplyNode
 from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
 from hubweir.gateway.amqp.via_sender_node import ViaSenderNode
 from hubweir.gateway.destinations import Way
-from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import check_gives, check_takes
 from hubweir.namespace.address import not_found, parse_address
 from hubweir.namespace.entity import Entity, EntityKind, of_kind
@@ -70,10 +69,12 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
             raise ServiceError(NOT_ALLOWED, f"Nothing can be sent to the dead letters of {description.title}.")
         check_takes(description)
         if VIA in attach_properties(link):
-            return _via_node(host, link, entity, fragments.only, scope, largest)
+            return _via_node(host, link, entity, scope, largest)
         return QueueSenderNode(
-            host, link, scope=scope, place=fragments.only, needs_session=needs_session, max_message_size_bytes=largest
-        )
+            host, link,
+            scope=scope, place=fragments.places[0], needs_session=needs_session, max_message_size_bytes=largest,
+            choice=gateway.fragment_choice(entity),
+        )  # fmt: skip
     assert isinstance(link, SenderLink)
     check_gives(description, part.sub_queue)
     wish = _wish(link, description, part)
@@ -84,11 +85,10 @@ def _via_node(
     host: NodeHost,
     link: ReceiverLink,
     entity: Entity[MessagingDescription],
-    place: FragmentPlace,
     scope: Scope,
     largest: int,
 ) -> ViaSenderNode:
-    """The node for a link that sends by way of an entity. place, scope, largest: of that one; largest in bytes."""
+    """The node for a link that sends by way of an entity. scope, largest: of that one; largest in bytes."""
     gateway, text = host.gateway, attach_properties(link)[VIA]
     if not isinstance(text, str):
         raise ServiceError(INVALID_FIELD, f"The property {VIA} of a link is the address of a queue or a topic.")
@@ -101,15 +101,18 @@ def _via_node(
         raise not_found(text, host=host_name)
     description = destination.description
     _check_direction(link, description)
+    # What cannot go on stays in one fragment, whatever its keys: those are keys of the destination's fragments.
+    via = gateway.directory.fragments(entity).of_key(destination.name.encode())
     return ViaSenderNode(
         host,
         link,
         scope=scope,
         destination_scope=destination_scope,
-        place=gateway.directory.fragments(destination).only,
-        way=Way(gateway.namespace, entity, place, destination),
+        place=gateway.directory.fragments(destination).places[0],
+        way=Way(gateway.namespace, entity, via, destination),
         needs_session=delivery_of(description).requires_session,
         max_message_size_bytes=min(largest, _largest(gateway, description)),
+        choice=gateway.fragment_choice(destination),
     )
 
 

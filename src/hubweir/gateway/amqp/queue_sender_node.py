@@ -1,4 +1,4 @@
-"""Links that bring messages to a queue or a topic: each read's deliveries go into the open run of its fragment.
+"""Links that bring messages to a queue or a topic: each read's deliveries go into the open runs of its fragments.
 
 What a queue does not take is found by a kernel before it is stored (check_messages), and that delivery is rejected
 alone; how the others are counted and answered is incoming_node.py. A batch is stored whole or not at all.
@@ -10,10 +10,13 @@ from array import array
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from hubweir.amqp.messaging.outcome import Accepted, TransactionalState
 from hubweir.amqp.transport.events import DeliveriesReceived, TransactionalReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands.command import Answer
 from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
@@ -22,6 +25,7 @@ from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.append_queue import Submission
 from hubweir.gateway.destinations import Way
+from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import ID_LIMIT_CHARACTERS, check_takes, refusal_of
 from hubweir.kernels import check_messages
@@ -40,7 +44,8 @@ class RunQueue(Protocol):
 class QueueSenderNode(IncomingNode):
     """See the module's text. needs_session: the queue takes no message without a session id.
 
-    way: by which what comes in a transaction goes there; None: straight.
+    place: of its fragment, or of the first of several. choice: among those; None: it has one. way: by which what comes
+    in a transaction goes there; None: straight.
     """
 
     def __init__(
@@ -52,12 +57,14 @@ class QueueSenderNode(IncomingNode):
         place: FragmentPlace,
         needs_session: bool,
         max_message_size_bytes: int,
+        choice: FragmentChoice | None = None,
         way: Way | None = None,
     ) -> None:
         super().__init__(host, link, scope=scope, entity=place.entity, max_message_size_bytes=max_message_size_bytes)
         self._queue: RunQueue = host.gateway.enqueue_queue.of(place)
         self._way = way
         self._place = place
+        self._choice = choice
         self._uses = host.gateway.uses
         self._needs_session = needs_session
 
@@ -75,7 +82,7 @@ class QueueSenderNode(IncomingNode):
         data, rows, first = event.data, event.rows, 0
         while first < event.count:
             last, status = check_messages(data, rows, first, event.count, ID_LIMIT_CHARACTERS, self._needs_session)
-            self._add(data, rows, first, last)
+            self._spread(data, rows, first, last)
             if last < event.count:
                 self.reject_row(rows, last, refusal_of(status, self.entity))
             first = last + 1
@@ -100,7 +107,11 @@ class QueueSenderNode(IncomingNode):
             row, status = check_messages(event.data, event.rows, 0, 1, ID_LIMIT_CHARACTERS, self._needs_session)
             if not row:
                 raise refusal_of(status, self.entity)
-            self.host.transactions.send(txn_id, self._place, event.data, event.rows, way=self._way)
+            place, key = self._place, None
+            if self._choice is not None:
+                key = self._choice.transaction_key(event.data, event.rows, 0, 1)
+                place = self._choice.of_key(key)
+            self.host.transactions.send(txn_id, place, event.data, event.rows, key=key, way=self._way)
             if not settled:
                 self.link.settle(delivery_id, delivery_id, TransactionalState(txn_id=txn_id, outcome=Accepted()))
         except ServiceError as refusal:
@@ -117,12 +128,32 @@ class QueueSenderNode(IncomingNode):
             except ServiceError as refusal:
                 self.host.detach(self, refusal)
 
-    def _add(self, data: memoryview, rows: array[int], first: int, last: int) -> None:
-        """Put deliveries into the open run; one whose properties are too large is rejected."""
+    def answered(self, submission: Submission, answer: Answer) -> None:
+        super().answered(submission, answer if self._choice is None else self._choice.told(answer))
+
+    def _spread(self, data: memoryview, rows: array[int], first: int, last: int) -> None:
+        """Put deliveries into the open runs of their fragments."""
+        choice = self._sorts_by
+        if choice is None:
+            self._add(self._queue, data, rows, first, last)
+            return
+        found = choice.sort(data, rows, first, last)
+        for row in found.scattered:
+            self.reject_row(rows, row, choice.scattered())
+        for share in found.shares:
+            self._add(share.queue, data, share.rows, share.first, share.last)
+
+    @property
+    def _sorts_by(self) -> FragmentChoice | None:
+        """Among whose fragments what comes is spread now; None: all of it goes into one run."""
+        return self._choice
+
+    def _add(self, queue: RunQueue, data: memoryview, rows: array[int], first: int, last: int) -> None:
+        """Put deliveries into an open run; one whose properties are too large is rejected."""
         while first < last:
-            added = self._queue.run.add(data, rows, first, last)
+            added = queue.run.add(data, rows, first, last)
             if added.row > first:
-                self._queue.add_submissions(submissions_of(self, rows, first, added.row))
+                queue.add_submissions(submissions_of(self, rows, first, added.row))
             if added.row < last:
                 malformed = added.status is not AddStatus.PROPERTIES
                 refusal = refusal_of(CHECK_MALFORMED, self.entity) if malformed else properties_too_large(self.entity)
@@ -130,10 +161,28 @@ class QueueSenderNode(IncomingNode):
             first = added.row + 1
 
 
-def scheduled_run(messages: Sequence[bytes], entity: str, *, needs_session: bool) -> bytearray:
-    """A run of encoded messages, each of which says itself when it is to become active.
+class ScheduledRun(Struct, frozen=True):
+    """Messages that are to be scheduled. place: the fragment that takes them all; run: of their sealed batches.
 
-    Raises ServiceError for the first that the queue does not take.
+    key: of all of them, where they are scheduled in a transaction in an entity of several fragments; else None.
+    """
+
+    place: FragmentPlace
+    run: bytearray
+    key: bytes | None = None
+
+
+def scheduled_run(
+    messages: Sequence[bytes],
+    place: FragmentPlace,
+    choice: FragmentChoice | None,
+    *,
+    needs_session: bool,
+    in_transaction: bool = False,
+) -> ScheduledRun:
+    """Encoded messages, each of which says itself when it is to become active. place, choice: see QueueSenderNode.
+
+    Raises ServiceError for the first that the entity does not take, or when they cannot lie in one fragment.
     """
     data, rows = b"".join(messages), array("q")
     at = 0
@@ -142,10 +191,15 @@ def scheduled_run(messages: Sequence[bytes], entity: str, *, needs_session: bool
         at += len(message)
     row, status = check_messages(data, rows, 0, len(messages), ID_LIMIT_CHARACTERS, needs_session)
     if row < len(messages):
-        raise refusal_of(status, entity)
-    run = OpenRun(names_keys=False)
+        raise refusal_of(status, place.entity)
+    run, key = OpenRun(names_keys=False), None
     added = run.add(data, rows, 0, len(messages))
     if added.row < len(messages):
         malformed = added.status is not AddStatus.PROPERTIES
-        raise refusal_of(CHECK_MALFORMED, entity) if malformed else properties_too_large(entity)
-    return run.take()
+        raise refusal_of(CHECK_MALFORMED, place.entity) if malformed else properties_too_large(place.entity)
+    if choice is not None and in_transaction:
+        key = choice.transaction_key(data, rows, 0, len(messages))
+        place = choice.of_key(key)
+    elif choice is not None:
+        place = choice.place_of(data, rows, 0, len(messages))
+    return ScheduledRun(place, run.take(), key)

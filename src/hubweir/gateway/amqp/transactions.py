@@ -106,14 +106,23 @@ class Transactions:
     # What links do
 
     def send(
-        self, txn_id: bytes, place: FragmentPlace, data: memoryview, rows: array[int], *, way: Way | None = None
+        self,
+        txn_id: bytes,
+        place: FragmentPlace,
+        data: memoryview,
+        rows: array[int],
+        *,
+        key: bytes | None = None,
+        way: Way | None = None,
     ) -> None:
         """One delivery (a row), which its entity takes, is part of the transaction. way: by which it goes to place.
 
-        Raises ServiceError as `get`; RESOURCE_LIMIT or SERVER_BUSY over a limit; and for what is no legal message. The
+        key: of its messages, where the entity has several fragments. Raises ServiceError as `get`; RESOURCE_LIMIT or
+        SERVER_BUSY over a limit; NOT_ALLOWED for a second key of one entity; and for what is no legal message. The
         transaction is then as it was; the caller spoils it.
         """
         transaction = self.get(txn_id)
+        transaction.check_key(place.entity, key)
         run = OpenRun(names_keys=False)
         added = run.add(data, rows, 0, 1)
         if not added.row:
@@ -128,14 +137,18 @@ class Transactions:
         assert again.row == 1
         transaction.sent += added.events
         work.size_bytes += len(data)
+        transaction.note_key(place.entity, key)
 
     def check_schedules(self, txn_id: bytes, messages: int) -> None:
         """So many may be scheduled in the transaction, as far as can be told. Raises as `send`."""
         self.get(txn_id).check_sent(messages)
 
-    def schedule(self, txn_id: bytes, place: FragmentPlace, run: bytearray, reserved: Reserved) -> None:
-        """Messages (run: their sealed batches) are scheduled in the transaction. Raises as `send`."""
+    def schedule(
+        self, txn_id: bytes, place: FragmentPlace, run: bytearray, reserved: Reserved, *, key: bytes | None = None
+    ) -> None:
+        """Messages (run: their sealed batches) are scheduled in the transaction. key: see `send`; raises as that."""
         transaction = self.get(txn_id)
+        transaction.check_key(place.entity, key)
         transaction.check_sent(reserved.messages)
         self._hold(transaction, len(run))
         self._begun(transaction)
@@ -145,6 +158,7 @@ class Transactions:
         work.messages += reserved.messages
         work.size_bytes += len(run)
         transaction.sent += reserved.messages
+        transaction.note_key(place.entity, key)
 
     def settle(
         self, txn_id: bytes, place: FragmentPlace, tokens: bytes, outcome: SettleOutcome, details: SettleDetails | None

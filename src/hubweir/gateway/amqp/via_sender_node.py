@@ -18,6 +18,7 @@ from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
 from hubweir.gateway.append_queue import PendingAppend, Submission
 from hubweir.gateway.destinations import Undeliverable, Way
+from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.queue_admission import check_takes
 from hubweir.namespace.messaging_description import MessagingDescription
@@ -25,7 +26,7 @@ from hubweir.queue.transaction import Undelivered
 
 
 class ViaSenderNode(QueueSenderNode):
-    """See the module's text. place, needs_session: of the destination; scope: of the via entity."""
+    """See the module's text. place, choice, needs_session: of the destination; scope: of the via entity."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class ViaSenderNode(QueueSenderNode):
         way: Way,
         needs_session: bool,
         max_message_size_bytes: int,
+        choice: FragmentChoice | None = None,
     ) -> None:
         super().__init__(
             host,
@@ -46,11 +48,13 @@ class ViaSenderNode(QueueSenderNode):
             place=place,
             needs_session=needs_session,
             max_message_size_bytes=max_message_size_bytes,
+            choice=choice,
             way=way,
         )
         self.further_scopes = (destination_scope,)
         self._way: Way = way
         self._deliverable = self._queue
+        self._undelivered: UndeliveredQueue | None = None  # where what comes goes, while the destination takes nothing
 
     def start(self) -> None:
         self._uses.sender_came(self._way.via)
@@ -72,8 +76,13 @@ class ViaSenderNode(QueueSenderNode):
                     self.reject_row(event.rows, row, refusal)
                 self.host.finish_later(self)
             return
-        self._queue = self._deliverable if why is None else UndeliveredQueue(self._way.via, why)
+        self._undelivered = None if why is None else UndeliveredQueue(self._way.via, why)
+        self._queue = self._deliverable if self._undelivered is None else self._undelivered
         super().deliveries(event)
+
+    @property
+    def _sorts_by(self) -> FragmentChoice | None:
+        return self._choice if self._undelivered is None else None
 
     def catalog_changed(self) -> None:
         entity = self.host.gateway.namespace.find(self._way.via.entity, MessagingDescription)

@@ -1,7 +1,7 @@
 """POST …/messages to a queue or a topic: one message, whose properties are headers, or a JSON batch.
 
-The request becomes the bytes of one AMQP transfer and goes the way of all others: into the open run of the queue's
-fragment, after the same kernel has looked whether the queue takes it. A batch is stored whole or not at all.
+The request becomes the bytes of one AMQP transfer and goes the way of all others: into the open run of its fragment of
+the queue, after the same kernel has looked whether the queue takes it. A batch is stored whole or not at all.
 (contract "Service Bus", section 11)
 """
 
@@ -79,13 +79,17 @@ def _batch(body: bytes) -> Publication:
 
 
 def _add(gateway: Gateway, entity: Entity[MessagingDescription], made: Publication, pending: PendingSend) -> None:
-    """Put the message, or the batch, into the fragment's open run, which is submitted at the end of this turn."""
+    """Put the message, or the batch, into its fragment's open run, which is submitted at the end of this turn."""
     description = entity.description
     rows = made.rows()
     row, status = check_messages(made.data, rows, 0, 1, ID_LIMIT_CHARACTERS, delivery_of(description).requires_session)
     if row < 1:
         raise refusal_of(status, description.name)
-    open_queue = gateway.enqueue_queue.of(gateway.directory.fragments(entity).only)
+    choice = gateway.fragment_choice(entity)
+    if choice is None:
+        open_queue = gateway.enqueue_queue.of(gateway.directory.fragments(entity).only)
+    else:
+        open_queue = choice.queue_of(made.data, rows)
     added = open_queue.run.add(memoryview(made.data), rows, 0, 1)
     if added.status is AddStatus.PROPERTIES:
         raise properties_too_large(description.name)

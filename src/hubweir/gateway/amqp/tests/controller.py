@@ -25,18 +25,18 @@ class Controller:
         )
         peer.run()
 
-    def ask(self, request: Request) -> DeliveryState | None:
+    def ask(self, request: Request, *, wait_ms: int = 50) -> DeliveryState | None:
         """The state with which a request was answered; None: it was not."""
-        return state_of(self.peer, self.link, encode_message(message_of(request)))
+        return state_of(self.peer, self.link, encode_message(message_of(request)), wait_ms=wait_ms)
 
     def declare(self) -> bytes:
         answer = self.ask(Declare())
         assert isinstance(answer, Declared), answer
         return answer.txn_id
 
-    def commit(self, txn_id: bytes) -> str:
+    def commit(self, txn_id: bytes, *, wait_ms: int = 50) -> str:
         """As `told`."""
-        return told(self.ask(Discharge(txn_id=txn_id, fail=False)))
+        return told(self.ask(Discharge(txn_id=txn_id, fail=False), wait_ms=wait_ms))
 
     def roll_back(self, txn_id: bytes) -> str:
         return told(self.ask(Discharge(txn_id=txn_id, fail=True)))
@@ -51,10 +51,10 @@ def told(state: Any) -> str:
     return {type(None): "", Accepted: "accepted"}.get(type(state), type(state).__name__)
 
 
-def state_of(peer: Peer, link: SenderLink, payload: bytes, **named: Any) -> DeliveryState | None:
+def state_of(peer: Peer, link: SenderLink, payload: bytes, *, wait_ms: int = 50, **named: Any) -> DeliveryState | None:
     """Send a delivery; with which state it was answered."""
     delivery_id = link.send(payload, settled=False, **named)
-    peer.run()
+    peer.run(wait_ms)
     for each in peer.side.events:
         if isinstance(each, Settled) and each.link is link and each.first_id <= delivery_id <= each.last_id:
             return each.outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +12,15 @@ from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueB
 from hubweir.amqp.messaging.outcome import DeliveryState, TransactionalState
 from hubweir.amqp.transport.performatives import Attach, Disposition, Flow, Transfer
 from hubweir.amqp.transport.receiver_link import ReceiverLink
-from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
+from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo, MessagesReceived, PeekMessages
 from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_RECORD
+from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.queue_description import QueueDescription
+from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.frames import written
 
 LOCK_MS = 10_000
@@ -53,6 +57,27 @@ def counts(world: World, queue: str = "orders") -> FragmentInfo:
     info = world.ask(AskFragmentInfo(entity.placements[0].log_id))
     assert isinstance(info, FragmentInfo)
     return info
+
+
+def stored(world: World, queue: str = "orders", *, sub_queue: SubQueue = SubQueue.MAIN) -> list[list[bytes]]:
+    """The bodies of the messages in each fragment of a queue, in their order."""
+    entity = world.namespace.find(queue, QueueDescription)
+    assert entity is not None
+    found = []
+    for placement in entity.placements:
+        peeked = world.ask(PeekMessages(placement.log_id, sub_queue, 0, 1_000, 1 << 20))
+        assert isinstance(peeked, MessagesReceived)
+        starts = array("q", peeked.rows)[Q_RECORD::MESSAGE_WIDTH]
+        found.append([body_at(peeked.run, start) for start in starts])
+    return found
+
+
+def body_at(run: bytes | memoryview, start: int) -> bytes:
+    """The body of the record that begins there."""
+    end = start + int.from_bytes(run[start : start + 4], "big")
+    body = decode_message(bytes(run[start + RECORD_HEADER_SIZE : end])).body
+    assert isinstance(body, DataBody)
+    return b"".join(bytes(part) for part in body.parts)
 
 
 def send(peer: Peer, *bodies: bytes, queue: str = "orders", **sections: Any) -> None:

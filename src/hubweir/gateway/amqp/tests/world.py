@@ -29,7 +29,7 @@ from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
-from hubweir.errors import ENTITY_MOVED
+from hubweir.errors import ENTITY_MOVED, STORE_OFFLINE
 from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
 from hubweir.gateway.gateway import Gateway
@@ -56,17 +56,23 @@ HOUR_MS = 3_600_000
 
 
 class Gate:
-    """A broker client in front of the broker: notes commands, and may refuse, hold or lose their answers."""
+    """A broker client in front of the broker: notes commands, and may refuse, hold or lose their answers.
+
+    is_up: while it is not, every command is refused.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._client = InProcessBroker(broker)
         self.commands: list[Command] = []
         self.refuse: dict[type, Refusal] = {}
         self.hold: dict[type, list[Callable[[], None]]] = {}
+        self.is_up = True
 
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         self.commands.append(command)
-        if type(command) in self.refuse:
+        if not self.is_up:
+            on_answer(Refusal(STORE_OFFLINE, "the broker is away"))
+        elif type(command) in self.refuse:
             on_answer(self.refuse[type(command)])
         elif type(command) in self.hold:
             self.hold[type(command)].append(lambda: self._client.submit(command, on_answer))

@@ -14,12 +14,17 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, RESOURCE_LIMIT, SERVER_BUSY
+from hubweir.event_hub.partition_key import partition_of_key
+from hubweir.gateway.amqp.tests.queue_world import create_queue, stored
+from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.http.send_messages import MESSAGE_BYTES
 from hubweir.gateway.http.tests.service import BATCH, Answer, Http, token
 from hubweir.gateway.http.tests.world_requests import ask_all, queue_world
+from hubweir.namespace import storage_settings
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.testing.running_namespace import running_namespace
 
 NewQueue = Callable[..., str]
@@ -228,3 +233,35 @@ def test_requests_of_one_turn_share_one_append_and_are_answered_behind_it() -> N
     answers = ask_all(world, "POST", "/orders/messages", b"x", count=5)
     assert [answer and answer.status for answer in answers] == [201] * 5
     assert [command.messages for command in world.gate.sent(EnqueueMessages)] == [2, 5]
+
+
+def test_a_partitioned_queue_gets_each_message_where_its_key_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+    world = World(stores=2)
+    create_queue(world, "orders", storage=StorageSettings(is_partitioned=True))
+
+    def sent(headers: tuple[tuple[bytes, bytes], ...] = (), body: bytes = b"x") -> int:
+        (answer,) = ask_all(world, "POST", "/orders/messages", body, headers=headers)
+        assert answer is not None
+        return answer.status
+
+    for _ in range(2):
+        assert sent(((b"brokerproperties", b'{"SessionId": "s"}'),), b"keyed") == 201
+    for number in range(16):
+        assert sent(body=b"%d" % number) == 201
+    found = stored(world)
+    assert found[partition_of_key(b"s", 16)][:2] == [b"keyed", b"keyed"]
+    assert [[body for body in each if body != b"keyed"] for each in found] == [[b"%d" % place] for place in range(16)]
+
+    items = [{"Body": "x", "BrokerProperties": {"PartitionKey": key}} for key in ("key-1", "key-2")]
+    (answer,) = ask_all(
+        world, "POST", "/orders/messages", json.dumps(items).encode(), headers=((b"content-type", BATCH.encode()),)
+    )
+    assert answer is not None and answer.status == 400 and "keys of several" in answer.text
+    assert world.gateway.process.budget.used == 0
+    world.gates[1].is_up = False
+    assert [sent() for _ in range(16)] == [201] * 16
+    assert {sent(((b"brokerproperties", b'{"PartitionKey": "key-%d"}' % number),)) for number in range(30)} == {
+        201,
+        503,
+    }
