@@ -78,7 +78,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         deliver_messages could not send, or an id, a session or a key of a type that has no meaning there. CHECK_LONG: a
         message id (of a string or binary), a session id, the session to reply to or a partition key of more than
         most_characters characters. CHECK_SESSION: no session id, though needs_session. CHECK_KEY: a partition key that
-        is not the session id. (contract "Service Bus", 3.3 and 3.5)
+        is not the session id. A partition key may be a binary: the text in it. (contract "Service Bus", 3.3 and 3.5)
 
     find_message_keys(data, rows, first_row, last_row, takes_ids, fragments, table) -> (without, refused)
         What chooses the fragments of the deliveries rows[first_row:last_row] of an entity that has so many: one key row

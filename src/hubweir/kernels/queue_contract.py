@@ -129,7 +129,7 @@ SIZE_SHIFT = 32
 
 # An incoming row: one record of an events batch. I_ORDINAL: its place in the batch. -1: absent, null or of another
 # type. I_ID: where the value of message-id stands, constructor included; I_SESSION (group-id) and I_KEY
-# (x-opt-partition-key): where the text stands. I_SCHEDULED: x-opt-scheduled-enqueue-time.
+# (x-opt-partition-key, a binary too): where the text stands. I_SCHEDULED: x-opt-scheduled-enqueue-time.
 (
     I_ORDINAL, I_RECORD, I_LENGTH, I_TTL, I_SCHEDULED, I_ID, I_ID_LENGTH, I_SESSION, I_SESSION_LENGTH, I_KEY,
     I_KEY_LENGTH,

@@ -96,8 +96,13 @@ def keys_of(data: memoryview, annotations: Section | None) -> list[bytes | None]
         for key, value, end in map_entries(data, annotations.value, annotations.end):
             for name in (PARTITION_KEY, VIA_PARTITION_KEY):
                 if is_name(data, key, value, name):
-                    found[name] = text_of(bytes(data[value:end]))
+                    found[name] = _key_of(bytes(data[value:end]))
     return [found.get(PARTITION_KEY), found.get(VIA_PARTITION_KEY)]
+
+
+def _key_of(value: bytes) -> bytes | None:
+    """Return what an encoded key holds: azure-servicebus for Python sends the one that it received as a binary."""
+    return content_of(value) if value[0] in BINARY else text_of(value)
 
 
 def text_of(value: bytes) -> bytes | None:

@@ -108,7 +108,7 @@ cdef inline void read_annotations_fields(const uint8_t* data, int64_t at, int64_
         if data[value] == 0x83:
             if is_name(data, here, value, b"x-opt-scheduled-enqueue-time", 28):
                 row[I_SCHEDULED] = <int64_t>load64(data + value + 1)
-        elif is_string(data[value]):
+        elif is_string(data[value]) or data[value] == 0xA0 or data[value] == 0xB0:
             if is_name(data, here, value, b"x-opt-partition-key", 19):
                 stop = variable(data, value, behind, &start)
                 row[I_KEY] = start

@@ -10,6 +10,7 @@ from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, walk_records
 from hubweir.kernels.buffers.tables import Readable
 from hubweir.kernels.messages.sections import (
+    BINARY,
     LIST,
     MAP,
     STRING,
@@ -125,6 +126,6 @@ def _read_annotations(data: memoryview, at: int, end: int, row: list[int]) -> No
     for key, value, behind in map_entries(data, section.value, section.end):
         if data[value] == 0x83 and is_name(data, key, value, SCHEDULED_TIME):
             row[I_SCHEDULED] = int.from_bytes(data[value + 1 : behind], "big", signed=True)
-        elif data[value] in STRING and is_name(data, key, value, PARTITION_KEY):
+        elif data[value] in (*STRING, *BINARY) and is_name(data, key, value, PARTITION_KEY):
             start, stop = variable(data, value, behind)
             row[I_KEY], row[I_KEY_LENGTH] = start, stop - start

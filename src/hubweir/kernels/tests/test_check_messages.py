@@ -52,6 +52,8 @@ def test_what_a_queue_takes_is_taken(kernels: SimpleNamespace) -> None:
         annotations({"x-opt-partition-key": string("s")}) + properties(group_id=string("s")),
         annotations({"x-opt-partition-key": string("")}) + properties(group_id=string("")),
         annotations({"x-opt-partition-key": string("a"), "x-opt-via-partition-key": JUST}),
+        annotations({"x-opt-partition-key": b"\xa0\x01s"}) + properties(group_id=string("s")),
+        annotations({"x-opt-partition-key": b"\xb0\0\0\0\x01s", "x-opt-via-partition-key": b"\xa0\0"}),
     ]  # fmt: skip
     assert check(kernels, *taken) == (len(taken), CHECK_OK)
 
@@ -67,6 +69,10 @@ def test_what_a_queue_takes_is_taken(kernels: SimpleNamespace) -> None:
         (annotations({"x-opt-via-partition-key": LONG}), CHECK_LONG),
         (annotations({"x-opt-partition-key": string("a")}) + properties(group_id=string("b")), CHECK_KEY),
         (annotations({"x-opt-partition-key": string("")}) + properties(group_id=string("b")), CHECK_KEY),
+        (annotations({"x-opt-partition-key": b"\xa0\x01a"}) + properties(group_id=string("b")), CHECK_KEY),
+        (annotations({"x-opt-partition-key": b"\xb0\0\0\0\x81" + b"k" * 129}), CHECK_LONG),
+        (annotations({"x-opt-via-partition-key": b"\xa0\x81" + b"k" * 129}), CHECK_LONG),
+        (properties(group_id=b"\xa0\x01s"), CHECK_MALFORMED),
         (annotations({"x-opt-partition-key": b"\x54\x01"}), CHECK_MALFORMED),
         (properties(group_id=b"\x54\x01"), CHECK_MALFORMED),
         (properties(message_id=b"\x41"), CHECK_MALFORMED),

@@ -70,6 +70,12 @@ def test_a_session_comes_first_then_the_partition_key_then_the_id_where_it_count
     assert key_rows(kernels, *with_ids, takes_ids=True) == [of(b"id"), of(b"k"), of(b"id"), none]
 
 
+def test_a_partition_key_has_one_fragment_as_a_string_and_as_a_binary(kernels: SimpleNamespace) -> None:
+    ways = (string("key"), string("key", wide=True), b"\xa0\x03key", b"\xb0\0\0\0\x03key")
+    found = key_rows(kernels, *(annotations({"x-opt-partition-key": each}) + BODY for each in ways))
+    assert found == [of(b"key")] * 4
+
+
 def test_an_id_has_one_key_however_it_is_encoded(kernels: SimpleNamespace) -> None:
     uuid = bytes(range(16))
     ids = [

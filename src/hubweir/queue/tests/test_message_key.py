@@ -46,6 +46,11 @@ def test_the_first_of_session_id_partition_key_and_message_id_is_the_key() -> No
     assert keys_in(run, takes_ids=False) == [b"s", b"k", None, None, b"", None]
 
 
+def test_a_partition_key_counts_as_a_binary_too() -> None:
+    """As the official Python client sends the one that it received."""
+    assert keys_in(run_of(message("a", key=b"k"), message("b", key="k")), takes_ids=False) == [b"k", b"k"]  # type: ignore[arg-type]
+
+
 def test_an_id_has_one_content_however_it_is_encoded() -> None:
     def of(encoded: bytes) -> bytes:
         return content_of_id(encoded, 0, len(encoded))
