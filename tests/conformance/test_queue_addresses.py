@@ -76,6 +76,10 @@ def test_every_form_of_an_address_reaches_the_queue_and_is_repeated_as_it_came(
     raw.expect(Flow)
     raw.publish(handle, EVENT)
     assert active(administration.get(name)) == before + 1
+    handle = raw.attach(address, sends=False, rcv_settle_mode=1)
+    answer = raw.expect(Attach)
+    assert answer.source is not None and answer.source.address == address
+    assert answer.target is not None and answer.target.address == f"raw-{handle}"
 
 
 @pytest.mark.sb(20)
@@ -115,7 +119,7 @@ def test_the_wrong_direction_is_not_allowed(raw: RawClient, address: str, sends:
     assert raw.refused(address, sends=sends).condition == "amqp:not-allowed"
 
 
-@pytest.mark.sb(163)
+@pytest.mark.sb(162, 163)
 def test_a_rule_of_a_queue_s_description_opens_links_at_once(
     namespace: RunningNamespace, administration: Administration
 ) -> None:
@@ -132,7 +136,12 @@ def test_a_rule_of_a_queue_s_description_opens_links_at_once(
             assert status_of(peer.start().put_token("sb://localhost/ruled", token=token))[0] == 202
             raw_link = peer.sender if sends else peer.receiver
             raw_link("ruled")
-            assert peer.refused("ruled", sends=not sends).condition == "amqp:unauthorized-access"
+            error = peer.refused("ruled", sends=not sends)
+            missing = "Listen" if sends else "Send"
+            assert error.condition == "amqp:unauthorized-access"
+            assert error.description.startswith(
+                f"Unauthorized access. '{missing}' claim(s) are required to perform this operation"
+            )
 
 
 @pytest.mark.sb(148)

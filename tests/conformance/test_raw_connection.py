@@ -6,6 +6,7 @@ Long because every step of a connection is tried with the same scripted client, 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -191,16 +192,19 @@ def test_other_styles_of_encoding_are_taken(doors: Doors, style: str) -> None:
 
 @pytest.mark.eh(13)
 @pytest.mark.sb(14)
-def test_heartbeats_come_within_half_of_what_the_client_asks(doors: Doors) -> None:
-    with doors.raw() as client:
-        client.start(idle_time_out=1_000)
-        client.attach("$cbs", sends=False)
-        client.expect(Attach)
-        client.forget()
-        for _ in range(4):
-            began = time.monotonic()
-            client._read_frame(began + 0.75)
-            assert time.monotonic() - began <= 0.6
+@pytest.mark.timeout(400)
+def test_heartbeats_come_within_half_of_what_the_client_asks(doors: Doors, measure: Callable[[int], int]) -> None:
+    """With --all also for the five minutes of a client that asks for a minute, as those of JavaScript and Go do."""
+    for asked_s, count in ((1, 4), (60, 10))[: measure(2)]:
+        with doors.raw() as client:
+            client.start("PLAIN", f"\0{ROOT}\0{KEY}".encode(), idle_time_out=asked_s * 1_000)
+            client.attach("$cbs", sends=False)
+            client.expect(Attach)
+            client.forget()
+            for _ in range(count):
+                began = time.monotonic()
+                client._read_frame(began + 0.75 * asked_s)
+                assert time.monotonic() - began <= asked_s / 2 + 0.1
 
 
 @pytest.mark.eh(14)
@@ -267,10 +271,12 @@ def test_a_delivery_over_the_window_is_taken_and_the_window_refreshed(doors: Doo
 
 
 @pytest.mark.eh(16)
-def test_a_senders_flow_and_transfers_without_credit_are_taken(doors: Doors, hub: str) -> None:
+@pytest.mark.sb(26)
+@pytest.mark.parametrize("what", ["hub", "queue"])
+def test_a_senders_flow_and_transfers_without_credit_are_taken(doors: Doors, hub: str, queue: str, what: str) -> None:
     with doors.raw() as client:
         client.trusted()
-        sender = client.attach(f"{hub}/Partitions/0", sends=True)
+        sender = client.attach(f"{hub}/Partitions/0" if what == "hub" else queue, sends=True)
         client.write(
             frame(
                 Flow(
@@ -335,6 +341,26 @@ def test_a_refused_attach_has_the_form_that_clients_know(doors: Doors) -> None:
             assert len(written.value) == 3
 
 
+@pytest.mark.eh(19)
+@pytest.mark.sb(16)
+@pytest.mark.parametrize(
+    ("mistake", "kind"),
+    [
+        (frame(Transfer(handle=7, delivery_id=0, delivery_tag=b"t", settled=True), EVENT), End),
+        (raw(b"no performative"), Close),
+    ],
+)
+def test_the_end_of_a_session_or_connection_by_a_mistake_has_an_error_of_three_fields(
+    doors: Doors, mistake: bytes, kind: type[End] | type[Close]
+) -> None:
+    with doors.raw() as client:
+        client.trusted().write(mistake)
+        ended = client.expect_frame(kind)
+        assert ended.performative.error is not None
+        ([error], _) = decode(ended.body, 3)
+        assert len(error.value) == 3
+
+
 @pytest.mark.eh(20)
 def test_drain_and_echo(doors: Doors, hub: str) -> None:
     with doors.raw() as client:
@@ -362,7 +388,8 @@ def test_a_stopping_service_closes_with_a_reason_that_makes_clients_come_back() 
 
 @pytest.mark.eh(85)
 @pytest.mark.sb(164)
-def test_hundreds_of_sessions_each_step_within_a_second(doors: Doors, hub: str) -> None:
+@pytest.mark.parametrize("what", ["hub", "queue"])
+def test_hundreds_of_sessions_each_step_within_a_second(doors: Doors, hub: str, queue: str, what: str) -> None:
     with doors.raw() as client:
         client.trusted()
         begin = Begin(next_outgoing_id=0, incoming_window=100, outgoing_window=100, handle_max=255)
@@ -377,10 +404,10 @@ def test_hundreds_of_sessions_each_step_within_a_second(doors: Doors, hub: str) 
         for channel in range(1, 11):
             client._handles = 0
             # Over all partitions: five readers of one are the most.
-            place = f"{hub}/ConsumerGroups/$Default/Partitions/{channel % 4}"
+            place = f"{hub}/ConsumerGroups/$Default/Partitions/{channel % 4}" if what == "hub" else queue
             client.attach(place, sends=False, channel=channel)
             assert client.expect(Attach, seconds=1).source is not None
-        sender = client.attach(f"{hub}/Partitions/0", sends=True, channel=0)
+        sender = client.attach(f"{hub}/Partitions/0" if what == "hub" else queue, sends=True, channel=0)
         client.expect(Attach, seconds=1)
         assert isinstance(client.publish(sender, EVENT).state, Accepted)
         assert client.none_of(Transfer)

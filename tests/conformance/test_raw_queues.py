@@ -25,10 +25,9 @@ from hubweir.amqp.messaging.message import (
     encode_message,
 )
 from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released
-from hubweir.amqp.messaging.terminus import Source
 from hubweir.amqp.transport.performatives import Attach, Detach, Disposition, Flow, Transfer
 from hubweir.amqp.types.format_codes import AmqpType
-from hubweir.amqp.types.values import Array, Byte, Char, Described, Long, Symbol, Timestamp, UByte, UInt, ULong
+from hubweir.amqp.types.values import Array, Byte, Char, Symbol, Timestamp, UByte, UInt, ULong
 from hubweir.testing.frames import frame
 from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import Frame, RawClient
@@ -39,7 +38,6 @@ LOCK = {"rcv_settle_mode": 1}
 DELETE = {"snd_settle_mode": 1}
 LOCK_TOKEN = Symbol("x-opt-lock-token")
 ENQUEUED, NUMBER, UNTIL = (Symbol(f"x-opt-{name}") for name in ("enqueued-time", "sequence-number", "locked-until"))
-SESSION_FILTER = Symbol("com.microsoft:session-filter")
 
 
 @pytest.fixture
@@ -334,6 +332,23 @@ def test_dead_letter_without_reason_sets_no_properties(client: RawClient, queue:
     assert not client.messages(1)[0].application_properties
 
 
+@pytest.mark.sb(70)
+def test_an_abandoned_dead_letter_keeps_its_count_and_takes_properties(client: RawClient, queue: str) -> None:
+    send(client, queue, message(b"x", application_properties={"own": 1}))
+    handle = client.receiver(queue, credit=1, **LOCK)
+    settle(client, delivery(client), Modified(delivery_failed=True))
+    client.grant(handle, 1, delivery_count=1)
+    settle(client, delivery(client), Rejected(error=None))
+    dead = client.receiver(f"{queue}/$DeadLetterQueue", credit=1, **LOCK)
+    for times in range(1, 4):
+        state = Modified(delivery_failed=True, message_annotations={Symbol("times"): times})
+        assert isinstance(settle(client, delivery(client), state), Modified)
+        client.grant(dead, 1, delivery_count=times)
+    got = decode_message(delivery(client).payload)
+    assert got.header is not None and got.header.delivery_count == 1
+    assert got.application_properties == {"own": 1, "times": 3}
+
+
 @pytest.mark.sb(50)
 def test_a_range_is_settled_each_and_what_is_settled_already_is_done_in_silence(client: RawClient, queue: str) -> None:
     send(client, queue, *(message(b"%d" % number) for number in range(4)))
@@ -420,37 +435,3 @@ def test_a_lock_outlives_its_link_and_its_connection(
     got = client.messages(1)[0]
     assert got.header is not None
     assert got.header.delivery_count == 1
-
-
-@pytest.mark.sb(74, 76, 78)
-@pytest.mark.parametrize("descriptor", [None, ULong(0x0000_0013_7000_000C)], ids=["plain", "described"])
-def test_a_session_is_granted_in_the_form_that_was_asked(
-    doors: Doors, client: RawClient, make_queue: Make, descriptor: ULong | None
-) -> None:
-    queue = make_queue(requires_session=True)
-    send(client, queue, message(b"x", properties=Properties(group_id="s")))
-
-    def attach(by: RawClient, value: object) -> Attach:
-        wanted = value if descriptor is None else Described(descriptor, value)
-        source = Source(address=queue, filter={SESSION_FILTER: wanted})
-        by.attach(queue, sends=False, source=source, properties={Symbol("com.microsoft:timeout"): UInt(1_000)}, **LOCK)
-        return by.expect(Attach)
-
-    answer = attach(client, None)
-    assert answer.source is not None
-    assert answer.source.filter == {SESSION_FILTER: "s" if descriptor is None else Described(descriptor, "s")}
-    ticks = (answer.properties or {})[Symbol("com.microsoft:locked-until-utc")]
-    assert type(ticks) in (int, Long)  # a long
-    left_ms = int(str(ticks)) / 10_000 - 62_135_596_800_000 - time.time() * 1_000
-    assert 55_000 < left_ms <= 60_000
-    with doors.raw() as other:
-        assert attach(other.trusted(), "s").source is None
-        error = other.expect(Detach).error
-        assert error is not None
-        assert error.condition == "com.microsoft:session-cannot-be-locked"
-        begin = time.monotonic()
-        assert attach(other, None).source is None
-        assert 0.9 < time.monotonic() - begin < 1.5
-        error = other.expect(Detach).error
-        assert error is not None
-        assert error.condition == "com.microsoft:timeout"

@@ -11,7 +11,7 @@ import pytest
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.messaging.terminus import Source, Target
-from hubweir.amqp.transport.performatives import Attach, Detach, Transfer
+from hubweir.amqp.transport.performatives import Attach, Begin, Detach, End, Transfer
 from hubweir.amqp.types.values import Int, ULong
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.testing.frames import frame
@@ -73,7 +73,7 @@ def test_the_answer_finds_its_link(client: RawClient, way: str) -> None:
 @pytest.mark.parametrize(
     ("change", "start"),
     [
-        ({"lifetime_s": -10}, "ExpiredToken: The token is expired. Expiration time:"),
+        ({"lifetime_s": -5}, "ExpiredToken: The token is expired. Expiration time:"),
         ({"key": "wrong"}, "InvalidSignature:"),
         ({"resource": "sb://localhost/two"}, "InvalidAudience:"),
     ],
@@ -139,6 +139,24 @@ def test_one_sender_on_cbs(client: RawClient) -> None:
     client.write(frame(Detach(handle=first, closed=True)))
     client.expect(Detach)
     client.sender("$cbs")
+
+
+@pytest.mark.eh(31)
+@pytest.mark.sb(161)
+def test_one_sender_on_cbs_also_in_another_session(client: RawClient) -> None:
+    client.sender("$cbs")
+    client.write(frame(Begin(next_outgoing_id=0, incoming_window=100, outgoing_window=100, handle_max=255), channel=1))
+    other = client.expect_frame(Begin).channel
+    client.attach("$cbs", sends=True, channel=1)
+    answer = client.expect(Attach, channel=other)
+    assert (answer.source, answer.target) == (None, None)
+    error = client.expect(Detach, channel=other).error
+    assert error is not None and error.condition == "amqp:not-allowed"
+    # The end of its session ends the link, as a detach does.
+    client.write(frame(End()))
+    client.expect(End)
+    client.attach("$cbs", sends=True, channel=1)
+    assert client.expect(Attach, channel=other).target is not None
 
 
 @pytest.mark.eh(31)

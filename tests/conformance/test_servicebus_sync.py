@@ -16,7 +16,7 @@ from azure.servicebus import (
     ServiceBusReceiveMode,
     ServiceBusSubQueue,
 )
-from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageHeader
+from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageHeader, AmqpMessageProperties
 from azure.servicebus.exceptions import (
     MessageAlreadySettled,
     MessageNotFoundError,
@@ -109,6 +109,7 @@ def test_every_property_comes_back(doors: Doors, queue: str) -> None:
         reply_to="reply to",
         reply_to_session_id="reply session",
         time_to_live=timedelta(seconds=600),
+        scheduled_enqueue_time_utc=datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC),
     )
     with connected(doors) as client, client.get_queue_receiver(queue) as receiver:
         with sender_to(client, queue) as sender:
@@ -117,7 +118,7 @@ def test_every_property_comes_back(doors: Doors, queue: str) -> None:
         got, plain = receive(receiver, 2)
     for name in (
         "session_id", "message_id", "content_type", "correlation_id", "subject", "partition_key", "to", "reply_to",
-        "reply_to_session_id", "time_to_live",
+        "reply_to_session_id", "time_to_live", "scheduled_enqueue_time_utc",
     ):  # fmt: skip
         assert getattr(got, name) == getattr(sent, name), name
     came = {name.decode(): value for name, value in got.application_properties.items()}
@@ -127,6 +128,27 @@ def test_every_property_comes_back(doors: Doors, queue: str) -> None:
     assert came == {name: value for name, value in own.items() if name not in ("datetime", "str", "bytes")}
     assert got.expires_at_utc == got.enqueued_time_utc + timedelta(seconds=600)
     assert (plain.time_to_live, plain.expires_at_utc, plain.partition_key) == (None, None, None)
+
+
+@pytest.mark.sb(27)
+@pytest.mark.feature("properties")
+def test_a_message_id_stays_a_uuid_and_an_absent_one_is_filled_in(doors: Doors, queue: str) -> None:
+    """The client fills one in by itself, unless it is asked to send a message as it is."""
+    known = uuid.uuid4()
+    without = AmqpAnnotatedMessage(data_body=b"none", properties=AmqpMessageProperties(subject="s"))
+    with connected(doors) as client, client.get_queue_receiver(queue) as receiver, sender_to(client, queue) as sender:
+        sender.send_messages(AmqpAnnotatedMessage(data_body=b"x", properties=AmqpMessageProperties(message_id=known)))
+        sender.send_messages(without)
+        [number] = sender.schedule_messages(
+            AmqpAnnotatedMessage(data_body=b"y", properties=AmqpMessageProperties(message_id=known)),
+            now() + timedelta(hours=1),
+        )
+        peeked = receiver.peek_messages(3)
+        assert [each.raw_amqp_message.properties.message_id for each in (peeked[0], peeked[2])] == [known, known]
+        assert peeked[2].sequence_number == number
+        [first, second] = receive(receiver, 2)
+        assert first.raw_amqp_message.properties.message_id == known
+        assert second.subject == "s" and second.message_id and second.message_id == peeked[1].message_id
 
 
 @pytest.mark.sb(28, 29)
@@ -157,10 +179,13 @@ def test_every_kind_of_body_comes_back(doors: Doors, queue: str) -> None:
 @pytest.mark.feature("send single")
 @pytest.mark.parametrize("size", [262_144, 1_000_000])
 def test_a_message_over_the_limit_is_refused_at_once(doors: Doors, make_queue: Make, size: int) -> None:
+    """And is not sent again, though the client may try three times more, with waits that this test would notice."""
     queue = make_queue(max_message_kilobytes=256)
-    with connected(doors) as client, sender_to(client, queue) as sender:
+    with connected(doors, retry_total=3, retry_backoff_factor=10) as client, sender_to(client, queue) as sender:
+        begin = now()
         with pytest.raises(MessageSizeExceededError):
             sender.send_messages(ServiceBusMessage(b"x" * size))
+        assert now() - begin < timedelta(seconds=8)
         sender.send_messages(ServiceBusMessage(b"x" * 200_000))
         with client.get_queue_receiver(queue) as receiver:
             assert len(b"".join(receive_one(receiver).body)) == 200_000
@@ -347,15 +372,23 @@ def test_a_closing_receiver_gives_back_what_it_prefetched(doors: Doors, queue: s
 @pytest.mark.feature("properties")
 def test_a_received_message_sent_again_is_a_new_one(doors: Doors, queue: str) -> None:
     with connected(doors) as client, client.get_queue_receiver(queue) as receiver, sender_to(client, queue) as sender:
-        sender.send_messages(
-            ServiceBusMessage("body", subject="s", correlation_id="c", application_properties={"own": 1})
-        )
+        sent = ServiceBusMessage(
+            "body", subject="s", correlation_id="c", application_properties={"own": 1}, session_id="key",
+            partition_key="key", content_type="text/x", to="to", reply_to="reply", reply_to_session_id="session",
+            time_to_live=timedelta(minutes=5),
+        )  # fmt: skip
+        sender.send_messages(sent)
         receiver.abandon_message(receive_one(receiver))
         first = receive_one(receiver)
         [peeked] = receiver.peek_messages(sequence_number=1)
         sender.send_messages([first, peeked])
         for again in receive(receiver, 2):
-            assert (str(again), again.subject, again.correlation_id) == ("body", "s", "c")
+            assert str(again) == "body"
+            for name in (
+                "subject", "correlation_id", "session_id", "partition_key", "content_type", "to", "reply_to",
+                "reply_to_session_id", "time_to_live",
+            ):  # fmt: skip
+                assert getattr(again, name) == getattr(sent, name), name
             assert again.application_properties == {b"own": 1}
             assert again.message_id == first.message_id
             assert again.sequence_number > first.sequence_number

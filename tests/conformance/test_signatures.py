@@ -68,6 +68,7 @@ def test_a_rule_name_that_was_encoded_twice_is_found() -> None:
 
 
 @pytest.mark.eh(27)
+@pytest.mark.sb(11)
 @pytest.mark.parametrize("order", [("se", "skn", "sr", "sig"), ("sig", "sr", "skn", "se")])
 def test_fields_in_any_order_and_raw_values(order: tuple[str, ...]) -> None:
     resource = "sb://localhost/hub1"
