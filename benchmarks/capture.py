@@ -33,7 +33,7 @@ from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
-from hubweir.service.service import SWITCH_INTERVAL_S
+from hubweir.service.parts import SWITCH_INTERVAL_S
 
 WINDOW_BYTES = 32 * 1024 * 1024
 BATCH_EVENTS, IN_FLIGHT = 1_000, 4

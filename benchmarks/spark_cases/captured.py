@@ -8,7 +8,7 @@ import time
 
 from capture import Round, parser, play
 from goals.figure import Figure, ratios
-from hubweir.service.service import SWITCH_INTERVAL_S
+from hubweir.service.parts import SWITCH_INTERVAL_S
 from hubweir.spark.event_columns import COLUMN_NAMES
 from spark_cases.events import BODY_BYTES, PARTITIONS
 from spark_cases.stream_runs import Bench

@@ -18,7 +18,7 @@ from hubweir.messaging_store.segment_engine.messaging_store import MessagingStor
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
-from hubweir.service.service import OpenStore
+from hubweir.service.parts import OpenStore
 from hubweir.testing.replicated_store import ReplicatedStores
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.capture.captured import CapturedFile, captured_files, wrong_order

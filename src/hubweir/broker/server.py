@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 from array import array
+from collections.abc import Callable
+from typing import Protocol
 
-from hubweir.broker.broker import Broker
-from hubweir.broker.commands.command import Answer, Cost, Owner, Push
+from hubweir.broker.commands.command import Answer, Command, Cost, Owner, Push
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.transaction import ANYBODY, TransactionEffects
 from hubweir.broker.refusals import refusal_of
@@ -46,10 +47,28 @@ def run_is_sound(run: bytearray) -> bool:
     return len(run) > 0
 
 
+class CommandTarget(Protocol):
+    """What takes commands: a broker, or the keeper of the catalog. `on_push` gets what it says unasked."""
+
+    on_push: Callable[[Push], None] | None
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        """Run a command; on_answer is called exactly once."""
+
+
 class BrokerServer:
     """Serves one peer. Make it, then put a BrokerDriver around it with `driver`."""
 
-    def __init__(self, broker: Broker, *, inbox_commands: int = INBOX_COMMANDS, inbox_bytes: int = INBOX_BYTES) -> None:
+    def __init__(
+        self,
+        broker: CommandTarget,
+        *,
+        inbox_commands: int = INBOX_COMMANDS,
+        inbox_bytes: int = INBOX_BYTES,
+        on_gone: Callable[[], object] | None = None,
+    ) -> None:
+        """on_gone: called once, when the stream has ended and all that came over it is closed."""
+        self._on_gone = on_gone
         self._broker = broker
         self._inbox_commands = inbox_commands
         self._inbox_bytes = inbox_bytes
@@ -69,6 +88,10 @@ class BrokerServer:
     def commands_under_way(self) -> int:
         """Commands of this peer that were not answered yet, reads left out."""
         return self._commands
+
+    def speaks_for(self, process_id: int) -> bool:
+        """Whether something was asked over this stream in the name of a process."""
+        return process_id in self._processes
 
     def push(self, push: Push) -> None:
         """Send a push when it concerns a process that speaks over this stream."""
@@ -115,6 +138,8 @@ class BrokerServer:
         self._driver = None
         for process in self._processes:
             self._broker.submit(CloseOwner(Owner(process, -1)), _nobody_waits)
+        if self._on_gone is not None:
+            self._on_gone()
 
     # Inside
 

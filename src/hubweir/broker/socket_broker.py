@@ -26,7 +26,11 @@ _NOT_COUNTED = (Cost.WAIT, Cost.END)
 class SocketBroker:
     """A broker of another process. Make it, then put a BrokerDriver around it with `driver`."""
 
-    def __init__(self, *, outstanding_limit: int = OUTSTANDING_LIMIT) -> None:
+    def __init__(
+        self, *, outstanding_limit: int = OUTSTANDING_LIMIT, on_gone: Callable[[], None] | None = None
+    ) -> None:
+        """on_gone: called once, when the stream has ended and everything that waited was refused."""
+        self._on_gone = on_gone
         self._limit = outstanding_limit
         self._driver: BrokerDriver | None = None
         self._waiting: dict[int, tuple[type[Command], Callable[[Answer], None]]] = {}
@@ -104,3 +108,5 @@ class SocketBroker:
         for _, on_answer in waiting.values():
             text = "the broker went away before it answered; whether the command took effect is unknown"
             on_answer(refusal_of(ServiceError(TIMED_OUT, text), known=False))
+        if self._on_gone is not None:
+            self._on_gone()

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -17,6 +16,8 @@ from hubweir.cli.given_settings import configured, takes_settings
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service.event_loop import loop_factory
+from hubweir.service.parts import Parts
 from hubweir.service.service import Service
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def serve(config: Path | None, **flags: object) -> None:
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     settings, said = configured(flags, os.environ, config)
-    with asyncio.Runner(loop_factory=_loop_factory(settings.loop)) as runner:
+    with asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
         runner.run(_serve(settings, said))
 
 
@@ -68,7 +69,7 @@ def _say(line: str, *, err: bool = False) -> None:
         logger.info("could not print %r: %s", line, error)
 
 
-def greeting(service: Service) -> list[str]:
+def greeting(service: Parts) -> list[str]:
     """What a person needs to begin: where it listens, connection strings, whom to trust."""
     default = service.namespaces[0]
     lines = [
@@ -89,7 +90,7 @@ def greeting(service: Service) -> list[str]:
     return lines
 
 
-def _beside_it(service: Service) -> list[str]:
+def _beside_it(service: Parts) -> list[str]:
     """What a client has to be told beside the connection string for TLS: for all, and in the words of Python's."""
     lines, arguments = [], []
     ca = service.certificate.ca
@@ -103,16 +104,3 @@ def _beside_it(service: Service) -> list[str]:
     if arguments:
         lines.append(f"  azure-eventhub takes {', '.join(arguments)}")
     return lines
-
-
-def _loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is wanted and installed; None is asyncio's own."""
-    if name == "asyncio":
-        return None
-    try:
-        import uvloop
-    except ImportError:
-        if name == "uvloop":
-            raise click.ClickException("uvloop is not installed; --loop asyncio works everywhere") from None
-        return None
-    return uvloop.new_event_loop

@@ -16,7 +16,7 @@ Long because a change, what may fail of it and what is done then are one thing t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -102,6 +102,20 @@ class CatalogKeeper:
         for entity in unfinished:
             if entity not in inside:
                 carry_on(entity)
+
+    def open_stores(self, stores: Container[int], on_done: Callable[[list[ServiceError]], None]) -> None:
+        """Have every log opened that lies in one of these stores: their brokers came, or came back.
+
+        on_done: with what could not be opened; the brokers go on trying. What was open stays so.
+        """
+        namespace = self._namespace.description.name
+        commands = [
+            (placement, command)
+            for entity in self._namespace.entities(EntityDescription)
+            for placement, command in logs_of(entity, self._namespace).open(namespace)
+            if placement.store_index in stores
+        ]
+        self._submit_all(commands, lambda refusals: on_done([refusal.error for refusal in refusals]))
 
     def stop(self) -> None:
         """Try nothing again: the next start carries on."""

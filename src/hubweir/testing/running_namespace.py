@@ -35,7 +35,8 @@ from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS, EventH
 from hubweir.namespace.iso_duration import UNLIMITED_MS, written_duration_of
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
-from hubweir.service.service import OpenStore, Service
+from hubweir.service.parts import OpenStore
+from hubweir.service.service import Service
 from hubweir.testing.event_loops import LOOPS
 
 T = TypeVar("T")

@@ -189,3 +189,16 @@ def test_commands_that_wait_are_written_before_the_stream_is_closed() -> None:
     asked.broker.close()
     assert asked.stream.is_closed
     assert decode_command(memoryview(asked.stream.written)) == (1, CapPartitions(False))
+
+
+@on_a_loop
+def test_who_made_it_hears_of_the_end_once_and_behind_all_refusals() -> None:
+    seen: list[object] = []
+    broker = SocketBroker(on_gone=lambda: seen.append(("gone", broker.is_up)))
+    assert not broker.is_up
+    driver = broker.driver()
+    driver.connection_made(Stream())  # type: ignore[arg-type]  # as much of a transport as it asks for
+    broker.submit(CapPartitions(False), lambda answer: seen.append(type(answer)))
+    assert broker.is_up
+    driver.connection_lost(None)
+    assert seen == [Refusal, ("gone", False)]

@@ -216,6 +216,11 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         for node in self.nodes:
             node.session_lost(broker, push)
 
+    def broker_gone(self, broker: BrokerClient) -> None:
+        """A broker went away, with all that this connection had open there."""
+        for node in self.nodes:
+            node.broker_gone(broker)
+
     def links_on(self, entity: str) -> list[Callable[[ServiceError], None]]:
         return [partial(self.detach, node) for node in self.nodes if node.stands_on(entity)]
 

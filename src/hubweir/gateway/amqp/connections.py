@@ -86,6 +86,11 @@ class Connections:
         for host in list(self._hosts.values()):
             host.close(ServiceError(CONNECTION_FORCED, text))
 
+    def broker_gone(self, broker: BrokerClient) -> None:
+        """A broker of another process went away: links that had something open there end, or go on without it."""
+        for host in list(self._hosts.values()):
+            host.broker_gone(broker)
+
     def _push_listener(self, broker: BrokerClient) -> Callable[[Push], None]:
         def pushed(push: Push) -> None:
             if isinstance(push, TransactionOpen):

@@ -30,7 +30,7 @@ from hubweir.broker.commands.reader import (
 from hubweir.errors import EVENTS_LOST, LINK_STOLEN, ServiceError
 from hubweir.gateway.amqp.egress_pacer import EgressPacer
 from hubweir.gateway.amqp.held_run import HeldRun
-from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
+from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties, gone
 from hubweir.gateway.amqp.outgoing_events import outgoing_events
 from hubweir.gateway.amqp.reader_attach import read_attach
 from hubweir.gateway.amqp.reader_states import NEXT, ReaderState, ReaderStep
@@ -140,6 +140,12 @@ class ConsumerNode(Node):
         if self._place.broker is broker and self._reader_id == push.reader_id:
             self._reader_id = None
             self._fail(ServiceError(push.condition, push.text))
+
+    def broker_gone(self, broker: BrokerClient) -> None:
+        """The reader is over. Its number may be another's when the broker is back."""
+        if self._place.broker is broker and self._reader_id is not None:
+            self._reader_id = None
+            self._fail(gone(self._place.hub))
 
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ReaderOpened):

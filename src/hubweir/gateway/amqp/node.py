@@ -17,7 +17,7 @@ from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ReaderClosed
-from hubweir.errors import NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import DETACH_FORCED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
 from hubweir.gateway.amqp.transactions import Transactions
 from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
@@ -25,6 +25,11 @@ from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
 from hubweir.gateway.refusals import What
 from hubweir.namespace.rights import Rights
+
+
+def gone(entity: str) -> ServiceError:
+    """Why a link ends whose broker went away. Every official client attaches again."""
+    return ServiceError(DETACH_FORCED, f"The broker of '{entity}' went away. Attach again.")
 
 
 class NodeHost(SharedConnection, Protocol):
@@ -125,6 +130,12 @@ class Node:
 
     def session_lost(self, broker: BrokerClient, push: SessionLost) -> None:
         """A broker ended the lock of a session of this connection: when it is this link's, the link ends."""
+
+    def broker_gone(self, broker: BrokerClient) -> None:
+        """A broker went away: what this link had open there is over, and so is the link, when it was all that it had.
+
+        What waited for an answer was refused before. The broker may be back by now, and knows nothing of it.
+        """
 
     def catalog_changed(self) -> None:
         """Descriptions changed: end the link when it may not stand any more. Its claim is looked at by the host."""

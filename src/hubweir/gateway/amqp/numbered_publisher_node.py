@@ -43,10 +43,10 @@ from hubweir.errors import (
 )
 from hubweir.event_hub.open_run import AddStatus, OpenRun
 from hubweir.event_hub.producer_state import DIGEST_LIMIT, NUMBER_LIMIT, ROUND_LIMIT
-from hubweir.gateway.amqp.node import NodeHost, attach_properties
+from hubweir.gateway.amqp.node import NodeHost, attach_properties, gone
 from hubweir.gateway.amqp.publisher_node import PublisherNode, refusal_of
 from hubweir.gateway.append_queue import DeliveryRange, PendingAppend, Submission
-from hubweir.gateway.brokers import error_of
+from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
@@ -91,6 +91,12 @@ class NumberedPublisherNode(PublisherNode):
         # The end of a connection closes all that it holds with one command.
         if self._opening is not None and not self.host.is_over:
             self._place.broker.submit(CloseProducer(self._place.log_id, self._opening), _nothing)
+
+    def broker_gone(self, broker: BrokerClient) -> None:
+        """The producer is over. Its number may be another's when the broker is back."""
+        if self._place.broker is broker and self._opening is not None:
+            self._opening = None
+            self.host.detach(self, gone(self.entity))
 
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ProducerOpened):

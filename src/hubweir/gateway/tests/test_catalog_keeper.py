@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hubweir.broker.commands.partition import AskPartitionInfo, ChangePartition, CreatePartition, DeletePartition
+from hubweir.broker.commands.fragment import OpenFragment
+from hubweir.broker.commands.partition import (
+    AskPartitionInfo,
+    ChangePartition,
+    CreatePartition,
+    DeletePartition,
+    OpenPartition,
+)
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.gateway import catalog_keeper
@@ -18,6 +25,7 @@ from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_changes import add_group, revoke_publisher, set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.queue_description import QueueDescription
 
 LOCAL = CaptureDescription(enabled=False, interval_s=60)
 
@@ -204,3 +212,23 @@ def test_what_is_no_event_hub_is_neither_changed_nor_deleted_as_one() -> None:
     ):
         assert isinstance(answer, ServiceError) and answer.condition is NOT_FOUND
     assert world.namespace.find("hub", EventHubDescription) is not None
+
+
+def test_a_broker_that_came_back_is_told_to_open_the_logs_of_its_stores_and_no_others() -> None:
+    world = World(hubs={"a": 2, "b": 1})
+    assert isinstance(world.create(QueueDescription("q")), QueueDescription)
+    placed = [place.log_id for entity in world.namespace.entities(EntityDescription) for place in entity.placements]
+    world.gate.commands.clear()
+    assert world.wait(partial(world.gateway.keeper.open_stores, {1, 2})) == []
+    assert world.gate.commands == []
+    assert world.wait(partial(world.gateway.keeper.open_stores, {0})) == []
+    asked = [command.log_id for command in world.gate.commands if isinstance(command, OpenPartition | OpenFragment)]
+    assert asked == placed
+    assert len(placed) == len(world.gate.commands) == 4
+
+
+def test_what_a_broker_that_came_back_cannot_open_is_told() -> None:
+    world = World(hubs={"a": 2})
+    world.gate.refuse[OpenPartition] = Refusal(STORE_OFFLINE, "its log is lost")
+    problems = world.wait(partial(world.gateway.keeper.open_stores, {0}))
+    assert [problem.text for problem in problems] == ["its log is lost"] * 2

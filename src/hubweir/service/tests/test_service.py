@@ -180,7 +180,7 @@ def test_a_part_that_fails_to_end_does_not_keep_the_data_folder(
 
     async def scenario() -> None:
         with monkeypatch.context() as planted:
-            planted.setattr("hubweir.service.service.stop_gateways", failing)
+            planted.setattr("hubweir.service.parts.stop_gateways", failing)
             service = await Service.start(settings(tmp_path))
             with pytest.raises(RuntimeError, match="planted"):
                 await service.stop()

@@ -1,0 +1,100 @@
+"""A broker of another process goes away: links that had something open there end so that clients attach again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.process import CloseOwner, Refusal
+from hubweir.broker.commands.producer import CloseProducer, OpenProducer
+from hubweir.broker.commands.reader import CloseReader, OpenReader, ReadEvents
+from hubweir.errors import TIMED_OUT
+from hubweir.gateway.amqp.tests.filled_partition import PARTITION
+from hubweir.gateway.amqp.tests.test_numbered_publisher_node import producer, send
+from hubweir.gateway.amqp.tests.world import Gate, Peer, World, event
+
+FORCED = "amqp:link:detach-forced"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def peer(world: World) -> Peer:
+    return world.trusted_peer()
+
+
+def gone(world: World) -> None:
+    """The connections hear of it, and what was open at the broker is over, as after its end."""
+    world.connections.broker_gone(world.gate)
+    world.ask(CloseOwner(Owner(0, -1)))
+
+
+def ended_with(peer: Peer, link: Any) -> str:
+    peer.run()
+    return str(peer.refusal(link).condition)
+
+
+@pytest.mark.parametrize("credit", [0, 10])
+def test_a_reader_ends_whether_it_waits_for_events_or_for_credit(world: World, peer: Peer, credit: int) -> None:
+    link = peer.receiver(PARTITION, credit=credit)
+    peer.run()
+    gone(world)
+    assert ended_with(peer, link) == FORCED
+    assert world.gate.sent(CloseReader) == []  # its number may be another's by now
+    again = peer.receiver(PARTITION, credit=10)
+    peer.sender("hub/Partitions/0").send(event(b"x"), settled=True)
+    peer.run()
+    assert peer.bodies(again) == [b"x"]
+
+
+def test_a_reader_whose_read_was_refused_before_ends_as_that_says(world: World, peer: Peer) -> None:
+    world.gate.refuse[ReadEvents] = Refusal(TIMED_OUT, "it went away", known=False)
+    link = peer.receiver(PARTITION, credit=10)
+    peer.run()
+    gone(world)
+    assert ended_with(peer, link) == "com.microsoft:timeout"
+
+
+def test_a_reader_that_is_not_open_yet_waits_for_its_answer(world: World, peer: Peer) -> None:
+    world.gate.hold[OpenReader] = []
+    link = peer.receiver(PARTITION, credit=10)
+    world.connections.broker_gone(world.gate)
+    peer.run()
+    world.gate.release(OpenReader)
+    peer.run()
+    assert peer.is_attached(link)
+
+
+def test_a_numbered_producer_ends_and_attaches_again_where_it_was(world: World, peer: Peer) -> None:
+    link = producer(peer)
+    assert send(peer, link, 1) == ["accepted"]
+    gone(world)
+    assert ended_with(peer, link) == FORCED
+    assert world.gate.sent(CloseProducer) == []
+    assert send(peer, producer(peer, number=None), 2) == ["accepted"]
+
+
+def test_a_numbered_producer_that_is_not_open_yet_waits_for_its_answer(world: World, peer: Peer) -> None:
+    world.gate.hold[OpenProducer] = []
+    link = producer(peer)
+    world.connections.broker_gone(world.gate)
+    peer.run()
+    world.gate.release(OpenProducer)
+    peer.run(200)
+    assert peer.is_attached(link)
+
+
+def test_publishers_and_links_of_other_brokers_go_on(world: World, peer: Peer) -> None:
+    publisher, reader = peer.sender("hub"), peer.receiver(PARTITION, credit=10)
+    numbered = producer(peer)
+    peer.run()
+    world.connections.broker_gone(Gate(world.broker))
+    assert all(peer.is_attached(link) for link in (publisher, reader, numbered))
+    gone(world)
+    peer.run()
+    assert peer.is_attached(publisher)

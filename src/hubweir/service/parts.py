@@ -1,0 +1,219 @@
+"""The parts of a service, whatever its processes are: each step starts one of them, and says how it ends.
+
+The only module that knows gateways and brokers both.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Protocol
+
+from hubweir.alarms import Alarms
+from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.broker.broker import Broker
+from hubweir.config.development_key import check_development_key
+from hubweir.config.namespace_settings import SaidNamespaces
+from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
+from hubweir.config.settings import Settings
+from hubweir.counters import Counters
+from hubweir.drivers.descriptor_limit import raise_descriptor_limit
+from hubweir.drivers.loop_watch import LoopWatch
+from hubweir.drivers.system_env import SystemEnv
+from hubweir.drivers.tls import CertificateFiles
+from hubweir.env import Env
+from hubweir.errors import HubweirError
+from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.log_store import LogStore
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.host_names import HostNames
+from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.client_string import client_string
+from hubweir.service.completions import done
+from hubweir.service.data_folder import CATALOG_FOLDER, own_data_folder, store_folder, stored_logs
+from hubweir.service.gateway_start import start_gateway, stop_gateways
+from hubweir.service.listeners import Listeners
+from hubweir.service.part_settings import capture_account, capture_places, gateway_settings, log_settings
+from hubweir.service.stored_namespaces import StoredNamespaces
+
+# A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
+SWITCH_INTERVAL_S = 0.0005
+CATALOG_LOG = LogSettings(uses_reserve=True)
+
+
+class OpenStore(Protocol):
+    """What opens a store of logs; see MessagingStore.open. It may block."""
+
+    def __call__(
+        self,
+        env: Env,
+        folder: str,
+        *,
+        counters: Counters,
+        settings: LogSettings,
+        alarms: Alarms,
+        has_retention: bool = True,
+    ) -> LogStore: ...
+
+
+class DataFolderUnusable(HubweirError):
+    """The disk refused something that a start needs: no folder can be there, no right to it, no space left."""
+
+
+class Parts:
+    """See the module's text. Made on a running loop; used on that loop.
+
+    ready: clients may come, and it does not stop. alarms: what the operator must know now, all of it. namespaces: as
+    they are served, the default one first. notes: what people are told of the start. addresses: host and port of each
+    socket that clients come to, in the order of the settings. process: the gateways, one a namespace. watch: of the
+    loop, where clients come to it.
+    """
+
+    process: GatewayProcess
+    watch: LoopWatch
+    _certificate: ServiceCertificate
+    _listeners: Listeners
+
+    def __init__(self, settings: Settings, open_store: OpenStore = MessagingStore.open) -> None:
+        self.settings = settings
+        self._open_store = open_store
+        self.namespaces: tuple[NamespaceSettings, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.counters = Counters()
+        self.ready = False
+        self._files = SystemFiles(settings.data)
+        self._env = SystemEnv(self._files, threads=settings.offload_threads)
+        self.alarms = Alarms(self._env, self.counters)
+        self.addresses: list[tuple[str, int]] = []
+        # What ends each part that was started. The last one started ends first.
+        self._ends = AsyncExitStack()
+
+    async def stop(self) -> None:
+        """Settle, say good-bye, write what is pending, give everything free. The second call does nothing."""
+        self.ready = False
+        self.alarms.close()
+        await self._ends.aclose()
+
+    def read_certificate(self) -> None:
+        """Read certificate, key and the CAs of clients again: they hold for connections that come from then on.
+
+        What cannot be used changes nothing; the log says either. Does nothing when the service does not run.
+        """
+        if self.ready:
+            self._listeners.read_certificate()
+
+    def connection_string(self, namespace: str = "", *, plain: bool = True) -> str:
+        """What a client pastes. namespace: its name, "" for the default one. plain: without TLS, as of an emulator."""
+        return client_string(self.namespaces, self.addresses, namespace, plain=plain)
+
+    @property
+    def certificate(self) -> CertificateFiles:
+        """Where the files of its certificate lie."""
+        return self._certificate.files
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway of the default namespace."""
+        return self.process.default
+
+    # Steps
+
+    def _own_data_folder(self) -> None:
+        lock = own_data_folder(self._files, self.settings.data)
+        self._ends.callback(lock.release)
+        self._ends.callback(self._env.close)
+
+    async def _open_catalogs(self) -> StoredNamespaces:
+        catalogs = self._open_store(
+            self._env,
+            CATALOG_FOLDER,
+            counters=self.counters,
+            settings=CATALOG_LOG,
+            alarms=self.alarms,
+            has_retention=False,
+        )
+        self._ends.push_async_callback(done, catalogs.close)
+        return await StoredNamespaces.read(self._env, catalogs, self.alarms, stored_logs(self._files))
+
+    def _choose_namespaces(self, said: SaidNamespaces, stored: StoredNamespaces) -> Mapping[str, HostNames]:
+        """What is served, by the start and the folder; returns the hosts that lead to each, by its name."""
+        served = namespaces_at_start(said, stored.descriptions)
+        self.namespaces, self.notes = served.namespaces, served.notes
+        check_development_key(self.settings, [each.key for each in self.namespaces])
+        return hosts_of(self.settings, self.namespaces)
+
+    def _start_broker(self, store_index: int = 0) -> Broker:
+        settings = self.settings
+        places = capture_places(settings, self._files)
+        store = self._open_store(
+            self._env,
+            store_folder(store_index),
+            counters=self.counters,
+            settings=log_settings(settings),
+            alarms=self.alarms,
+        )
+        broker = Broker(
+            self._env,
+            store,
+            self.counters,
+            sweep_ms=settings.retention_sweep_ms,
+            capture_places=places,
+            alarms=self.alarms,
+        )
+        self._ends.push_async_callback(done, broker.stop)
+        broker.start()
+        return broker
+
+    def _new_process(self, brokers: Brokers, process_id: int = 0) -> GatewayProcess:
+        process = GatewayProcess(
+            self._env,
+            brokers,
+            limits=self.settings,
+            counters=self.counters,
+            alarms=self.alarms,
+            process_id=process_id,
+        )
+        self._ends.push_async_callback(stop_gateways, process)
+        return process
+
+    def _new_listeners(self) -> Listeners:
+        """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""
+        listeners = Listeners(
+            self.settings, self.process, self._certificate, self._env.loop_turn, is_ready=lambda: self.ready
+        )
+        self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)
+        return listeners
+
+    async def _start_gateways(
+        self, stored: StoredNamespaces, hosts: Mapping[str, HostNames], issuer: IssuerKeys | None
+    ) -> None:
+        settings = self.settings
+        for wanted in self.namespaces:
+            account = capture_account(settings)
+            writer = await stored.open(wanted, partitions_limit=settings.partitions_limit, capture_account=account)
+            values = gateway_settings(settings, wanted, hosts[wanted.name], issuer)
+            await start_gateway(self.process, writer, wanted, values)
+
+    def _watch_loop(self) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        raise_descriptor_limit()
+        listeners = self._listeners
+        self.watch = LoopWatch(self._env.loop.call_later, self.counters, lambda: listeners.connection_count)
+        self._ends.callback(self.watch.stop)
+        self.watch.start()
+
+    def _follow(self, issuer: IssuerKeys) -> None:
+        self._ends.callback(issuer.stop)
+        issuer.follow(self._env, self.settings.jwt_keys_check_ms, self.alarms)
+
+
+def unusable(data: str, error: OSError) -> DataFolderUnusable:
+    """What an error of the disk means to a start. Taken ports and bad certificates have errors of their own."""
+    place = error.filename or Path(data).absolute()
+    return DataFolderUnusable(f"the service cannot start on the data folder {data}: {place}: {error.strerror or error}")
