@@ -34,6 +34,7 @@ from hubweir.broker.commands import (  # noqa: F401
     capture,
     forwarding,
     fragment,
+    keeper,
     partition,
     process,
     producer,

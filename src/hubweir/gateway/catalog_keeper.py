@@ -1,5 +1,7 @@
 """Changes the catalog for the whole gateway, and carries its changes on at the brokers. (Promise P18)
 
+It is the keeper (keeper/keeper.py) of the process that writes the catalog.
+
 Making and removing an entity takes steps, each of which a crash or a failure may interrupt. Creating: the intent in the
 catalog, with a log id for every log → the brokers make the logs, which does nothing for a log that is there → the
 commit. Deleting likewise. An intent found at start is carried on to its end. At start the brokers are told to open
@@ -28,6 +30,7 @@ from hubweir.env import Env, Timer
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.entity_logs import LogCommands, SubscriptionLogs, logs_of
+from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange, NamespaceChange, RuleChange
@@ -54,13 +57,22 @@ class CatalogKeeper:
         self._namespace = writer.namespace
         self._brokers = brokers
         self._env = env
-        self.on_removed: Callable[[AnyEntity], None] | None = None
+        self.on_removed: Callable[[AnyEntity], None] = _nobody_holds
         self._turns = Turns()  # by entity id
         self._taken_back: set[str] = set()  # ids of entities that are not to be made after all
         self._not_told: set[str] = set()  # ids of entities with a log that did not take the newest settings
         self._retry: Timer | None = None
         self._retry_ms = FIRST_RETRY_MS
         self._stopped = False
+
+    @property
+    def followers(self) -> CatalogFollowers:
+        """The processes that have a copy of the catalog."""
+        return self._writer.followers
+
+    def snapshot(self) -> tuple[int, bytes]:
+        """The catalog's version, and the whole of it as bytes."""
+        return self._writer.snapshot()
 
     def start(self, on_done: Callable[[list[ServiceError]], None]) -> None:
         """Have the brokers open every log of the catalog, and carry on what a crash interrupted.
@@ -370,8 +382,7 @@ class CatalogKeeper:
                 logger.error("%s cannot be removed now: %s", entity.description.title, refusals[0].text)
                 on_done(_later(text, refusals[0].error))
             else:
-                if self.on_removed is not None:
-                    self.on_removed(entity)
+                self.on_removed(entity)
                 self._writer.commit_delete(entity, committed)
 
         self._submit_all(logs_of(entity, self._namespace).remove(), removed)
@@ -393,6 +404,10 @@ class CatalogKeeper:
             on_done(refusals)
         for placement, command in commands:
             self._brokers.of_store(placement.store_index).submit(command, answered)
+
+
+def _nobody_holds(entity: AnyEntity) -> None:
+    """Nobody has anything of its logs."""
 
 
 def _named(entity: AnyEntity) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from hubweir.env import Clock
 from hubweir.gateway.fragments import FragmentPlace
+from hubweir.namespace.entity import AnyEntity
 
 
 class EntityUses:
@@ -44,6 +45,13 @@ class EntityUses:
             return 0
         used_ms = self._used_ms.get(log_id)
         return None if used_ms is None else self._clock.monotonic_ms() - used_ms
+
+    def forget(self, entity: AnyEntity) -> None:
+        """It is gone."""
+        ids = {entity.entity_id, *(placement.log_id for placement in entity.placements)}
+        parts = f"{entity.entity_id}-"
+        for log_id in [each for each in self._used_ms if each in ids or each.startswith(parts)]:
+            del self._used_ms[log_id]
 
     def keep(self, log_ids: AbstractSet[str]) -> None:
         """Forget when others than these were used."""

@@ -32,6 +32,10 @@ from hubweir.gateway.forwarder import Forwarder
 from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.idle_deletions import IdleDeletions
+from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
+from hubweir.gateway.keeper.keeper import Keeper
+from hubweir.gateway.keeper.lent_units import LentUnits
+from hubweir.gateway.keeper.uses_everywhere import UsesEverywhere
 from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.management_view import ManagementView
 from hubweir.gateway.namespace_units import NamespaceUnits
@@ -89,9 +93,13 @@ class SharedProcess(Protocol):
 class Gateway:
     """See the module's text. Adds itself to its process."""
 
-    def __init__(self, process: SharedProcess, writer: CatalogWriter, settings: GatewaySettings) -> None:
-        """writer: of the namespace's catalog; from now on nobody but the gateway's keeper uses it."""
-        env, brokers, namespace, limits = process.env, process.brokers, writer.namespace, process.limits
+    def __init__(
+        self, process: SharedProcess, source: CatalogWriter | FollowedNamespace, settings: GatewaySettings
+    ) -> None:
+        """source: of the namespace's catalog. A writer is from now on used by the gateway's keeper alone; a namespace
+        that is followed has its keeper in another process.
+        """
+        env, brokers, namespace, limits = process.env, process.brokers, source.namespace, process.limits
         self.process = process
         self.env = env
         self.namespace = namespace
@@ -112,12 +120,30 @@ class Gateway:
             namespace, env, host_name=settings.host_name, hosts=self.hosts, issuer=settings.issuer,
             is_ours=lambda rule, scope: process.of_signature(rule, scope) is self,
         )  # fmt: skip
-        self.keeper = CatalogKeeper(writer, brokers, env)
-        self.keeper.on_removed = self._forget
+        self._routers: dict[str, HubRouter] = {}
+        self._choices: dict[str, FragmentChoice] = {}  # by the ids of entities
+        self._connections: dict[int, GatewayConnection] = {}
         self.uses = EntityUses(env)
-        self.idle_deletions = IdleDeletions(env, namespace, self.directory, self.keeper, self.uses)
+        self.uses_everywhere = UsesEverywhere(env, self.uses)
+        self.keeper: Keeper
+        self.units: NamespaceUnits | LentUnits
+        self.idle_deletions: IdleDeletions | None = None
+        if isinstance(source, FollowedNamespace):
+            self.keeper = source
+            source.unused_ms = self.uses.unused_ms
+            self.units = LentUnits(
+                env,
+                source,
+                limits=limits,
+                connections=lambda: len(self._connections),
+                has_connection_quota=settings.profile.connections is not None,
+            )
+        else:
+            self.keeper = keeper = CatalogKeeper(source, brokers, env)
+            self.idle_deletions = IdleDeletions(env, namespace, self.directory, keeper, self.uses_everywhere)
+            self.units = NamespaceUnits(env, namespace, keeper, brokers, limits=limits, alarms=process.alarms)
+        self.keeper.on_removed = self._forget
         self.forwarder = Forwarder(env, namespace, self.directory, brokers, Owner(process.process_id, -1))
-        self.units = NamespaceUnits(env, namespace, self.keeper, brokers, limits=limits, alarms=process.alarms)
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
             env, self.units.append, run_limit_bytes=run_limit_bytes
@@ -128,9 +154,6 @@ class Gateway:
         self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
         self.subscription_rules = SubscriptionRuleManagement(self.keeper)
         self.rules = RuleManagement(namespace, self.keeper, env, settings_rule=settings.settings_rule)
-        self._routers: dict[str, HubRouter] = {}
-        self._choices: dict[str, FragmentChoice] = {}  # by the ids of entities
-        self._connections: dict[int, GatewayConnection] = {}
         namespace.on_change(self._catalog_changed)
         if settings.issuer is not None:
             settings.issuer.on_change(self._catalog_changed)
@@ -138,8 +161,8 @@ class Gateway:
 
     @property
     def connection_count(self) -> int:
-        """How many connections are this namespace's."""
-        return len(self._connections)
+        """How many connections are this namespace's, those of other processes as of the newest lease of units."""
+        return len(self._connections) + self.units.other_connections
 
     def connection_came(self, connection: GatewayConnection) -> None:
         """A connection is this namespace's from now on."""
@@ -175,7 +198,8 @@ class Gateway:
     def _catalog_changed(self) -> None:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""
         self.units.catalog_changed()
-        self.idle_deletions.catalog_changed()
+        if self.idle_deletions is not None:
+            self.idle_deletions.catalog_changed()
         self.forwarder.catalog_changed()
         for connection in list(self._connections.values()):
             connection.catalog_changed()
@@ -186,6 +210,7 @@ class Gateway:
         Links that send to it end, so that clients look for it again. (Readers have ended.)
         """
         self._routers.pop(entity.name, None)
+        self.uses.forget(entity)
         for placement in entity.placements:
             self.append_queue.forget(placement.log_id)
             self.enqueue_queue.forget(placement.log_id)

@@ -1,9 +1,9 @@
 """Deletes queues, topics and subscriptions that nobody used for their AutoDeleteOnIdle, as an operator would.
 
 One timer for all of a namespace's. Of each the time is known before which it cannot have been idle for its span; when
-that has come, its broker is asked for how long nobody used it (FragmentInfo.unused_ms; what only this process sees is
-entity_uses.py), and it is deleted, or its time moves on. Nothing but the monotonic clock counts, so no jump of the
-wall clock deletes anything; and nothing is kept of it, so that idleness counts anew from a start.
+that has come, its broker is asked for how long nobody used it (FragmentInfo.unused_ms); then the processes are asked
+what they alone saw (entity_uses.py), and it is deleted, or its time moves on. Nothing but the monotonic clock counts,
+so no jump of the wall clock deletes anything; and nothing is kept of it, so that idleness counts anew from a start.
 
 Who uses an entity while it is being deleted is told that it is gone, as when an operator deletes it.
 """
@@ -20,8 +20,8 @@ from hubweir.env import Env, Timer
 from hubweir.errors import ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
-from hubweir.gateway.entity_uses import EntityUses
 from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.keeper.uses_everywhere import UsesEverywhere
 from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.namespace import Namespace
@@ -53,7 +53,7 @@ class IdleDeletions:
     """See the module's text. Begins with the gateway that it is made for."""
 
     def __init__(
-        self, env: Env, namespace: Namespace, directory: Directory, keeper: CatalogKeeper, uses: EntityUses
+        self, env: Env, namespace: Namespace, directory: Directory, keeper: CatalogKeeper, uses: UsesEverywhere
     ) -> None:
         self._env = env
         self._namespace = namespace
@@ -126,15 +126,28 @@ class IdleDeletions:
         entity = self._still(asked)
         if entity is None or not isinstance(answer, FragmentInfo):
             return
-        seen_ms = self._uses.unused_ms(asked.place.log_id)
-        unused_ms = answer.unused_ms if seen_ms is None else min(answer.unused_ms, seen_ms)
+        if answer.unused_ms < asked.span_ms:
+            self._not_before(asked, answer.unused_ms)
+        else:
+            self._uses.ask(asked.place.log_id, partial(self._seen, asked, answer.unused_ms))
+
+    def _seen(self, asked: _Watched, unused_ms: int, seen_ms: int | None) -> None:
+        """What processes saw of the use of an entity that its broker has seen no use of for its span."""
+        entity = self._still(asked)
+        if entity is None:
+            return
+        unused_ms = unused_ms if seen_ms is None else min(unused_ms, seen_ms)
         if unused_ms >= asked.span_ms:
             span = entity.description.auto_delete_on_idle.text
             logger.info("%s is deleted: nobody used it for %s", entity.description.title, span)
             self._keeper.delete(entity.name, type(entity.description), _log_refusal)
         else:
-            asked.due_ms = self._env.monotonic_ms() + asked.span_ms - unused_ms
-            self._go_on()
+            self._not_before(asked, unused_ms)
+
+    def _not_before(self, asked: _Watched, unused_ms: int) -> None:
+        """It was used since: its time moves on."""
+        asked.due_ms = self._env.monotonic_ms() + asked.span_ms - unused_ms
+        self._go_on()
 
     def _still(self, asked: _Watched) -> Entity[MessagingDescription] | None:
         """The entity that was asked about, unless it is gone or has another span meanwhile."""

@@ -27,14 +27,17 @@ from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.throughput_unit.admission import Admitted, Busy, NamespaceAdmission
 from hubweir.throughput_unit.auto_inflate import UnitsRaised, check_maximum
+from hubweir.throughput_unit.rate_limit import Amount
 from hubweir.throughput_unit.throughput_unit import check_units, units_beyond_partitions
-from hubweir.throughput_unit.usage import FORMAT, HOUR_MS, HOURS_KEPT, Usage
+from hubweir.throughput_unit.unit_lender import LeaseAsked
+from hubweir.throughput_unit.usage import FORMAT, HOUR_MS, HOURS_KEPT, MovedCounts, Usage
 
 logger = logging.getLogger(__name__)
 
 RECORD_EVERY_MS = 60_000
 
 OnUnits = Callable[[NamespaceDescription | ServiceError], None]
+OnUsage = Callable[[list[tuple[int, ...]] | ServiceError], None]
 Rows = dict[int, tuple[int, ...]]
 
 
@@ -59,6 +62,7 @@ class NamespaceUnits:
         self._alarms = alarms
         self._recorded: Rows = {row[0]: row for row in namespace.usage}
         self._capped = False
+        self.other_connections = 0  # those of processes that follow are told to each of them
         now_ms = env.monotonic_ms()
         rows = {"format": FORMAT, "hours": [list(row) for row in namespace.usage]}
         usage = Usage.restored(rows, now_ms=now_ms, wall_ms=env.now_ms())
@@ -156,10 +160,26 @@ class NamespaceUnits:
     @property
     def warning(self) -> str | None:
         """What an operator should know about the units held; None: nothing."""
-        if not self._limits.partition_cap or not self.admission.units:
-            return None
-        hubs = {hub.name: hub.description.partition_count for hub in self._namespace.entities(EventHubDescription)}
-        return units_beyond_partitions(self._namespace.description.name, self.admission.units, hubs)
+        return unused_units(self._namespace, self._limits)
+
+    # Other processes
+
+    def lend(self, process: int, asked: tuple[LeaseAsked, LeaseAsked], moved: MovedCounts) -> tuple[Amount, Amount]:
+        """Count what moved in another process, and what it may use in its next lease, in and out."""
+        now_ms = self._env.monotonic_ms()
+        self.admission.usage.add(moved, now_ms)
+        lent = self.admission.lend(process, asked, now_ms)
+        self.inflated()
+        return lent
+
+    def process_left(self, process: int) -> None:
+        """Another process is gone, with what it was lent."""
+        self.admission.forget(process)
+
+    def broker_came(self, broker: BrokerClient) -> None:
+        """A broker began anew: it is told what all were told."""
+        if self._capped:
+            broker.submit(CapPartitions(True, self._namespace.description.name), _log_refusal)
 
     # Usage
 
@@ -167,6 +187,10 @@ class NamespaceUnits:
         """What each hour was used for, oldest first: the columns of HourUsage in order."""
         now_ms = self._env.monotonic_ms()
         return list(_rows(self.admission.usage, now_ms).values())
+
+    def ask_usage(self, on_done: OnUsage) -> None:
+        """As `hours`, told to on_done."""
+        on_done(self.hours())
 
     def stop(self, on_done: Callable[[object], None]) -> None:
         """Record what was used and count no more; on_done when it is written, or could not be."""
@@ -232,6 +256,15 @@ class NamespaceUnits:
             self._capped = is_capped
             for broker in self._brokers:
                 broker.submit(CapPartitions(is_capped, self._namespace.description.name), _log_refusal)
+
+
+def unused_units(namespace: Namespace, limits: UnitsLimits) -> str | None:
+    """A warning when a namespace holds more units than its partitions can use; None: it does not."""
+    units = namespace.description.units.held
+    if not limits.partition_cap or not units:
+        return None
+    hubs = {hub.name: hub.description.partition_count for hub in namespace.entities(EventHubDescription)}
+    return units_beyond_partitions(namespace.description.name, units, hubs)
 
 
 def _raise_by(raised: UnitsRaised) -> Callable[[UnitsDescription], UnitsDescription]:

@@ -7,11 +7,12 @@ the catalog tells every connection, which takes its claims anew (gateway/amqp/co
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hubweir.auth.authorization_rule import KEY_BYTES, AuthorizationRule, Rights, Secret, new_key
 from hubweir.env import Env
 from hubweir.errors import NOT_ALLOWED, ServiceError
-from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.keeper.keeper import Keeper
 from hubweir.namespace.catalog_writer import OnRules
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
@@ -26,7 +27,7 @@ class RuleManagement:
     settings_rule: the rule of the namespace whose rights and primary key only a start gives; "": none.
     """
 
-    def __init__(self, namespace: Namespace, keeper: CatalogKeeper, env: Env, *, settings_rule: str = "") -> None:
+    def __init__(self, namespace: Namespace, keeper: Keeper, env: Env, *, settings_rule: str = "") -> None:
         self._namespace = namespace
         self._keeper = keeper
         self._env = env
@@ -45,19 +46,22 @@ class RuleManagement:
     ) -> None:
         """Make a rule. An empty key is made here, from randomness."""
         rule = AuthorizationRule(name, rights, primary or self.new_key(), secondary or self.new_key())
-        self._keeper.change_rules(level, lambda known: known.create(rule), self._then_show(name, on_done))
+        self._keeper.change_rules(level, partial(RuleLevel.create, rule=rule), self._then_show(name, on_done))
 
     def change(self, level: str | None, name: str, rights: Rights, on_done: OnRule) -> None:
         """Give a rule other rights. Raises ServiceError NOT_ALLOWED for the rule of the settings."""
         self._check_is_ours(level, name, "rights are all three")
-        self._keeper.change_rules(level, lambda known: known.change(name, rights), self._then_show(name, on_done))
+        self._keeper.change_rules(
+            level, partial(RuleLevel.change, name=name, rights=rights), self._then_show(name, on_done)
+        )
 
     def renew(self, level: str | None, name: str, key: RuleKey, on_done: OnRule, *, secret: Secret) -> None:
         """Put another key in the place of one; an empty secret is made here. What the old key signed ends now."""
         if key is RuleKey.PRIMARY:
             self._check_is_ours(level, name, "primary key is that of a Config.json, or the setting 'key'")
         made = secret or self.new_key()
-        self._keeper.change_rules(level, lambda known: known.renew(name, key, made), self._then_show(name, on_done))
+        change = partial(RuleLevel.renew, name=name, key=key, secret=made)
+        self._keeper.change_rules(level, change, self._then_show(name, on_done))
 
     def delete(self, level: str | None, name: str, on_done: OnRule) -> None:
         """Remove a rule; what its keys signed ends now. on_done: what it was."""
@@ -67,7 +71,7 @@ class RuleManagement:
         def removed(result: RuleLevel | ServiceError) -> None:
             on_done(result if isinstance(result, ServiceError) else gone)
 
-        self._keeper.change_rules(level, lambda known: known.remove(name), removed)
+        self._keeper.change_rules(level, partial(RuleLevel.remove, name=name), removed)
 
     def new_key(self) -> Secret:
         """A key that nobody has, from randomness."""

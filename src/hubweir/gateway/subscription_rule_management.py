@@ -5,7 +5,7 @@ A rule's texts of SQL are checked here, so that the catalog holds none that mean
 
 from __future__ import annotations
 
-from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.keeper.keeper import Keeper
 from hubweir.namespace.catalog_writer import OnRemoved, OnSubscriptionRule
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
 from hubweir.topic.rule import read_rule
@@ -14,7 +14,7 @@ from hubweir.topic.rule import read_rule
 class SubscriptionRuleManagement:
     """See the module's text. subscription: its path. Every on_done is called once, on the loop."""
 
-    def __init__(self, keeper: CatalogKeeper) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
 
     def create(self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule) -> None:

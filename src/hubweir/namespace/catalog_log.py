@@ -1,5 +1,6 @@
 """The catalog on its log: loaded at start, changed one operation at a time, each answered when it is durable.
 
+Where other processes follow the catalog, a change is answered when they have applied it, too (catalog_followers.py).
 Changes wait in a queue, so that every one is judged against the state that all before it left. They are rare; the
 queue is bounded. After a crash an answered change is there; one whose outcome was unknown is there whole or not.
 """
@@ -16,6 +17,7 @@ from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, ServiceError, 
 from hubweir.messaging_store.log import Appended, Log, Refused, Replayed, Run
 from hubweir.messaging_store.operations import operations_of, pack_operations
 from hubweir.namespace.catalog import Catalog
+from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.namespace.catalog_operation import Operation, PutRule, RemoveRule, decode_operation, encode
 
 T = TypeVar("T")
@@ -103,7 +105,7 @@ def _read_operations(log: Log, start: int, on_done: Callable[[Sequence[LoggedOpe
 
 
 class CatalogLog:
-    """See the module's text. Holds the one catalog that `submit` changes.
+    """See the module's text. Holds the one catalog that `submit` changes. followers: who else has a copy of it.
 
     on_applied is called after every change but those of rules of subscriptions.
     """
@@ -118,6 +120,7 @@ class CatalogLog:
         self._since_snapshot = loaded.replayed
         self._next_index = loaded.next_index
         self.catalog = loaded.catalog
+        self.followers = CatalogFollowers(env)
         self.on_applied: Callable[[], None] | None = None
 
     def submit(self, change: Change[T]) -> None:
@@ -166,7 +169,8 @@ class CatalogLog:
             change.on_done(_offline(outcome.error) if outcome.known else _unknown(outcome.error))
         else:
             self._applied(operation, outcome.next_index)
-            change.on_done(change.result())
+            result = change.result()
+            self.followers.when_applied(self.catalog.version, lambda: change.on_done(result))
             self._save_if_due()
         self._next()
 
@@ -191,6 +195,8 @@ class CatalogLog:
         self.catalog.apply(operation)
         self._next_index = next_index
         self._since_snapshot += 1
+        if not self.followers.is_empty:
+            self.followers.tell(self.catalog.version, encode(operation))
         # No connection stands on a rule of a subscription, and there may be a hundred thousand of them.
         if self.on_applied is not None and not isinstance(operation, PutRule | RemoveRule):
             self.on_applied()

@@ -115,9 +115,10 @@ class CatalogState(msgspec.Struct, frozen=True, tag="state"):
     subscription_rules: dict[str, tuple[SubscriptionRuleDescription, ...]] = {}
 
 
-def encode(value: Operation | CatalogState) -> bytes:
-    """The bytes of an operation or a snapshot. They hold keys in clear: they go to the log and nowhere else."""
-    return bytes((FORMAT_VERSION,)) + msgspec.msgpack.encode(value, enc_hook=_reveal)
+def encode(value: Operation | CatalogState | Entity[Description]) -> bytes:
+    """The bytes of an operation, a snapshot or an entity. They hold keys in clear: they go to the log, and to processes
+    of ours that follow the catalog, and nowhere else."""
+    return bytes((FORMAT_VERSION,)) + msgspec.msgpack.encode(value, enc_hook=reveal_secret)
 
 
 def decode_operation(data: bytes | memoryview) -> Operation:
@@ -142,17 +143,19 @@ def _decode(decoder: msgspec.msgpack.Decoder[T], data: bytes | memoryview) -> T:
         raise CorruptStore(f"a record of the catalog cannot be read: {error}") from None
 
 
-def _reveal(value: object) -> str:
+def reveal_secret(value: object) -> str:
+    """As msgspec's encoders ask for it: a key in clear."""
     if isinstance(value, Secret):
         return value.reveal()
     raise TypeError(f"the catalog does not hold {type(value).__name__}")
 
 
-def _hide(kind: type, value: object) -> Secret:
+def hide_secret(kind: type, value: object) -> Secret:
+    """As msgspec's decoders ask for it: a text where a key has to stand."""
     if kind is Secret and isinstance(value, str):
         return Secret(value)
     raise TypeError(f"{kind.__name__} expected")
 
 
-_OPERATIONS: msgspec.msgpack.Decoder[Operation] = msgspec.msgpack.Decoder(Operation, dec_hook=_hide)
-_STATES = msgspec.msgpack.Decoder(CatalogState, dec_hook=_hide)
+_OPERATIONS: msgspec.msgpack.Decoder[Operation] = msgspec.msgpack.Decoder(Operation, dec_hook=hide_secret)
+_STATES = msgspec.msgpack.Decoder(CatalogState, dec_hook=hide_secret)

@@ -5,7 +5,7 @@ intent, with a log id and a store for every log; the caller has the brokers make
 entity ACTIVE, and only then it is served. Deleting likewise, which is also how a creation that failed is taken back.
 
 Every change is judged when its turn comes (changes.py) and answered through on_done, with a value or with a
-ServiceError: once it is durable, on the loop, never inside the call.
+ServiceError: once it is durable and every process that follows the catalog has it, on the loop, never inside the call.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TypeVar
 from hubweir.env import Env
 from hubweir.errors import ServiceError
 from hubweir.messaging_store.log import Durability, Log
+from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.namespace.catalog_log import CatalogLog, Change, LoadedCatalog
 from hubweir.namespace.catalog_operation import Operation, RecordUsage
 from hubweir.namespace.changes import Changes, EntityChange, NamespaceChange, RuleChange
@@ -63,6 +64,15 @@ class CatalogWriter:
         )
         self.namespace = Namespace(catalog, profile=profile, host=host)
         self._log.on_applied = self.namespace.changed
+
+    @property
+    def followers(self) -> CatalogFollowers:
+        """The processes that have a copy of the catalog: a change is answered when they have applied it."""
+        return self._log.followers
+
+    def snapshot(self) -> tuple[int, bytes]:
+        """The catalog's version, and the whole of it as bytes (Catalog.restore)."""
+        return self._log.catalog.version, self._log.catalog.snapshot()
 
     def begin_create(self, description: K, stores: Sequence[int], on_done: OnEntity[K]) -> None:
         """Write the intent to create an entity, its logs spread over the stores in turn."""

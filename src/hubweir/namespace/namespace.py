@@ -1,6 +1,7 @@
 """A namespace as everybody reads it: its entities, rules and description, answered at once from the catalog in memory.
 
-Only the catalog's writer changes it (catalog_writer.py); every other holder is told of each change by `on_change`.
+Only the catalog's writer changes it (catalog_writer.py), in its own process or, where this is a copy, in another
+(followed_catalog.py); every other holder is told of each change by `on_change`.
 """
 
 from __future__ import annotations
@@ -131,3 +132,7 @@ class Namespace:
     def changed(self) -> None:
         """The catalog's holder applied an operation."""
         self._on_change()
+
+    def read_from(self, catalog: Catalog) -> None:
+        """The catalog's holder has another copy, and tells the changes between the two."""
+        self._catalog = catalog

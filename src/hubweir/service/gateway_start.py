@@ -18,6 +18,7 @@ from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.exchange import answer_of
+from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.namespace_description import NamespaceDescription
@@ -44,6 +45,7 @@ async def start_gateway(
     """
     await _describe(writer, wanted)
     gateway = Gateway(process, writer, values)
+    assert isinstance(gateway.units, NamespaceUnits), "who has the catalog's writer has all of the units"
     await _open_partitions(gateway, None if wanted.entities is not None else OPENING_WAIT_S)
     await answer_of(partial(gateway.units.ask, wanted.throughput_units, wanted.maximum_throughput_units))
     if wanted.entities is not None:
@@ -104,7 +106,8 @@ async def stop_gateways(process: GatewayProcess) -> None:
     That it could not be written is logged where it happens. Nothing is tried again.
     """
     for gateway in process.gateways:
-        gateway.idle_deletions.stop()
+        if gateway.idle_deletions is not None:
+            gateway.idle_deletions.stop()
         gateway.forwarder.stop()
         gateway.keeper.stop()
         with suppress(ServiceError):

@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.throughput_unit.auto_inflate import Cause, UnitsRaised, inflated
-from hubweir.throughput_unit.rate_limit import RateLimit
+from hubweir.throughput_unit.rate_limit import Amount, RateLimit
 from hubweir.throughput_unit.throughput_unit import Capacity, capacity_of
+from hubweir.throughput_unit.unit_lender import LeaseAsked, UnitLender
 from hubweir.throughput_unit.usage import Usage
 
 # The service asks for about this long, and the Python client waits so long after a server-busy in any case.
@@ -65,6 +66,7 @@ class NamespaceAdmission:
         self._ingress: RateLimit | None = None
         self._egress: RateLimit | None = None
         self._raised: list[UnitsRaised] = []
+        self._lenders = UnitLender(), UnitLender()  # in and out
         self.maximum_units = maximum_units
         self.set_units(units, now_ms)
 
@@ -107,15 +109,8 @@ class NamespaceAdmission:
             refused.refused_events += admitted.events
 
     def busy_error(self, busy: Busy) -> ServiceError:
-        """The refusal as a sender sees it; on HTTPS the seconds are also its Retry-After."""
-        units = self.units or 0
-        rate = capacity_of(units).ingress
-        text = (
-            f"Namespace '{self._namespace}' is over its throughput units ({units}: {rate.bytes_per_second} bytes or "
-            f"{rate.events_per_second} events a second in); nothing was stored. Error code: {ERROR_CODE}. Please wait "
-            f"{retry_after_s(busy)} seconds and send again, or raise the units."
-        )
-        return ServiceError(SERVER_BUSY, text)
+        """The refusal as a sender sees it."""
+        return units_exceeded(self._namespace, self.units or 0, busy)
 
     # Events that go out
 
@@ -144,6 +139,26 @@ class NamespaceAdmission:
         if row is not None:
             row.bytes_out -= size_bytes
             row.events_out -= events
+
+    # Other processes
+
+    def lend(self, process: int, asked: tuple[LeaseAsked, LeaseAsked], now_ms: int) -> tuple[Amount, Amount]:
+        """What another process may use in its next lease, in and out, as it asks; nothing while units are off."""
+        lent = [Amount(), Amount()]
+        for number, cause in enumerate(Cause):
+            limit, its = (self._ingress, self._egress)[number], asked[number]
+            if limit is None:
+                continue
+            limit.give_back(its.unused.size_bytes, its.unused.events, now_ms)
+            if limit.wait_ms(its.short, now_ms):
+                self._inflate(cause, limit, its.short.size_bytes, its.short.events, now_ms)
+            lent[number] = self._lenders[number].lend(limit, process, its.wanted, now_ms)
+        return lent[0], lent[1]
+
+    def forget(self, process: int) -> None:
+        """Another process is gone, with what it was lent."""
+        for lender in self._lenders:
+            lender.forget(process)
 
     # Units
 
@@ -190,6 +205,17 @@ class NamespaceAdmission:
         self._usage.row(now_ms).inflations += 1
         self._raised.append(UnitsRaised(before, after, cause, now_ms))
         return True
+
+
+def units_exceeded(namespace: str, units: int, busy: Busy) -> ServiceError:
+    """The refusal of events that are over the units, as a sender sees it; on HTTPS the seconds are its Retry-After."""
+    rate = capacity_of(units).ingress
+    text = (
+        f"Namespace '{namespace}' is over its throughput units ({units}: {rate.bytes_per_second} bytes or "
+        f"{rate.events_per_second} events a second in); nothing was stored. Error code: {ERROR_CODE}. Please wait "
+        f"{retry_after_s(busy)} seconds and send again, or raise the units."
+    )
+    return ServiceError(SERVER_BUSY, text)
 
 
 def retry_after_s(busy: Busy) -> int:

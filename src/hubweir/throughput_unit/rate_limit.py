@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hubweir.throughput_unit.throughput_unit import Rate
 from hubweir.throughput_unit.token_bucket import BURST_MS, TokenBucket
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Bytes and events that pass one limit."""
+
+    size_bytes: int = 0
+    events: int = 0
 
 
 class RateLimit:
@@ -23,6 +33,19 @@ class RateLimit:
             self._bytes.take(size_bytes)
             self._events.take(events)
         return wait_ms
+
+    def room(self, now_ms: int) -> Amount:
+        """What is there now; nothing in debt."""
+        return Amount(self._bytes.room(now_ms), self._events.room(now_ms))
+
+    def wait_ms(self, amount: Amount, now_ms: int) -> int:
+        """How long until `admit` would take it; 0: now."""
+        return max(self._bytes.wait_ms(amount.size_bytes, now_ms), self._events.wait_ms(amount.events, now_ms))
+
+    def take(self, amount: Amount) -> None:
+        """Take it at the time of the last call."""
+        self._bytes.take(amount.size_bytes)
+        self._events.take(amount.events)
 
     def reserve(self, size_bytes: int, events: int, now_ms: int) -> int:
         """Take all of it in any case; return how many ms to wait before using it, 0: none."""

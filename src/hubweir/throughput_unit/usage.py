@@ -45,6 +45,19 @@ class HourUsage:
     inflations: int = 0
 
 
+@dataclass(slots=True)
+class MovedCounts:
+    """What moved in one process since it was asked last, by the columns of HourUsage. Corrections are negative."""
+
+    bytes_in: int = 0
+    events_in: int = 0
+    bytes_out: int = 0
+    events_out: int = 0
+    refusals: int = 0
+    refused_events: int = 0
+    delays: int = 0
+
+
 _WIDTH = len(fields(HourUsage))
 
 
@@ -74,6 +87,12 @@ class Usage:
         if not self._from_ms <= now_ms < self._until_ms:
             self._move(now_ms)
         return self._row
+
+    def add(self, counts: MovedCounts, now_ms: int) -> None:
+        """Count what moved elsewhere into the running hour."""
+        row = self.row(now_ms)
+        for column in fields(counts):
+            setattr(row, column.name, getattr(row, column.name) + getattr(counts, column.name))
 
     def find(self, hour_ms: int) -> HourUsage | None:
         """The row of an hour; None when nothing is known of it."""

@@ -8,6 +8,8 @@ it travels (wire.py). A number is never used again for another class.
 |  1 – 63 | commands |
 | 64 – 127 | answers |
 | 128 – 191 | pushes: what a broker says unasked |
+| 192 – 223 | commands to the keeper of the catalogs |
+| 224 – 255 | its answers |
 """
 
 from __future__ import annotations
@@ -98,6 +100,16 @@ class OwnedCommand(LogCommand, frozen=True):
     owner: Owner
 
 
+class KeeperCommand(Command, frozen=True):
+    """What a process may ask of the keeper of the catalogs (keeper.py), which no broker answers. A frozen value.
+
+    owner: the process, with all of its connections. namespace: which one it is about.
+    """
+
+    owner: Owner
+    namespace: str
+
+
 class Push(Struct, frozen=True):
     """What a broker says unasked. A frozen value. owner: whom it concerns."""
 
@@ -111,7 +123,11 @@ MadeCommand = TypeVar("MadeCommand", bound=Command)
 
 # All that travels, by number. Complete when every page of this folder is imported.
 DECLARED: dict[int, type[Message]] = {}
-_NUMBERS: dict[type, range] = {Command: range(1, 64), Answer: range(64, 128), Push: range(128, 192)}
+_NUMBERS: dict[type, tuple[range, ...]] = {
+    Command: (range(1, 64), range(192, 224)),
+    Answer: (range(64, 128), range(224, 256)),
+    Push: (range(128, 192),),
+}
 
 
 def command(
@@ -138,8 +154,9 @@ def push(number: int) -> Callable[[type[Made]], type[Made]]:
 
 
 def _declared(made: type[Made], number: int) -> type[Made]:
-    [numbers] = [numbers for kind, numbers in _NUMBERS.items() if issubclass(made, kind)]
-    assert number in numbers and number not in DECLARED, f"{made.__name__} cannot have the number {number}"
+    [ranges] = [ranges for kind, ranges in _NUMBERS.items() if issubclass(made, kind)]
+    is_free = number not in DECLARED and any(number in numbers for numbers in ranges)
+    assert is_free, f"{made.__name__} cannot have the number {number}"
     made.number = number
     DECLARED[number] = made  # type: ignore[assignment]  # Made is a subclass of one of the three
     return made

@@ -31,6 +31,9 @@ from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
 from hubweir.queue.transaction_decisions import Fate
+from hubweir.throughput_unit.rate_limit import Amount
+from hubweir.throughput_unit.unit_lender import LeaseAsked
+from hubweir.throughput_unit.usage import MovedCounts
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 SUBSCRIPTIONS = st.builds(
@@ -43,6 +46,7 @@ SETTLEMENTS = st.builds(
     st.sampled_from(SettleOutcome),
     st.none() | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
 )
+AMOUNTS = st.builds(Amount, LONGS, LONGS)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: LONGS,
     str: st.text(max_size=40),
@@ -67,6 +71,10 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     tuple[TopicSubscription, ...]: st.lists(SUBSCRIPTIONS, max_size=3).map(tuple),
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
+    tuple[tuple[int, ...], ...]: st.lists(st.lists(LONGS, max_size=3).map(tuple), max_size=3).map(tuple),
+    Amount: AMOUNTS,
+    LeaseAsked: st.builds(LeaseAsked, AMOUNTS, AMOUNTS, AMOUNTS),
+    MovedCounts: st.builds(MovedCounts, *[LONGS] * 7),
     int | None: st.none() | LONGS,
     str | None: st.none() | st.text(max_size=40),
     Durability: st.sampled_from(Durability),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hubweir.env import Timer
+from hubweir.gateway.keeper.lent_units import LentUnits
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.throughput_unit.admission import Paced
 
@@ -20,7 +21,7 @@ class EgressPacer:
 
     def __init__(
         self,
-        units: NamespaceUnits,
+        units: NamespaceUnits | LentUnits,
         now_ms: Callable[[], int],
         call_later: Callable[[int, Callable[[], None]], Timer],
         go_on: Callable[[], None],

@@ -150,7 +150,14 @@ class ManagementNode(RequestNode):
         self._authorize(message, Rights.MANAGE, "")
         since = (message.application_properties or {}).get("since")
         since_ms = int(since) if isinstance(since, int) else 0
-        self.answer(message, size, OK, "OK", usage_map(self.host.gateway.units.hours(), since_ms))
+
+        def told(hours: list[tuple[int, ...]] | ServiceError) -> None:
+            if isinstance(hours, ServiceError):
+                self.refuse(message, size, hours, entity="")
+            else:
+                self.answer(message, size, OK, "OK", usage_map(hours, since_ms))
+
+        self.host.gateway.units.ask_usage(told)
 
     def _namespace_map(self) -> dict[str, object]:
         gateway = self.host.gateway

@@ -13,6 +13,7 @@ from hubweir.broker.commands.command import (
     Answer,
     Command,
     Cost,
+    KeeperCommand,
     LogCommand,
     OwnedCommand,
     Owner,
@@ -52,6 +53,7 @@ def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_cos
         Cost.WAIT: {"ReadEvents", "OpenReceiver", "ReceiveMessages", "TakeTransfer"},
         Cost.END: {
             "CancelRead",
+            "CatalogApplied",
             "CloseReader",
             "ConfirmReaderClosed",
             "CloseProducer",
@@ -73,7 +75,8 @@ def test_a_command_about_a_log_begins_with_its_id_and_no_other_command_names_one
 def test_what_is_opened_for_an_owner_names_him_and_says_so_by_its_class() -> None:
     """The broker remembers the owner of an OwnedCommand, and closes what he has open when he is gone."""
     with_owner = {made for made in COMMANDS if "owner" in made.__struct_fields__}
-    assert with_owner == {made for made in COMMANDS if issubclass(made, OwnedCommand)} | {CloseOwner}
+    of_keeper = {made for made in COMMANDS if issubclass(made, KeeperCommand)}  # whose peer is told by its owner
+    assert with_owner == {made for made in COMMANDS if issubclass(made, OwnedCommand)} | of_keeper | {CloseOwner}
 
 
 def test_a_push_says_whom_it_is_for() -> None:
@@ -82,7 +85,7 @@ def test_a_push_says_whom_it_is_for() -> None:
 
 
 @pytest.mark.parametrize(("declare", "kind"), [(command, Command), (answer, Answer), (push, Push)])
-@pytest.mark.parametrize("number", [0, Done.number, 192])
+@pytest.mark.parametrize("number", [0, Done.number, 256])
 def test_a_number_of_another_class_or_of_another_kind_is_not_given(
     declare: typing.Callable[[int], typing.Callable[[type], type]], kind: type, number: int
 ) -> None:

@@ -37,6 +37,11 @@ NUMBERS = {
     **{"PrepareTransaction": 22, "EndTransaction": 23, "AskTransaction": 24, "BeginDecision": 25},
     **{"ForgetTransaction": 26, "CommitTransaction": 63, "TransactionFate": 126, "TransactionOpen": 190},
     **{"ListOpenTransfers": 59, "TakeTransfer": 60, "StoreTransfer": 61, "EndTransfer": 62},
+    **{"FollowCatalog": 192, "CatalogApplied": 193, "CreateEntity": 194, "UpdateEntity": 195, "DeleteEntity": 196},
+    **{"UpdateAuthorizationRules": 197, "PutCatalogRule": 198, "RemoveCatalogRule": 199, "UpdateUnits": 200},
+    **{"AskUsage": 201, "TellUses": 202, "LeaseUnits": 203, "CatalogFollowed": 224, "EntityAsKept": 225},
+    **{"RuleAsKept": 226, "UsageTold": 227, "UnitsLent": 228},
+    **{"CatalogPart": 150, "CatalogChanged": 151, "UsesWanted": 152},
     **{"TransferTaken": 110, "TransferStored": 111, "OpenTransfersListed": 112},
 }
 
