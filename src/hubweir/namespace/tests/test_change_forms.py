@@ -78,7 +78,9 @@ LEVEL_CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "known"), CHANGES, ids=lambda value: getattr(value, "func", value).__class__.__name__)
+@pytest.mark.parametrize(
+    ("change", "known"), CHANGES, ids=lambda value: getattr(value, "func", value).__class__.__name__
+)
 def test_a_change_of_an_entity_does_the_same_behind_its_bytes(
     change: Callable[..., EntityDescription], known: EntityDescription
 ) -> None:
