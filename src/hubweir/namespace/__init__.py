@@ -2,7 +2,9 @@
 
 Start with entity.py, what every kind of entity has; then namespace.py, which everybody reads, and catalog_writer.py,
 which alone changes it. Behind both is catalog.py, the state, kept in one log (catalog_log.py) as catalog_operation.py.
-changes.py judges what is asked for, with change_context.py, the quotas and the time.
+changes.py judges what is asked for, with change_context.py, the quotas and the time. Where other processes have copies
+of the catalog, catalog_followers.py says who is waited for; a copy is followed_catalog.py, and what its process asks of
+the writer travels as change_forms.py.
 
 Kinds of entities are listed in kinds.py. What may be set on an event hub is event_hub_description.py with
 capture_description.py, how it changes event_hub_changes.py. queue_description.py, topic_description.py and

@@ -43,7 +43,7 @@ class _Follower:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Unanswered:
     version: int
     callback: Callable[[], None]
 
@@ -54,7 +54,7 @@ class CatalogFollowers:
     def __init__(self, env: Env) -> None:
         self._env = env
         self._followers: dict[int, _Follower] = {}
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_Unanswered] = deque()
         self._timer: Timer | None = None
         self._timer_at_ms = 0
 
@@ -128,7 +128,7 @@ class CatalogFollowers:
 
         Versions come in rising order, and callbacks go in the order in which they came.
         """
-        self._waiting.append(_Waiting(version, callback))
+        self._waiting.append(_Unanswered(version, callback))
         self._answer()
 
     # Inside

@@ -5,5 +5,8 @@ hubs of a namespace share their units. One partition's own limit is partition_ca
 auto_inflate.py; what is billed is usage.py. The page is
 docs/throughput_unit.md.
 
+Where several processes serve a namespace, unit_lender.py lends to each what it needs, and lent_admission.py is what a
+process admits by.
+
 rate_limit.py joins two buckets, of bytes and of events, into the limit of one direction.
 """
