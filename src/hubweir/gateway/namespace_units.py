@@ -176,7 +176,7 @@ class NamespaceUnits:
         """Another process is gone, with what it was lent."""
         self.admission.forget(process)
 
-    def broker_came(self, broker: BrokerClient) -> None:
+    def broker_came(self, broker: Taker) -> None:
         """A broker began anew: it is told what all were told."""
         if self._capped:
             broker.submit(CapPartitions(True, self._namespace.description.name), _log_refusal)

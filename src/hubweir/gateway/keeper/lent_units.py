@@ -20,8 +20,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY
-from hubweir.gateway.append_queue import PendingAppend
-from hubweir.gateway.brokers import BrokerClient
+from hubweir.gateway.append_queue import PendingAppend, Taker
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.gateway.namespace_units import OnUnits, OnUsage, unused_units
 from hubweir.limits import UnitsLimits
@@ -37,7 +36,7 @@ REPORT_MS = 1_000
 class _Run:
     """A run on its way in. is_asked: a lease was asked for that lets it in."""
 
-    broker: BrokerClient
+    broker: Taker
     command: AppendEvents | AppendNumbered
     pending: PendingAppend
     is_asked: bool = False
@@ -72,7 +71,7 @@ class LentUnits:
 
     # Events
 
-    def append(self, broker: BrokerClient, command: AppendEvents | AppendNumbered, pending: PendingAppend) -> None:
+    def append(self, broker: Taker, command: AppendEvents | AppendNumbered, pending: PendingAppend) -> None:
         """Have a run stored, when the namespace's units let it in; else a known refusal, and nothing is stored."""
         run = _Run(broker, command, pending)
         if self._waiting:
