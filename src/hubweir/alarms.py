@@ -44,6 +44,7 @@ LOG_OFFLINE = AlarmKind("log-offline", True, logging.ERROR, "a log takes no appe
 STORE_TAKEN_OVER = AlarmKind(
     "store-taken-over", True, logging.ERROR, "another process owns the store: this one writes nothing any more"
 )
+STORE_AWAY = AlarmKind("store-away", True, logging.ERROR, "a messaging store is not served; the others are")
 PARTITION_NOT_OPEN = AlarmKind("partition-not-open", True, logging.ERROR, "a partition of the catalog is not served")
 DISK_FULL = AlarmKind("disk-full", True, logging.ERROR, "appends are refused for want of space")
 DAMAGE = AlarmKind("damage", False, logging.ERROR, "stored events cannot be read; readers are told and step over them")
@@ -70,6 +71,7 @@ LOGS_UNNAMED = AlarmKind("logs-unnamed", False, logging.WARNING, "logs of partit
 KINDS = (
     LOG_OFFLINE,
     STORE_TAKEN_OVER,
+    STORE_AWAY,
     PARTITION_NOT_OPEN,
     DISK_FULL,
     DAMAGE,

@@ -147,7 +147,7 @@ class Files(Protocol):
         """Take `path`/LOCK exclusively, or raise StoreLocked. Released by the system when the process ends."""
 
     def free_bytes(self) -> int:
-        """Space left on the file system of the root."""
+        """Space left on the file system of the root, or of the folder that these files are for."""
 
 
 def join_path(*parts: str) -> str:

@@ -34,7 +34,7 @@ from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Resident, Residents
 from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
-from hubweir.counters import Counters
+from hubweir.counters import Counters, GaugeShare
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log import Log
@@ -67,6 +67,7 @@ class Broker:
         self._tools = PartitionTools(env, self._deadlines, store.clock, counters, self._push, self._captures)
         fragment_tools = FragmentTools(env, self._deadlines, store.clock, counters, self._push)
         self._residents = Residents(counters)
+        self._readers = GaugeShare(counters, "broker.readers")
         kinds: dict[type[CreateLog], Callable[[Any, Log], Resident]] = {
             **dict.fromkeys((CreatePartition, OpenPartition), partial(HostedPartition, self._tools)),
             **dict.fromkeys((CreateFragment, OpenFragment), partial(HostedFragment.of_queue, fragment_tools)),
@@ -184,7 +185,7 @@ class Broker:
 
     def _ask_counters(self, command: AskCounters, on_answer: OnAnswer) -> None:
         self._captures.count()
-        self._counters["broker.readers"] = sum(len(partition.readers) for partition in self._partitions())
+        self._readers.set(sum(len(partition.readers) for partition in self._partitions()))
         on_answer(CountersTaken(self._counters.snapshot()))
 
     _handlers: ClassVar[Mapping[type[Command], Callable[[Any, Any, OnAnswer], None]]] = {

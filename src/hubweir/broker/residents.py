@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
 from hubweir.broker.commands.command import Answer, LogCommand, OwnedCommand, Owner
-from hubweir.counters import Counters
+from hubweir.counters import Counters, GaugeShare
 from hubweir.messaging_store.log import Log, Refused
 
 OnAnswer = Callable[[Answer], None]
@@ -70,7 +70,7 @@ class Residents:
     """By log id. by_log_id: for looking up; who is in it is changed here alone."""
 
     def __init__(self, counters: Counters) -> None:
-        self._counters = counters
+        self._gauge = GaugeShare(counters, "broker.partitions")
         self.by_log_id: dict[str, Resident] = {}
         # On which logs an owner may have something open, from its first command until its end: so that the end of one
         # connection costs by what it did, and not by how many logs there are.
@@ -140,4 +140,4 @@ class Residents:
         idle()
 
     def _count(self) -> None:
-        self._counters["broker.partitions"] = len(self.by_log_id)
+        self._gauge.set(len(self.by_log_id))

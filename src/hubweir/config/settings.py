@@ -70,7 +70,12 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     jwt_keys_check_ms: int = setting(
         2_000, "time between two looks at the keys file; a new one counts at once", least=100, most=3_600_000
     )
-    stores: int = setting(1, "messaging stores; only 1 is served", least=1, most=64)
+    stores: int = setting(
+        1,
+        "messaging stores, each a folder with a broker of its own; more that the data folder has are served, too",
+        least=1,
+        most=64,
+    )
     brokers: int = setting(1, "broker processes; only 1 is served", least=1, most=64)
     broker_seam: str = setting(
         "call", "how gateway and broker talk in one process: call, or socket (as bytes, as two processes would)"
@@ -140,11 +145,8 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
             )
         if not self.key:
             raise BadSetting(f"key is empty; give the primary key of {ROOT_RULE}, or none for the development key")
-        for name in ("stores", "brokers"):
-            if getattr(self, name) != 1:
-                raise BadSetting(
-                    f"{name} is {getattr(self, name)}; this version serves one store by one broker: leave it out"
-                )
+        if self.brokers != 1:
+            raise BadSetting(f"brokers is {self.brokers}; this version serves with one broker process: leave it out")
 
     @property
     def partitions_limit(self) -> int:

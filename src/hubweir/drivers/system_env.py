@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import TypeVar
 
 from hubweir.drivers.loop_turn import LoopTurn
@@ -39,11 +40,25 @@ class SystemEnv:
         self._loop = loop or asyncio.get_running_loop()
         self.loop_turn = LoopTurn(self._loop)
         self.at_turn_end = self.loop_turn.at_end
-        completions = Completions(self.loop_turn)
-        self._pools = {
-            lane: OffloadPool(completions, threads=OTHER_THREADS.get(lane, threads), name=lane.value) for lane in Lane
-        }
+        self._completions = Completions(self.loop_turn)
+        self._begin_threads(threads, "")
         self._on_fault_point = on_fault_point
+
+    def beside(self, files: Files, *, threads: int, name: str) -> SystemEnv:
+        """The same Env with other files, and threads of its own: for a disk that must hold up nobody but its own.
+
+        name: of what it is for, in the names of its threads. Who asks closes it.
+        """
+        made = copy(self)
+        made._files = files
+        made._begin_threads(threads, f"{name}-")
+        return made
+
+    def _begin_threads(self, threads: int, prefix: str) -> None:
+        self._pools = {
+            lane: OffloadPool(self._completions, threads=OTHER_THREADS.get(lane, threads), name=prefix + lane.value)
+            for lane in Lane
+        }
 
     @property
     def files(self) -> Files:

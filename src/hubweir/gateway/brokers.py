@@ -69,6 +69,12 @@ class Brokers:
     def __iter__(self) -> Iterator[BrokerClient]:
         return iter(self._clients)
 
+    @property
+    def up(self) -> tuple[int, ...]:
+        """The stores whose brokers are up; all of them when none is."""
+        stores = tuple(index for index, client in enumerate(self._clients) if client.is_up)
+        return stores or tuple(range(len(self._clients)))
+
     def of_store(self, store_index: int) -> BrokerClient:
         """The broker that owns this store."""
         return self._clients[store_index]

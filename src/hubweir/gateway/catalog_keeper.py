@@ -139,7 +139,7 @@ class CatalogKeeper:
 
     def create(self, description: K, on_done: OnDescription[K]) -> None:
         """Make an entity; on_done when it is served and durable, or with why not and what is left of it."""
-        self._writer.begin_create(description, range(len(self._brokers)), self._then_finish(on_done))
+        self._writer.begin_create(description, self._brokers.up, self._then_finish(on_done))
 
     def delete(self, name: str, kind: type[K], on_done: OnDescription[K]) -> None:
         """Remove an entity and what it holds. From the intent on it is not served any more, and goes whatever fails."""

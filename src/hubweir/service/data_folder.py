@@ -65,9 +65,25 @@ def own_data_folder(files: Files, folder: str) -> FolderLock:
 
 
 def stored_logs(files: Files) -> list[str]:
-    """The ids of all logs of partitions that are in the folder, or were and are lost. Blocking."""
+    """The ids of all logs of partitions that are in the folder, or were and are lost. Blocking.
+
+    What is in a store that cannot be read, beside others, nobody knows: its own start says so.
+    """
     stores = [name for name in files.list("") if name.startswith(STORE_PREFIX)]
-    return [log_id for store in stores for log_id in log_ids_in(files, store)]
+    found: list[str] = []
+    for store in stores:
+        try:
+            found += log_ids_in(files, store)
+        except OSError:
+            if len(stores) == 1:
+                raise
+    return found
+
+
+def store_count(files: Files) -> int:
+    """How many messaging stores there are, those without a folder between others counted. Blocking."""
+    numbers = [name.removeprefix(STORE_PREFIX) for name in files.list("") if name.startswith(STORE_PREFIX)]
+    return max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
 
 
 def check_catalogs(files: Files) -> None:

@@ -14,6 +14,7 @@ from typing import Protocol
 from hubweir.alarms import Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.broker import Broker
+from hubweir.broker.capture.places import CapturePlaces
 from hubweir.config.development_key import check_development_key
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
@@ -149,26 +150,28 @@ class Parts:
         return hosts_of(self.settings, self.namespaces)
 
     def _start_broker(self, store_index: int = 0) -> Broker:
-        settings = self.settings
-        places = capture_places(settings, self._files)
-        store = self._open_store(
-            self._env,
-            store_folder(store_index),
-            counters=self.counters,
-            settings=log_settings(settings),
-            alarms=self.alarms,
-        )
-        broker = Broker(
-            self._env,
-            store,
-            self.counters,
-            sweep_ms=settings.retention_sweep_ms,
-            capture_places=places,
-            alarms=self.alarms,
-        )
+        broker = self._new_broker(capture_places(self.settings, self._files), store_index, self._env)
         self._ends.push_async_callback(done, broker.stop)
         broker.start()
         return broker
+
+    def _new_broker(self, places: CapturePlaces, store_index: int, env: Env) -> Broker:
+        """A store, opened, and the broker on it, which is not started yet."""
+        store = self._open_store(
+            env,
+            store_folder(store_index),
+            counters=self.counters,
+            settings=log_settings(self.settings),
+            alarms=self.alarms,
+        )
+        return Broker(
+            env,
+            store,
+            self.counters,
+            sweep_ms=self.settings.retention_sweep_ms,
+            capture_places=places,
+            alarms=self.alarms,
+        )
 
     def _new_process(self, brokers: Brokers, process_id: int = 0) -> GatewayProcess:
         process = GatewayProcess(

@@ -1,33 +1,49 @@
 """One running service in one process: settings in, what clients reach out.
 
-A start goes from the disk up: the data folder with its lock and format → catalogs → certificate → broker with its
-store → a gateway for each namespace, which has every partition of its catalog opened (gateway_start.py) → listeners.
-So nobody can connect before everything is there but partitions that take long to open. A stop goes the opposite way:
-no new connections and /ready says so → what was received is settled → connections are closed with a condition that
-makes clients connect again → idle marks → locks are released. A start that fails stops what it had started.
+A start goes from the disk up: the data folder with its lock and format → catalogs → certificate → a broker on each
+messaging store (served_stores.py) → a gateway for each namespace, which has every partition of its catalog opened
+(gateway_start.py) → listeners. So nobody can connect before everything is there but partitions that take long to open.
+A stop goes the opposite way: no new connections and /ready says so → what was received is settled → connections are
+closed with a condition that makes clients connect again → idle marks → locks are released. A start that fails stops
+what it had started.
 """
 
 from __future__ import annotations
 
+import logging
 import socket
+from collections.abc import Sequence
+from functools import partial
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.server import BrokerServer
+from hubweir.broker.server import BrokerServer, CommandTarget
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
 from hubweir.config.settings import Settings
 from hubweir.config.token_issuer import token_issuer
 from hubweir.drivers.broker_driver import connect
+from hubweir.errors import ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.data_folder import store_count
+from hubweir.service.part_settings import capture_places
 from hubweir.service.parts import OpenStore, Parts, unusable
+from hubweir.service.served_store import ServedStore
+from hubweir.service.served_stores import ServedStores
+from hubweir.service.stored_namespaces import StoredNamespaces
+
+logger = logging.getLogger(__name__)
 
 
 class Service(Parts):
-    """One running service. Made by `start`, on a running loop; used on that loop."""
+    """One running service. Made by `start`, on a running loop; used on that loop.
+
+    broker: of its one messaging store. stores: of several; then there is no such broker.
+    """
 
     broker: Broker
+    stores: tuple[ServedStore, ...] = ()
 
     @classmethod
     async def start(
@@ -61,8 +77,9 @@ class Service(Parts):
         stored = await self._open_catalogs()
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
-        self.broker = self._start_broker()
-        self.process = self._new_process(Brokers([await self._reach(self.broker)]))
+        self.process = self._new_process(Brokers(await self._reach_stores(stored)))
+        for store in self.stores:
+            store.on_change(self._store_changed)
         self._listeners = self._new_listeners()
         await self._start_gateways(stored, hosts, issuer)
         self.addresses = self._listeners.open()
@@ -71,10 +88,33 @@ class Service(Parts):
             self._follow(issuer)
         self.ready = True
 
-    async def _reach(self, broker: Broker) -> BrokerClient:
-        """The gateways' way to their broker: a call, or all through bytes on a socket pair, to prove that both do."""
+    async def _reach_stores(self, stored: StoredNamespaces) -> list[BrokerClient]:
+        """The gateways' ways to the brokers of all stores. One store must be open; of several, one of them."""
+        count = max(self.settings.stores, store_count(self._files), max(stored.stores, default=0) + 1)
+        if count == 1:
+            self.broker = self._start_broker()
+            return [await self._reach(self.broker, InProcessBroker(self.broker))]
+        # Another engine has no folders here.
+        has_folders = self._open_store == MessagingStore.open
+        new_broker = partial(self._new_broker, capture_places(self.settings, self._files))
+        stores = ServedStores(
+            self._env, self.settings, self.alarms, new_broker, named=stored.stores if has_folders else ()
+        )
+        self._ends.push_async_callback(stores.stop)
+        self.stores = await stores.start(count)
+        return [await self._reach(store, store) for store in self.stores]
+
+    def _store_changed(self, store: ServedStore) -> None:
+        """A store came while gateways serve: what is placed on it is opened."""
+        if store.is_up:
+            for gateway in self.process.gateways:
+                gateway.units.broker_came(store)
+                gateway.keeper.open_stores((store.index,), _log_problems)
+
+    async def _reach(self, broker: CommandTarget, by_call: BrokerClient) -> BrokerClient:
+        """The gateways' way to a broker: a call, or all through bytes on a socket pair, to prove that both do."""
         if self.settings.broker_seam == "call":
-            return InProcessBroker(broker)
+            return by_call
         far, near = BrokerServer(broker), SocketBroker()
         self._ends.callback(far.close)
         self._ends.callback(near.close)
@@ -83,3 +123,8 @@ class Service(Parts):
             end.setblocking(False)
             await connect(end, driver)
         return near
+
+
+def _log_problems(problems: Sequence[ServiceError]) -> None:
+    for problem in problems:
+        logger.error("not served yet: %s", problem.text)

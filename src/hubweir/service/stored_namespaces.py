@@ -21,6 +21,7 @@ from hubweir.messaging_store.log import Durability, Log, Refused
 from hubweir.messaging_store.log_store import LogStore, NotOpened
 from hubweir.namespace.catalog_log import LoadedCatalog, load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.entity import Placement
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
@@ -39,7 +40,8 @@ class _StoredCatalog:
 class StoredNamespaces:
     """The catalogs of a data folder, each read once. Made by `read`.
 
-    descriptions: of all namespaces. unnamed: the ids of logs of partitions that no catalog names.
+    descriptions: of all namespaces. unnamed: the ids of logs of partitions that no catalog names. stores: those in
+    which catalogs name logs, by index.
     """
 
     def __init__(self, env: Env, catalogs: LogStore) -> None:
@@ -48,23 +50,26 @@ class StoredNamespaces:
         self._nameless: list[_StoredCatalog] = []
         self.descriptions: list[NamespaceDescription] = []
         self.unnamed: tuple[str, ...] = ()
+        self.stores: frozenset[int] = frozenset()
 
     @classmethod
     async def read(cls, env: Env, catalogs: LogStore, alarms: Alarms, logs: Sequence[str] = ()) -> StoredNamespaces:
         """Read all of them. logs: ids of all logs of partitions. Raises CatalogLost, and what keeps a log or what is in
         it from being read."""
         stored = cls(env, catalogs)
-        ours: set[str] = set()
+        placed: list[Placement] = []
         for log_id in catalogs.log_ids():
             found = await stored._load(log_id)
             catalog = found.loaded.catalog
-            ours.update(placement.log_id for entity in catalog.entities() for placement in entity.placements)
+            placed += (placement for entity in catalog.entities() for placement in entity.placements)
             description = catalog.namespace
             if description.name:
                 stored._named[fold(description.name)] = found
                 stored.descriptions.append(description)
             else:
                 stored._nameless.append(found)
+        ours = {placement.log_id for placement in placed}
+        stored.stores = frozenset(placement.store_index for placement in placed)
         stored.unnamed = tuple(log_id for log_id in logs if log_id not in ours)
         if stored.unnamed:
             text = f"no catalog names {len(stored.unnamed)} logs of partitions: {', '.join(stored.unnamed[:3])}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hubweir.counters import Counters
+from hubweir.counters import Counters, GaugeShare
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.batches import sealed
 from hubweir.testing.answers import made_log
@@ -39,3 +39,14 @@ def test_counters_that_have_counted_nothing_yet_are_used_all_the_same() -> None:
     log.append(sealed(b"one"), now_ms=env.now_ms(), on_done=lambda outcome: None)
     env.run_for(100)
     assert counters["log.appends"] == 1
+
+
+def test_a_gauge_of_several_is_the_sum_of_what_they_say_now() -> None:
+    counters = Counters()
+    one, other = GaugeShare(counters, "broker.readers"), GaugeShare(counters, "broker.readers")
+    one.set(3)
+    other.set(4)
+    one.set(1)
+    assert counters["broker.readers"] == 5
+    other.set(0)
+    assert counters["broker.readers"] == 1

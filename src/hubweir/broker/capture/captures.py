@@ -8,7 +8,7 @@ from hubweir.broker.capture.runner import CaptureRunner
 from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.capture.pace import CapturePace
-from hubweir.counters import Counters
+from hubweir.counters import Counters, GaugeShare
 from hubweir.env import Env
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.messaging_store.trusted_clock import TrustedClock
@@ -39,7 +39,8 @@ class Captures:
             else CaptureTools(env, deadlines, clock, counters, alarms, places, CaptureSlots(pace), pace)
         )
         self.running: dict[CaptureRunner, None] = {}
-        self._counters = counters
+        names = ("partitions", "behind_events", "behind_bytes", "failing")
+        self._gauges = {name: GaugeShare(counters, f"capture.{name}") for name in names}
 
     def need_tools(self) -> CaptureTools:
         """ServiceError STORE_OFFLINE when this broker captures nothing."""
@@ -49,7 +50,8 @@ class Captures:
 
     def count(self) -> None:
         """Set the gauges: how far all of them are behind; zero when none runs any more."""
-        self._counters["capture.partitions"] = len(self.running)
-        self._counters["capture.behind_events"] = sum(each.behind_events for each in self.running)
-        self._counters["capture.behind_bytes"] = sum(each.behind_bytes for each in self.running)
-        self._counters["capture.failing"] = sum(each.failure is not None for each in self.running)
+        running = self.running
+        self._gauges["partitions"].set(len(running))
+        self._gauges["behind_events"].set(sum(each.behind_events for each in running))
+        self._gauges["behind_bytes"].set(sum(each.behind_bytes for each in running))
+        self._gauges["failing"].set(sum(each.failure is not None for each in running))

@@ -99,3 +99,26 @@ def test_a_planted_fault_is_raised_at_its_point(run: Run) -> None:
         assert points == ["log.before_sync"]
 
     run(scenario())
+
+
+def test_an_env_beside_another_has_threads_of_its_own_and_the_same_turn(run: Run) -> None:
+    """All threads of the first hang; a call of the other runs all the same."""
+
+    async def scenario() -> None:
+        first = SystemEnv(NO_FILES, threads=1)
+        files = cast(Files, object())
+        other = first.beside(files, threads=1, name="store-1")
+        assert other.files is files and first.files is NO_FILES and other.loop_turn is first.loop_turn
+        gate = threading.Event()
+        hung: asyncio.Future[Result[bool]] = asyncio.get_running_loop().create_future()
+        first.offload(Lane.WRITES, gate.wait, hung.set_result)
+        ended: asyncio.Future[Result[str]] = asyncio.get_running_loop().create_future()
+        other.offload(Lane.WRITES, lambda: threading.current_thread().name, ended.set_result)
+        assert (await ended).value() == "hubweir-offload-store-1-writes-0"
+        gate.set()
+        await hung
+        other.close()
+        first.offload(Lane.WRITES, gate.is_set, lambda _: None)  # its own threads serve on
+        first.close()
+
+    run(scenario())

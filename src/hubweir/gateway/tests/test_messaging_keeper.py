@@ -15,6 +15,7 @@ from hubweir.broker.commands.fragment import (
     FragmentInfo,
     OpenFragment,
 )
+from hubweir.broker.commands.partition import OpenPartition
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.topic import (
     OpenTopic,
@@ -266,3 +267,40 @@ def test_a_premium_entity_is_partitioned_whatever_was_asked_for(monkeypatch: pyt
     change = partial(replace_settings, wanted=QueueDescription("orders"))
     changed = world.wait(partial(world.gateway.keeper.change, "orders", QueueDescription, change))
     assert changed.storage.is_partitioned
+
+
+def test_what_is_made_while_a_store_is_away_goes_to_the_others(stores: World) -> None:
+    stores.gates[1].is_up = False
+    stores.create(QueueDescription("orders", storage=PARTITIONED))
+    (entity,) = stores.namespace.entities(QueueDescription)
+    assert {each.store_index for each in entity.placements} == {0, 2}
+    for gate in stores.gates:
+        gate.is_up = False
+    refused = stores.create(QueueDescription("later", storage=PARTITIONED))
+    assert isinstance(refused, ServiceError) and "the broker is away" in refused.text
+    for gate in stores.gates:
+        gate.is_up = True
+    stores.run_for(5_000)
+    assert isinstance(stores.create(QueueDescription("later", storage=PARTITIONED)), QueueDescription)
+    later = stores.namespace.get("later", QueueDescription)
+    assert {each.store_index for each in later.placements} == {0, 1, 2}
+
+
+def test_the_logs_of_a_store_that_comes_back_are_opened_and_no_others(stores: World) -> None:
+    stores.create(QueueDescription("orders", storage=PARTITIONED))
+    stores.create(TopicDescription("topic", PARTITIONED))
+    begun = [len(gate.commands) for gate in stores.gates]
+    assert stores.wait(partial(stores.gateway.keeper.open_stores, (1,))) == []
+    opened: list[list[Any]] = [gate.commands[first:] for gate, first in zip(stores.gates, begun, strict=True)]
+    assert opened[0] == opened[2] == []
+    placed = [
+        each.log_id
+        for entity in stores.namespace.entities(EntityDescription)
+        for each in entity.placements
+        if each.store_index == 1
+    ]
+    assert sorted(command.log_id for command in opened[1]) == sorted(placed)
+    assert {type(command) for command in opened[1]} == {OpenFragment, OpenPartition, OpenTopic}
+    stores.gates[1].refuse[OpenFragment] = Refusal(STORE_OFFLINE, "the disk is gone")
+    (problem, *_) = stores.wait(partial(stores.gateway.keeper.open_stores, (1,)))
+    assert problem.condition is STORE_OFFLINE

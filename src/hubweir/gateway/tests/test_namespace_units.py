@@ -8,7 +8,7 @@ import pytest
 
 from hubweir.alarms import UNITS_UNUSED
 from hubweir.broker.commands.partition import AppendEvents
-from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.throughput_unit.usage import HourUsage
@@ -241,3 +241,15 @@ def test_units_that_no_partition_can_use_are_an_alarm_until_there_are_partitions
     assert len(world.process.alarms.current()) == 1
     change(world, held=0)
     assert world.process.alarms.current() == ()
+
+
+def test_brokers_hear_of_the_cap_once_and_one_that_comes_back_again() -> None:
+    world = World(hubs={"hub": 2}, stores=2)
+    world.gates[1].is_up = False
+    change(world, held=2)
+    assert [gate.sent(CapPartitions) for gate in world.gates] == [[CapPartitions(True)], []]
+    world.gates[1].is_up = True
+    world.gateway.units.broker_came(world.gates[1])
+    assert world.gates[1].sent(CapPartitions) == [CapPartitions(True)]
+    change(world, held=0)
+    assert [gate.sent(CapPartitions)[-1] for gate in world.gates] == [CapPartitions(False)] * 2

@@ -265,10 +265,14 @@ class _FolderLock:
 
 
 class SystemFiles:
-    """Files below a root folder, which is made when it is absent. See hubweir.env.Files."""
+    """Files below a root folder, which is made when it is absent. See hubweir.env.Files.
 
-    def __init__(self, root: str | os.PathLike[str], *, descriptors: int = DESCRIPTORS) -> None:
+    space_of: the folder below the root whose file system free_bytes is about; "" for the root's.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, descriptors: int = DESCRIPTORS, space_of: str = "") -> None:
         self._root = os.path.abspath(root)
+        self._space_of = self._path(space_of)
         os.makedirs(self._root, mode=0o700, exist_ok=True)
         self._descriptors = _Descriptors(descriptors)
         self._small: dict[str, tuple[tuple[int, int, int], bytes]] = {}  # by path: what read_small found, in which file
@@ -356,5 +360,5 @@ class SystemFiles:
         return _FolderLock(fd)
 
     def free_bytes(self) -> int:
-        status = os.statvfs(self._root)
+        status = os.statvfs(self._space_of)
         return status.f_bavail * status.f_frsize

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from hubweir.errors import CatalogLost, NewerFormat, OldFormat
@@ -10,7 +12,9 @@ from hubweir.service.data_folder import (
     FORMAT_TEXT,
     check_catalogs,
     own_data_folder,
+    store_count,
     store_folder,
+    stored_logs,
 )
 from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
@@ -64,6 +68,34 @@ def test_a_power_cut_leaves_a_folder_that_starts(seed: int) -> None:
 
 def test_stores_are_numbered_as_placements_number_them() -> None:
     assert [store_folder(index) for index in (0, 12)] == ["store-0", "store-12"]
+
+
+@pytest.mark.parametrize(
+    ("names", "count"), [([], 0), (["store-0"], 1), (["store-0", "store-12"], 13), (["catalog", "store-x", "tls"], 0)]
+)
+def test_stores_are_counted_with_those_between_them_that_are_not_there(names: list[str], count: int) -> None:
+    files = MemoryFiles()
+    for name in names:
+        files.make_folder(f"{name}/logs")
+    assert store_count(files) == count
+
+
+class OneBadDisk(MemoryFiles):
+    """Nothing of store-1 can be read."""
+
+    def list(self, folder: str) -> list[str]:
+        if folder.startswith("store-1"):
+            raise OSError(errno.EIO, "Input/output error", folder)
+        return super().list(folder)
+
+
+def test_a_store_that_cannot_be_read_hides_no_log_of_another() -> None:
+    files = OneBadDisk()
+    files.make_folder("store-1/logs/" + "cd" * 16)
+    with pytest.raises(OSError, match="Input/output"):
+        stored_logs(files)
+    files.make_folder("store-0/logs/" + "ab" * 16)
+    assert stored_logs(files) == ["ab" * 16]
 
 
 @pytest.mark.parametrize("part", ["logs", "newest"])

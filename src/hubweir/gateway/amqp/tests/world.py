@@ -61,8 +61,6 @@ class Gate:
     is_up: while it is not, every command is refused.
     """
 
-    is_up = True
-
     def __init__(self, broker: Broker) -> None:
         self._client = InProcessBroker(broker)
         self.commands: list[Command] = []

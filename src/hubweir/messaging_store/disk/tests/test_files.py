@@ -174,6 +174,23 @@ def test_folders_and_names(files: SystemFiles) -> None:
     assert files.list("a") == [] and files.free_bytes() > 0
 
 
+def test_the_space_that_is_left_is_that_of_the_folder_that_the_files_are_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    known = os.statvfs
+
+    def ask(path: str) -> os.statvfs_result:
+        asked.append(path)
+        return known(path)
+
+    monkeypatch.setattr(os, "statvfs", ask)
+    (tmp_path / "store-1").mkdir()
+    SystemFiles(tmp_path).free_bytes()
+    SystemFiles(tmp_path, space_of="store-1").free_bytes()
+    assert asked == [str(tmp_path), str(tmp_path / "store-1")]
+
+
 @pytest.mark.parametrize("path", ["../x", "a/../../x", ".", "a/\0"])
 def test_no_path_leaves_the_root(files: SystemFiles, path: str) -> None:
     with pytest.raises(StoreError):

@@ -1,0 +1,227 @@
+"""Several messaging stores in one process: entities spread over them, and one that is away leaves the others served."""
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hubweir.alarms import STORE_AWAY
+from hubweir.client.connection import Connection
+from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.sender import Sender
+from hubweir.errors import ServiceError, StoreLocked
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.service import served_store
+from hubweir.service.served_store import StoreMissing
+from hubweir.service.service import Service
+from hubweir.service.tests.started_service import create_hub, settings, target
+from hubweir.testing.event_loops import run_on
+from hubweir.testing.replicated_store import ReplicatedStores
+
+
+async def send(service: Service, hub: str, partition: int, body: bytes) -> None:
+    connection = await Connection.open(target(service))
+    try:
+        await (await Sender.open(connection, f"{hub}/Partitions/{partition}")).send([body])
+    finally:
+        await connection.close()
+
+
+async def read(service: Service, hub: str, partition: int, count: int) -> list[bytes]:
+    connection = await Connection.open(target(service))
+    receiver = await Receiver.open(connection, address_of(hub, "$Default", str(partition)))
+    seen: list[bytes] = []
+    while len(seen) < count:
+        run = await receiver.receive(max_wait_s=10)
+        assert run is not None
+        seen += [bytes(body) for body in run.bodies()]
+    await connection.close()
+    return seen
+
+
+def stores_of(service: Service, hub: str) -> list[int]:
+    entity = service.gateway.namespace.get(hub, EventHubDescription)
+    return [placement.store_index for placement in entity.placements]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+def is_ready(service: Service) -> bool:
+    port = service.addresses[0][1]
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as answer:
+            return bool(json.load(answer)["status"] == "healthy")
+    except urllib.error.HTTPError:
+        return False
+
+
+@pytest.mark.parametrize("seam", ["call", "socket"])
+def test_partitions_are_spread_and_served_from_all_stores_by_this_start_and_the_next(tmp_path: Path, seam: str) -> None:
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path, stores=3, broker_seam=seam))
+        await create_hub(service, "orders", 4)
+        assert stores_of(service, "orders") == [0, 1, 2, 0]
+        for partition in range(4):
+            await send(service, "orders", partition, b"one")
+        await service.stop()
+
+    async def second() -> None:
+        """What the folder has is served, whatever the settings say."""
+        service = await Service.start(settings(tmp_path))
+        for partition in range(4):
+            await send(service, "orders", partition, b"two")
+            assert await read(service, "orders", partition, 2) == [b"one", b"two"]
+        assert len(service.stores) == 3 and service.alarms.current() == ()
+        await service.stop()
+
+    run_on("asyncio", first())
+    assert all((tmp_path / "data" / f"store-{index}" / "logs").is_dir() for index in range(3))
+    run_on("asyncio", second())
+
+
+def test_a_new_store_gets_new_entities_and_old_ones_stay_where_they_are(tmp_path: Path) -> None:
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path))
+        await create_hub(service, "old", 4)
+        await send(service, "old", 3, b"event")
+        assert service.stores == () and service.broker is not None
+        await service.stop()
+
+    async def second() -> None:
+        service = await Service.start(settings(tmp_path, stores=2))
+        await create_hub(service, "new", 4)
+        assert stores_of(service, "old") == [0, 0, 0, 0] and sorted(stores_of(service, "new")) == [0, 0, 1, 1]
+        assert await read(service, "old", 3, 1) == [b"event"]
+        assert service.counters["broker.partitions"] == 8, "of all brokers together"
+        await service.stop()
+
+    run_on("asyncio", first())
+    run_on("asyncio", second())
+
+
+def missing(data: Path) -> Any:
+    """The disk is not mounted; returns what mounts it."""
+    (data / "store-1").rename(data / "elsewhere")
+    return lambda: (data / "elsewhere").rename(data / "store-1")
+
+
+def unmounted(data: Path) -> Any:
+    """The same, with the folder that it is mounted on."""
+    mount = missing(data)
+    (data / "store-1").mkdir()
+
+    def undo() -> None:
+        assert list((data / "store-1").iterdir()) == [], "nothing is made in a folder that ought to hold logs"
+        (data / "store-1").rmdir()
+        mount()
+
+    return undo
+
+
+def locked(data: Path) -> Any:
+    """Somebody else has it."""
+    return SystemFiles(data).lock_folder("store-1").release
+
+
+def newer(data: Path) -> Any:
+    """Another version wrote it."""
+    path = data / "store-1" / "FORMAT"
+    text = path.read_text()
+    path.write_text("hubweir store 99\n")
+    return lambda: path.write_text(text)
+
+
+@pytest.mark.parametrize("fault", [missing, unmounted, locked, newer])
+def test_a_store_that_is_away_leaves_the_others_served_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[[Path], Any]
+) -> None:
+    monkeypatch.setattr(served_store, "FIRST_RETRY_MS", 50)
+    monkeypatch.setattr(served_store, "LAST_RETRY_MS", 50)
+
+    async def first() -> None:
+        service = await Service.start(settings(tmp_path, stores=2))
+        await create_hub(service, "orders", 4)
+        for partition in range(4):
+            await send(service, "orders", partition, b"one")
+        await service.stop()
+
+    async def second() -> None:
+        undo = fault(tmp_path / "data")
+        service = await Service.start(settings(tmp_path, stores=2))
+        away = [at for at, store in enumerate(stores_of(service, "orders")) if store == 1]
+        (alarm,) = [each for each in service.alarms.current() if each.kind is STORE_AWAY]
+        assert alarm.about == "store store-1" and not await asyncio.to_thread(is_ready, service)
+        for partition in {0, 1, 2, 3} - set(away):
+            await send(service, "orders", partition, b"two")
+            assert await read(service, "orders", partition, 2) == [b"one", b"two"]
+        for partition in away:
+            with pytest.raises(ServiceError):
+                await send(service, "orders", partition, b"refused")
+        await create_hub(service, "meanwhile", 2)
+        assert stores_of(service, "meanwhile") == [0, 0], "what is made goes to stores that are there"
+        undo()
+        await until(lambda: service.stores[1].is_up)
+        await until(lambda: service.counters["broker.partitions"] == 6)
+        for partition in away:
+            await send(service, "orders", partition, b"two")
+            assert await read(service, "orders", partition, 2) == [b"one", b"two"]
+        assert await asyncio.to_thread(is_ready, service)
+        await service.stop()
+
+    run_on("asyncio", first())
+    run_on("asyncio", second())
+
+
+def test_a_start_without_any_store_says_what_is_in_the_way_and_leaves_nothing_open(tmp_path: Path) -> None:
+    async def made() -> None:
+        service = await Service.start(settings(tmp_path, stores=2))
+        await create_hub(service, "orders", 2)
+        await service.stop()
+
+    async def refused(error: type[Exception], needle: str) -> None:
+        with pytest.raises(error, match=needle):
+            await Service.start(settings(tmp_path, stores=2))
+
+    run_on("asyncio", made())
+    data = tmp_path / "data"
+    locks = [SystemFiles(data).lock_folder(f"store-{index}") for index in range(2)]
+    run_on("asyncio", refused(StoreLocked, "store-0/LOCK is held"))
+    for lock in locks:
+        lock.release()
+    for index in range(2):
+        (data / f"store-{index}").rename(tmp_path / f"{index}")
+    run_on("asyncio", refused(StoreMissing, "the folder store-0 is not there"))
+    for index in range(2):
+        (tmp_path / f"{index}").rename(data / f"store-{index}")
+
+    async def again() -> None:
+        service = await Service.start(settings(tmp_path))
+        assert stores_of(service, "orders") == [0, 1]
+        await service.stop()
+
+    run_on("asyncio", again())
+
+
+def test_another_engine_serves_several_stores_too(tmp_path: Path) -> None:
+    stores = ReplicatedStores()
+
+    async def start(bodies: list[bytes]) -> None:
+        service = await Service.start(settings(tmp_path, stores=2), open_store=stores.open)
+        if len(bodies) == 1:
+            await create_hub(service, "orders", 2)
+        await send(service, "orders", 1, bodies[-1])
+        assert await read(service, "orders", 1, len(bodies)) == bodies
+        await service.stop()
+
+    run_on("asyncio", start([b"one"]))
+    run_on("asyncio", start([b"one", b"two"]))
