@@ -9,11 +9,11 @@ fragment_turn.py brings what has no key to one that is up.
 
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
 brokers do for it; idle_deletions.py deletes what nobody used for long, by entity_uses.py. forwarder.py moves messages
-that are forwarded. management_view.py shows hubs, entity_counts.py what queues, topics and subscriptions hold.
-rule_management.py changes authorization rules, subscription_rule_management.py the rules of subscriptions.
-namespace_units.py applies throughput units. byte_budget.py limits what peers have sent and was not answered,
-held_runs.py what was read and not sent, receive_slots.py receives over HTTP, management_rate.py requests for runtime
-information. What a queue takes and gives is queue_admission.py.
+that are forwarded, and transfer_parts.py says which go to which of several fragments. management_view.py shows hubs,
+entity_counts.py what queues, topics and subscriptions hold. rule_management.py changes authorization rules,
+subscription_rule_management.py the rules of subscriptions. namespace_units.py applies throughput units. byte_budget.py
+limits what peers have sent and was not answered, held_runs.py what was read and not sent, receive_slots.py receives
+over HTTP, management_rate.py requests for runtime information. What a queue takes and gives is queue_admission.py.
 Transactions over several logs are brought to their end by transaction_endings.py. destinations.py says why messages
 cannot go where they are forwarded, or sent by way of another entity.
 refusals.py says what a peer and the log are told of a refusal. Everything here is plain code that is called back:

@@ -10,6 +10,10 @@ what comes later stays. A destination that is gone, or takes nothing because of 
 messages become transfer dead letters of the source, which say why. One that is full, or away, is tried again, and
 the messages wait in the source as long as they live. (contract "Service Bus", 9.4)
 
+Each fragment of a source is a forward of its own. Where the destination has several fragments, a transfer has a part
+for each of them that gets some of its messages (transfer_parts.py), all under its number, and is over when all parts
+are stored. As long as some are and others are not, it is tried again: its messages stay together.
+
 A namespace may have several gateways, and a transfer is given to the one that asked last: who is passed over asks
 again after a while.
 """
@@ -17,6 +21,7 @@ again after a while.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 
 from hubweir.broker.commands.command import Answer, Owner
@@ -28,20 +33,20 @@ from hubweir.broker.commands.forwarding import (
     TakeTransfer,
     TransferOpen,
     TransferPlace,
-    TransferStored,
     TransferTaken,
 )
-from hubweir.broker.commands.process import Done, Refusal
+from hubweir.broker.commands.process import Done
 from hubweir.env import Env, Timer
-from hubweir.errors import RESOURCE_LIMIT, ServiceError
+from hubweir.errors import ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.destinations import Undeliverable, undeliverable
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.transfer_parts import HALF_MOVED, Stored, parts_of, stored_of
 from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.entity import Entity
 from hubweir.namespace.forward_address import forward_name
-from hubweir.namespace.messaging_description import MessagingDescription, delivery_of
+from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
 from hubweir.queue.forwarding import TransferEnd
@@ -165,7 +170,10 @@ class Forwarder:
                 self._begin(entity, sub_queue)
 
     def _begin(self, entity: Entity[MessagingDescription], sub_queue: SubQueue) -> None:
-        place = self.directory.fragments(entity).only
+        for place in self.directory.fragments(entity).places:
+            self._begin_at(entity, place, sub_queue)
+
+    def _begin_at(self, entity: Entity[MessagingDescription], place: FragmentPlace, sub_queue: SubQueue) -> None:
         if (place.log_id, sub_queue) not in self._forwards:
             forward = self._forwards[place.log_id, sub_queue] = _Forward(self, entity.entity_id, place, sub_queue)
             forward.look()
@@ -179,10 +187,10 @@ class Forwarder:
         if not places:
             return
         for entity in self.namespace.entities(MessagingDescription):
-            log_id = self.directory.fragments(entity).only.log_id
-            for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-                if TransferPlace(log_id, sub_queue) in places:
-                    self._begin(entity, sub_queue)
+            for place in self.directory.fragments(entity).places:
+                for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
+                    if TransferPlace(place.log_id, sub_queue) in places:
+                        self._begin_at(entity, place, sub_queue)
 
 
 class _Forward:
@@ -241,34 +249,50 @@ class _Forward:
         if there is None:
             self._end(taken, TransferEnd.REFUSED, why)
             return
-        asks = why is not None or not taken.messages
-        place = self._forwarder.directory.fragments(there).only
-        command = StoreTransfer(
-            place.log_id,
-            self._source,
-            taken.attempt,
-            taken.transfer,
-            0 if asks else taken.messages,
-            b"" if asks else taken.origins,
-            bytearray() if asks else bytearray(taken.run),
+        parts = parts_of(
+            taken.run,
+            taken.origins,
+            taken.messages,
+            self._forwarder.directory.fragments(there),
+            transfer=taken.transfer,
+            takes_ids=storage_of(there.description).requires_duplicate_detection,
         )
-        place.broker.submit(command, partial(self._stored, taken, why))
+        asks = why is not None or not taken.messages
+        left, answers = len(parts), []
 
-    def _stored(self, taken: TransferTaken, why: Undeliverable | None, answer: Answer) -> None:
+        def answered(answer: Answer) -> None:
+            nonlocal left
+            left -= 1
+            answers.append(answer)
+            if not left:
+                self._stored(taken, why, answers)
+
+        for part in parts:
+            command = StoreTransfer(
+                part.place.log_id,
+                self._source,
+                taken.attempt,
+                taken.transfer,
+                0 if asks else part.messages,
+                b"" if asks else part.origins,
+                bytearray() if asks else bytearray(part.run),
+            )
+            part.place.broker.submit(command, answered)
+
+    def _stored(self, taken: TransferTaken, why: Undeliverable | None, answers: Sequence[Answer]) -> None:
+        """What the destination says of all parts."""
         if self._forwarder.is_stopped:
             return
-        if isinstance(answer, TransferStored):
-            if answer.is_stored:
-                self._end(taken, TransferEnd.STORED)
-            elif why is not None:
-                self._end(taken, TransferEnd.REFUSED, why)
-            else:
-                self._end(taken, TransferEnd.RETURNED)
-        elif isinstance(answer, Refusal) and answer.known and answer.condition is RESOURCE_LIMIT:
-            self._end(taken, TransferEnd.RETURNED)
-        else:
+        stored = stored_of(answers)
+        if stored is Stored.NOBODY_KNOWS or (stored is Stored.SOME and taken.messages):
             self._is_moving = False
             self._later()
+        elif stored is Stored.ALL:
+            self._end(taken, TransferEnd.STORED)
+        elif stored is Stored.SOME or why is not None:
+            self._end(taken, TransferEnd.REFUSED, HALF_MOVED if stored is Stored.SOME else why)
+        else:
+            self._end(taken, TransferEnd.RETURNED)
 
     def _end(self, taken: TransferTaken, how: TransferEnd, why: Undeliverable | None = None) -> None:
         reason, description = ("", "") if why is None else (why.reason, why.description)

@@ -7,6 +7,9 @@ in deliveries (kernels/contract.py): this page reads it from records. It also sa
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
+
+from msgspec import Struct
 
 from hubweir.kernels import read_fields
 from hubweir.kernels.messages.sections import BINARY, STRING, variable
@@ -15,6 +18,8 @@ from hubweir.kernels.queue_contract import (
     I_ID_LENGTH,
     I_KEY,
     I_KEY_LENGTH,
+    I_LENGTH,
+    I_RECORD,
     I_SESSION,
     I_SESSION_LENGTH,
     INCOMING_WIDTH,
@@ -25,9 +30,15 @@ Data = bytes | bytearray | memoryview
 _NUMBERS = (0x44, 0x53, 0x80)
 
 
-def keys_in(run: Data, *, takes_ids: bool) -> list[bytes | None]:
-    """The key of each message of a run of sealed batches; None: it has none. takes_ids: the message id is the last."""
-    keys: list[bytes | None] = []
+class KeyedRecord(Struct, frozen=True):
+    """The stored record of one message, and its key; None: it has none."""
+
+    record: bytes
+    key: bytes | None
+
+
+def keyed_records(run: Data, *, takes_ids: bool) -> Iterator[KeyedRecord]:
+    """The records of a run of sealed batches, with their keys. takes_ids: the message id is the last of these."""
     for header in headers_of(run):
         fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
         read_fields(run, header.position, fields)
@@ -36,8 +47,13 @@ def keys_in(run: Data, *, takes_ids: bool) -> list[bytes | None]:
             start = fields[at + I_ID]
             if key is None and takes_ids and start >= 0:
                 key = content_of_id(run, start, start + fields[at + I_ID_LENGTH])
-            keys.append(key)
-    return keys
+            record = fields[at + I_RECORD]
+            yield KeyedRecord(bytes(run[record : record + fields[at + I_LENGTH]]), key)
+
+
+def keys_in(run: Data, *, takes_ids: bool) -> list[bytes | None]:
+    """The keys of the messages of a run; see keyed_records."""
+    return [each.key for each in keyed_records(run, takes_ids=takes_ids)]
 
 
 def sent_key(data: Data, fields: array[int], at: int) -> bytes | None:
