@@ -5,7 +5,7 @@ two kinds of link that events travel on. gateway.py is all that belongs to one n
 gateway_process.py is what the namespaces of a process share, and how a peer's is found. Which broker holds a partition
 is directory.py, and of the fragments of a queue fragments.py; commands reach it through brokers.py, and what publishers
 send in a turn waits in append_queue.py. Of several fragments fragment_choice.py says which takes what is sent, and
-fragment_turn.py brings what has no key to one that is up.
+fragment_turn.py brings what has no key to one that is up; fragment_shares.py sorts tokens and numbers.
 
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
 brokers do for it; idle_deletions.py deletes what nobody used for long, by entity_uses.py. forwarder.py moves messages

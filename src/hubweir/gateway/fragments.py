@@ -89,6 +89,10 @@ class Fragments:
             raise ServiceError(MESSAGE_NOT_FOUND, text)
         return place
 
+    def from_number(self, sequence_number: int) -> tuple[FragmentPlace, ...]:
+        """The fragments that may have messages of this sequence number or higher ones, by number."""
+        return self.places[fragment_of(sequence_number) :] if self.is_partitioned else self.places
+
     def of_token(self, token: bytes) -> FragmentPlace | None:
         """Where the lock of a token is, if anywhere; None: no fragment gives such tokens."""
         return self._numbered(fragment_of(int.from_bytes(token[:NUMBER_BYTES], "big")))

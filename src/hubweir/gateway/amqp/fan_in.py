@@ -41,16 +41,22 @@ class FanIn:
 
     @property
     def kept(self) -> ReceiverPart | None:
-        """One that keeps messages which are to be sent; None: there is none."""
-        for part in self._parts:
-            if part.kept:
+        """One that keeps messages: ready ones, or else some that may be taken away; None: there is none."""
+        keeping = [part for part in self._parts if part.kept]
+        for part in keeping:
+            if part.is_ready:
                 return part
-        return None
+        return next((part for part in keeping if not part.kept.is_taking), None)
+
+    @property
+    def reserved(self) -> int:
+        """How much of the link's credit is for messages that they take away first."""
+        return sum(part.reserved for part in self._parts)
 
     @property
     def is_asked(self) -> bool:
         """Whether an answer is to come."""
-        return any(part.is_asked for part in self._parts)
+        return any(part.is_asked or part.kept.is_taking for part in self._parts)
 
     def ask(self, wanted: int, *, is_drain: bool) -> bool:
         """Ask a part for so many messages; False: none can be asked now."""
@@ -72,7 +78,7 @@ class FanIn:
         parts = self._parts
         for place in range(self._turn, self._turn + len(parts)):
             part = parts[place % len(parts)]
-            if part.state is PartState.IDLE and not (is_drain and part.found_nothing):
+            if part.state is PartState.IDLE and not part.kept and not (is_drain and part.found_nothing):
                 self._turn = (place + 1) % len(parts)
                 return part
         return None

@@ -57,6 +57,11 @@ class KeptMessages:
         """Whether some are being taken away."""
         return self._taking > 0
 
+    @property
+    def reserved(self) -> int:
+        """How many are in no queue any more, or are being taken away: they are for credit that is there."""
+        return max(0, max(self._taken, self._taking) - self._next)
+
     def taking(self, count: int) -> bytes:
         """The tokens of at most so many of the next ones, which are being taken away from now on."""
         self._taking = min(self._next + count, self._count)

@@ -19,8 +19,12 @@ An entity that takes nothing schedules nothing, and one that gives nothing out g
 deletes none: 400.
 
 Bodies are maps; message_forms.py reads and makes them. A lock's token is enough to settle and to renew: the link that a
-request names is asked for its session alone, where the request names none. A request that names a time-out is answered
-with 408 when it ends first (answer_deadline.py).
+request names is asked for its session alone, where the request names none.
+
+Where an entity has several fragments, a request goes to those that it is about (inquiry.py): tokens and sequence
+numbers name them, a session is its key's, and what is scheduled goes where it would if it were sent. Peeks and lists of
+sessions go through one fragment behind the other. What is received by number is of one fragment; nothing is deleted in
+batches there.
 
 In a transaction messages are settled, cancelled and scheduled; that is answered at once, and done at the commit
 (transactions.py). The numbers of those that are scheduled are reserved before, for good.
@@ -40,7 +44,7 @@ from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Int
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import (
     CancelScheduled,
     DeleteMessages,
@@ -63,8 +67,9 @@ from hubweir.broker.commands.fragment import (
 )
 from hubweir.broker.commands.process import Done
 from hubweir.broker.commands.transaction import ReserveNumbers
-from hubweir.errors import ARGUMENT_ERROR, MESSAGE_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, TIMED_OUT, ServiceError
-from hubweir.gateway.amqp.answer_deadline import AnswerDeadline, server_timeout_ms
+from hubweir.errors import ARGUMENT_ERROR, MESSAGE_TOO_LARGE, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.amqp.inquiry import PREFIX, Inquiry, Question
+from hubweir.gateway.amqp.kept_messages import name_partition
 from hubweir.gateway.amqp.message_forms import (
     Asked,
     asked_of,
@@ -78,14 +83,15 @@ from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import scheduled_run
 from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, RequestNode, text_property
 from hubweir.gateway.amqp.sent_tokens import tokens_of
-from hubweir.gateway.brokers import error_of
-from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.fragment_choice import FragmentChoice
+from hubweir.gateway.fragment_shares import number_share, number_shares, token_shares
+from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import EntityKind
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
-from hubweir.queue.settle_outcome import SettleOutcome, lost_error
+from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome, lost_error
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.transaction import Reserved
 from hubweir.topic.rule_wire import described_rule, read_new_rule
@@ -101,7 +107,13 @@ SESSIONS_LIMIT = 1_000
 RULES_LIMIT = 1_000
 # "Whatever was never updated, too": clients send the last millisecond that their calendar has, or the one behind it.
 NEVER_MS = 253_402_300_799_999
-PREFIX = "com.microsoft:"
+
+
+def _release(place: FragmentPlace, answer: MessagesReceived) -> None:
+    """Give back messages that were locked for a client that heard nothing of it."""
+    rows = array("q", answer.rows)
+    tokens = tokens_of(rows, 0, len(rows) // MESSAGE_WIDTH)
+    place.broker.submit(SettleMessages(place.log_id, tokens, SettleOutcome.RELEASE), lambda _: None)
 
 
 # What one operation does: of a node, with a request, its size, and what it asks.
@@ -118,25 +130,26 @@ class MessageManagementNode(RequestNode):
         *,
         scope: Scope,
         kind: EntityKind,
-        place: FragmentPlace,
+        fragments: Fragments,
+        choice: FragmentChoice | None,
         sub_queue: SubQueue,
         needs_session: bool,
         max_message_size_bytes: int,
     ) -> None:
-        """scope: of this node, for which each request needs a claim."""
+        """scope: of this node, for which each request needs a claim. choice: see QueueSenderNode."""
         super().__init__(host, link)
-        self.entity = place.entity
+        self.entity = fragments.entity
         self._scope = scope
         self._kind = kind
-        self._place = place
+        self._fragments = fragments
+        self._choice = choice
         self._sub_queue = sub_queue
         self._needs_session = needs_session
         self._max_message_size_bytes = max_message_size_bytes
         self.request_limit_bytes = REQUEST_LIMIT_BYTES + max_message_size_bytes
-        self._id_prefix = place.id_prefix
 
     def stands_on(self, entity: str) -> bool:
-        return self._place.goes_with(entity)
+        return self._fragments.places[0].goes_with(entity)
 
     def request(self, message: Message, size: int) -> None:
         try:
@@ -152,7 +165,9 @@ class MessageManagementNode(RequestNode):
             if in_transaction is None:
                 operation = (text_property(message, "operation") or "").lower().removeprefix(PREFIX)
                 text = f"{operation} at '{self.entity}' cannot be part of a transaction: ask without one."
-                raise ServiceError(NOT_IMPLEMENTED, text)
+                # Rules of a partitioned topic are never changed in one. (contract "Service Bus", 9A, P15)
+                is_never = step in _OF_RULES and self._fragments.is_partitioned
+                raise ServiceError(NOT_ALLOWED if is_never else NOT_IMPLEMENTED, text)
             in_transaction(self, txn_id, message, size, asked)
         except ServiceError as refusal:
             self.refuse(message, size, refusal, entity=self.entity)
@@ -169,7 +184,7 @@ class MessageManagementNode(RequestNode):
         self.host.authorized()
         self._check_kind(right)
         self._check_status(step)
-        self.host.gateway.uses.note(self._place)
+        self.host.gateway.uses.note(self._fragments.places[0])
         return step, asked_of(message.body.value if isinstance(message.body, ValueBody) else None)
 
     def _check_kind(self, right: Rights) -> None:
@@ -178,7 +193,7 @@ class MessageManagementNode(RequestNode):
             text = f"Nothing can be received from topic '{self.entity}': ask '{self.entity}/Subscriptions/NAME'."
             raise ServiceError(NOT_ALLOWED, text)
         if right is Rights.SEND and self._kind is EntityKind.SUBSCRIPTION:
-            text = f"Nothing can be sent to subscription '{self.entity}': ask '{self._place.topic}'."
+            text = f"Nothing can be sent to subscription '{self.entity}': ask '{self._fragments.places[0].topic}'."
             raise ServiceError(NOT_ALLOWED, text)
         if right is Rights.MANAGE and self._kind is not EntityKind.SUBSCRIPTION:
             raise ServiceError(ARGUMENT_ERROR, f"'{self.entity}' has no rules: rules are of subscriptions.")
@@ -189,50 +204,14 @@ class MessageManagementNode(RequestNode):
         if check is not None and found is not None:
             check(found.description)
 
-    # Asking the broker
+    # Asking the fragments
 
-    def _ask(
-        self,
-        message: Message,
-        size: int,
-        command: Command,
-        kind: type[A],
-        then: Callable[[A], None],
-        *,
-        late: Callable[[A], None] | None = None,
-    ) -> None:
-        """Have the broker run a command; then, with its answer, or the request's refusal.
+    def _ask(self, message: Message, size: int, question: Question, kind: type[A], then: Callable[[A], None]) -> None:
+        """Ask one fragment; then, with its answer, answer the request."""
+        Inquiry(self, message, size, kind).ask([question], lambda answers: then(answers[0]))
 
-        late: what to do with an answer that comes when the client was told already that its time is over.
-        """
-        limit_ms = server_timeout_ms(message)
-
-        def over() -> None:
-            operation = (text_property(message, "operation") or "").removeprefix(PREFIX)
-            text = (
-                f"{operation} at '{self.entity}' was not answered within {limit_ms} ms, as its server-timeout says; "
-                "whether it takes effect is not known. Look, then ask again."
-            )
-            self.refuse(message, size, ServiceError(TIMED_OUT, text), entity=self.entity)
-
-        def answered(answer: Answer) -> None:
-            if not deadline.answered():
-                if late is not None and isinstance(answer, kind):
-                    late(answer)
-                return
-            try:
-                if not isinstance(answer, kind):
-                    raise error_of(answer)
-                then(answer)
-            except ServiceError as refusal:
-                self.refuse(message, size, refusal, entity=self.entity)
-
-        deadline = AnswerDeadline(limit_ms, over)
-        self._place.broker.submit(command, answered)
-        deadline.begin(self.host.env)
-
-    def _answer_done(self, message: Message, size: int, answer: Done) -> None:
-        self.answer(message, size, OK, "OK")
+    def _of_session(self, session_id: str) -> FragmentPlace:
+        return self._fragments.of_key(session_id.encode())
 
     def _session_of(self, message: Message, asked: Asked) -> str | None:
         """The session that the request names, or holds by the link that it names; None: none."""
@@ -247,69 +226,125 @@ class MessageManagementNode(RequestNode):
     # One method an operation
 
     def _peek(self, message: Message, size: int, asked: Asked) -> None:
-        command = PeekMessages(
-            self._place.log_id,
-            self._sub_queue,
-            asked.number("from-sequence-number"),
-            min(asked.number("message-count", least=1), PEEK_LIMIT_MESSAGES),
-            PEEK_LIMIT_BYTES,
-            self._session_of(message, asked),
-        )
-        self._ask(message, size, command, MessagesReceived, partial(self._answer_messages, message, size, False))
+        from_number = asked.number("from-sequence-number")
+        left_count = min(asked.number("message-count", least=1), PEEK_LIMIT_MESSAGES)
+        left_bytes = PEEK_LIMIT_BYTES
+        session_id = self._session_of(message, asked)
+        found: list[dict[str, object]] = []
+
+        def next_command(place: FragmentPlace) -> PeekMessages | None:
+            if left_count <= 0 or left_bytes <= 0:
+                return None
+            return PeekMessages(place.log_id, self._sub_queue, from_number, left_count, left_bytes, session_id)
+
+        def take(place: FragmentPlace, answer: MessagesReceived) -> None:
+            nonlocal left_count, left_bytes
+            if not answer.rows:
+                return
+            # The first message of an answer comes whatever its size is, and here it may not be the first of all.
+            if not found or len(answer.run) <= left_bytes:
+                found.extend(self._maps(place, answer, with_tokens=False))
+                left_count -= len(answer.rows) // (8 * MESSAGE_WIDTH)
+            left_bytes -= len(answer.run)
+
+        places = self._fragments.from_number(from_number) if session_id is None else (self._of_session(session_id),)
+        answer = partial(self._answer_messages, message, size, found)
+        Inquiry(self, message, size, MessagesReceived).walk(places, next_command, take, answer)
 
     def _receive_deferred(self, message: Message, size: int, asked: Asked) -> None:
         mode = asked.receive_mode("receiver-settle-mode")
-        numbers = asked.numbers("sequence-numbers")
-        session_id = self._session_of(message, asked)
-        command = ReceiveDeferred(self._place.log_id, self._sub_queue, numbers.tobytes(), mode, session_id)
-        then = partial(self._answer_messages, message, size, True)
-        late = self._release if mode is ReceiveMode.PEEK_LOCK else None
-        self._ask(message, size, command, MessagesReceived, then, late=late)
+        share = number_share(self._fragments, asked.numbers("sequence-numbers"))
+        session_id, place = self._session_of(message, asked), share.place
+        command = ReceiveDeferred(place.log_id, self._sub_queue, share.numbers.tobytes(), mode, session_id)
 
-    def _release(self, answer: MessagesReceived) -> None:
-        """Give back messages that were locked for a client that heard nothing of it."""
+        def received(answers: list[MessagesReceived]) -> None:
+            self._answer_messages(message, size, self._maps(place, answers[0], with_tokens=True))
+
+        untold = _release if mode is ReceiveMode.PEEK_LOCK else None
+        Inquiry(self, message, size, MessagesReceived).ask([Question(place, command)], received, untold=untold)
+
+    def _maps(self, place: FragmentPlace, answer: MessagesReceived, *, with_tokens: bool) -> list[dict[str, object]]:
+        """The messages of an answer, as requests are answered with them."""
         rows = array("q", answer.rows)
-        tokens = tokens_of(rows, 0, len(rows) // MESSAGE_WIDTH)
-        self._place.broker.submit(SettleMessages(self._place.log_id, tokens, SettleOutcome.RELEASE), lambda _: None)
+        if self._fragments.is_partitioned:
+            name_partition(rows, place.number)
+        return message_maps(answer.run, rows, place.id_prefix, with_tokens=with_tokens)
 
-    def _answer_messages(self, message: Message, size: int, with_tokens: bool, answer: MessagesReceived) -> None:
-        if not answer.rows:
+    def _answer_messages(self, message: Message, size: int, maps: list[dict[str, object]]) -> None:
+        if maps:
+            self.answer(message, size, OK, "OK", {"messages": maps})
+        else:
             self.answer(message, size, NOTHING, "No content")
-            return
-        maps = message_maps(answer.run, array("q", answer.rows), self._id_prefix, with_tokens=with_tokens)
-        self.answer(message, size, OK, "OK", {"messages": maps})
 
     def _renew(self, message: Message, size: int, asked: Asked) -> None:
-        def renewed(answer: LocksRenewed) -> None:
-            until = array("q", answer.until_ms)
-            if not all(until):
-                raise lost_error(1)
-            self.answer(message, size, OK, "OK", {"expirations": times_array(until)})
+        shares = token_shares(self._fragments, asked.tokens("lock-tokens"))
 
-        self._ask(message, size, RenewLocks(self._place.log_id, asked.tokens("lock-tokens")), LocksRenewed, renewed)
+        def renewed(answers: list[LocksRenewed]) -> None:
+            until = {
+                at: until_ms
+                for share, answer in zip(shares, answers, strict=True)
+                for at, until_ms in zip(share.at, array("q", answer.until_ms), strict=True)
+            }
+            if not all(until.values()):
+                raise lost_error(LOCK_LOST)
+            ends = times_array(until[at] for at in sorted(until))
+            self.answer(message, size, OK, "OK", {"expirations": ends})
+
+        questions = [Question(share.place, RenewLocks(share.place.log_id, share.tokens)) for share in shares]
+        Inquiry(self, message, size, LocksRenewed).ask(questions, renewed)
 
     def _settle(self, message: Message, size: int, asked: Asked) -> None:
-        def settled(answer: MessagesSettled) -> None:
-            lost = [code for code in answer.codes if code]
+        outcome, details = asked.settlement()
+
+        def settled(answers: list[MessagesSettled]) -> None:
+            lost = [code for answer in answers for code in answer.codes if code]
             if lost:
                 raise lost_error(lost[0], self._sub_queue)
             self.answer(message, size, OK, "OK")
 
-        outcome, details = asked.settlement()
-        command = SettleMessages(self._place.log_id, asked.tokens("lock-tokens"), outcome, details)
-        self._ask(message, size, command, MessagesSettled, settled)
+        questions = [
+            Question(share.place, SettleMessages(share.place.log_id, share.tokens, outcome, details))
+            for share in token_shares(self._fragments, asked.tokens("lock-tokens"))
+        ]
+        Inquiry(self, message, size, MessagesSettled).ask(questions, settled)
 
     def _settle_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
         outcome, details = asked.settlement()
-        self.host.transactions.settle(txn_id, self._place, asked.tokens("lock-tokens"), outcome, details)
+        shares = token_shares(self._fragments, asked.tokens("lock-tokens"))
+        self._all_in(
+            txn_id,
+            [
+                partial(self.host.transactions.settle, txn_id, share.place, share.tokens, outcome, details)
+                for share in shares
+            ],
+        )
         self.answer(message, size, OK, "OK")
+
+    def _all_in(self, txn_id: bytes, steps: list[Callable[[], None]]) -> None:
+        """Make these steps part of a transaction, which is spoilt where it can have some of them alone."""
+        for at, step in enumerate(steps):
+            try:
+                step()
+            except ServiceError as refusal:
+                if at:
+                    self.host.transactions.spoil(txn_id, refusal)
+                raise
 
     def _schedule(self, message: Message, size: int, asked: Asked) -> None:
         messages = asked.messages("messages")
-        run = scheduled_run(messages, self._place, None, needs_session=self._needs_session).run
+        scheduled = scheduled_run(
+            messages, self._fragments.places[0], self._choice, needs_session=self._needs_session
+        )  # fmt: skip
+        place = scheduled.place
+        command = place.store(scheduled.run, len(messages), sum(map(len, messages)))
+        self._ask_to_schedule(message, size, Question(place, command), partial(self._answer_numbers, message, size))
 
-        command = self._place.store(run, len(messages), sum(map(len, messages)))
-        self._ask(message, size, command, MessagesEnqueued, partial(self._answer_numbers, message, size))
+    def _ask_to_schedule(
+        self, message: Message, size: int, question: Question, then: Callable[[MessagesEnqueued], None]
+    ) -> None:
+        """Ask where messages are to be; a fragment that is away is told as it is to those who send."""
+        told = None if self._choice is None else self._choice.told
+        Inquiry(self, message, size, MessagesEnqueued, told=told).ask([question], lambda answers: then(answers[0]))
 
     def _answer_numbers(self, message: Message, size: int, answer: MessagesEnqueued) -> None:
         numbers = range(answer.first_number, answer.next_number)
@@ -317,28 +352,42 @@ class MessageManagementNode(RequestNode):
 
     def _schedule_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
         messages, transactions = asked.messages("messages"), self.host.transactions
-        run = scheduled_run(messages, self._place, None, needs_session=self._needs_session).run
+        scheduled = scheduled_run(
+            messages, self._fragments.places[0], self._choice, needs_session=self._needs_session, in_transaction=True
+        )
+        place = scheduled.place
         transactions.check_schedules(txn_id, len(messages))
 
         def reserved(answer: MessagesEnqueued) -> None:
-            transactions.schedule(txn_id, self._place, run, Reserved(answer.first_number, len(messages)))
+            numbers = Reserved(answer.first_number, len(messages))
+            transactions.schedule(txn_id, place, scheduled.run, numbers, key=scheduled.key)
             self._answer_numbers(message, size, answer)
 
-        self._ask(message, size, ReserveNumbers(self._place.log_id, len(messages)), MessagesEnqueued, reserved)
+        command = ReserveNumbers(place.log_id, len(messages))
+        self._ask_to_schedule(message, size, Question(place, command), reserved)
 
     def _cancel(self, message: Message, size: int, asked: Asked) -> None:
-        command = CancelScheduled(self._place.log_id, asked.numbers("sequence-numbers").tobytes())
-        self._ask(message, size, command, Done, partial(self._answer_done, message, size))
+        questions = [
+            Question(share.place, CancelScheduled(share.place.log_id, share.numbers.tobytes()))
+            for share in number_shares(self._fragments, asked.numbers("sequence-numbers"))
+        ]
+        Inquiry(self, message, size, Done).ask(questions, lambda _: self.answer(message, size, OK, "OK"))
 
     def _cancel_in(self, txn_id: bytes, message: Message, size: int, asked: Asked) -> None:
-        self.host.transactions.cancel(txn_id, self._place, asked.numbers("sequence-numbers"))
+        shares = number_shares(self._fragments, asked.numbers("sequence-numbers"))
+        cancel = self.host.transactions.cancel
+        self._all_in(txn_id, [partial(cancel, txn_id, share.place, share.numbers) for share in shares])
         self.answer(message, size, OK, "OK")
 
     def _delete(self, message: Message, size: int, asked: Asked) -> None:
+        if self._fragments.is_partitioned:
+            text = f"'{self.entity}' is partitioned: messages are not deleted in batches there. Receive them."
+            raise ServiceError(NOT_ALLOWED, text)
+        place = self._fragments.only
         before_ms = asked.optional_number("enqueued-time-utc")
         count = min(asked.number("message-count", least=1), DELETE_LIMIT_MESSAGES)
         command = DeleteMessages(
-            self._place.log_id,
+            place.log_id,
             self._sub_queue,
             count,
             NEVER_MS if before_ms is None else before_ms,
@@ -351,15 +400,16 @@ class MessageManagementNode(RequestNode):
             else:
                 self.answer(message, size, NOTHING, "No content")
 
-        self._ask(message, size, command, MessagesDeleted, deleted)
+        self._ask(message, size, Question(place, command), MessagesDeleted, deleted)
 
     def _renew_session(self, message: Message, size: int, asked: Asked) -> None:
         def renewed(answer: SessionRenewed) -> None:
             [until] = times_array([answer.locked_until_ms]).items
             self.answer(message, size, OK, "OK", {"expiration": until})
 
-        command = RenewSession(self._place.log_id, asked.session_id())
-        self._ask(message, size, command, SessionRenewed, renewed)
+        session_id = asked.session_id()
+        place = self._of_session(session_id)
+        self._ask(message, size, Question(place, RenewSession(place.log_id, session_id)), SessionRenewed, renewed)
 
     def _set_state(self, message: Message, size: int, asked: Asked) -> None:
         state = asked.binary("session-state")
@@ -369,27 +419,40 @@ class MessageManagementNode(RequestNode):
                 f"{self._max_message_size_bytes}, as a message."
             )
             raise ServiceError(MESSAGE_TOO_LARGE, text)
-        command = SetSessionState(self._place.log_id, asked.session_id(), state)
-        self._ask(message, size, command, Done, partial(self._answer_done, message, size))
+        session_id = asked.session_id()
+        place = self._of_session(session_id)
+        question = Question(place, SetSessionState(place.log_id, session_id, state))
+        self._ask(message, size, question, Done, lambda _: self.answer(message, size, OK, "OK"))
 
     def _get_state(self, message: Message, size: int, asked: Asked) -> None:
         def found(answer: SessionStateRead) -> None:
             self.answer(message, size, OK, "OK", {"session-state": answer.state})
 
-        self._ask(message, size, GetSessionState(self._place.log_id, asked.session_id()), SessionStateRead, found)
+        session_id = asked.session_id()
+        place = self._of_session(session_id)
+        self._ask(message, size, Question(place, GetSessionState(place.log_id, session_id)), SessionStateRead, found)
 
     def _list_sessions(self, message: Message, size: int, asked: Asked) -> None:
         updated_ms = asked.number("last-updated-time")
         skip, top = asked.number("skip"), min(asked.number("top", least=1), SESSIONS_LIMIT)
-        command = ListSessions(self._place.log_id, None if updated_ms >= NEVER_MS else updated_ms, skip, top)
+        after_ms, left_skip, found = None if updated_ms >= NEVER_MS else updated_ms, skip, list[str]()
 
-        def listed(answer: SessionsListed) -> None:
-            if answer.session_ids:
-                self.answer(message, size, OK, "OK", sessions_map(answer.session_ids, skip))
+        def next_command(place: FragmentPlace) -> ListSessions | None:
+            left = top - len(found)
+            return ListSessions(place.log_id, after_ms, left_skip, left) if left else None
+
+        def take(place: FragmentPlace, answer: SessionsListed) -> None:
+            nonlocal left_skip
+            left_skip -= answer.passed
+            found.extend(answer.session_ids)
+
+        def listed() -> None:
+            if found:
+                self.answer(message, size, OK, "OK", sessions_map(tuple(found), skip))
             else:
                 self.answer(message, size, NOTHING, "No content")
 
-        self._ask(message, size, command, SessionsListed, listed)
+        Inquiry(self, message, size, SessionsListed).walk(self._fragments.places, next_command, take, listed)
 
     def _add_rule(self, message: Message, size: int, asked: Asked) -> None:
         rule = read_new_rule(asked.value("rule-name"), asked.value("rule-description"))
@@ -437,6 +500,7 @@ _BY_STATUS: dict[Step, Callable[[MessagingDescription], None]] = {
     MessageManagementNode._receive_deferred: check_may_receive,
     MessageManagementNode._delete: check_may_receive,
 }
+_OF_RULES = (MessageManagementNode._add_rule, MessageManagementNode._remove_rule)
 # What some do in a transaction, instead.
 _TRANSACTED: dict[Step, Callable[[MessageManagementNode, bytes, Message, int, Asked], None]] = {
     MessageManagementNode._settle: MessageManagementNode._settle_in,

@@ -61,8 +61,9 @@ def queue_node(host: NodeHost, link: Link, entity: Entity[MessagingDescription],
         assert isinstance(link, ReceiverLink)
         return MessageManagementNode(
             host, link,
-            scope=scope, kind=entity.kind, place=fragments.only, sub_queue=part.sub_queue, needs_session=needs_session,
-            max_message_size_bytes=largest,
+            scope=scope, kind=entity.kind, fragments=fragments,
+            choice=None if entity.kind is EntityKind.SUBSCRIPTION else gateway.fragment_choice(entity),
+            sub_queue=part.sub_queue, needs_session=needs_session, max_message_size_bytes=largest,
         )  # fmt: skip
     if isinstance(link, ReceiverLink):
         if part.sub_queue is not SubQueue.MAIN:

@@ -289,10 +289,13 @@ class QueueReceiverNode(Node):
         """One send or one question; False when no other can follow now."""
         if self._state is ReceiverState.OVER:
             return False  # an answer ended it
-        parts, credit, is_drain = self._parts, self.link.credit, self.link.drain
-        kept = parts.kept
-        if kept is not None and credit:
+        parts, is_drain = self._parts, self.link.drain
+        kept, credit = parts.kept, max(0, self.link.credit - parts.reserved)
+        if kept is not None and kept.is_ready and self.link.credit:
             return self._send(kept)
+        if kept is not None and not kept.is_ready and credit:
+            kept.take(credit)
+            return True
         if kept is not None:
             self._keep()
         parts.ask_for_less(credit, is_drain=is_drain)
@@ -304,9 +307,6 @@ class QueueReceiverNode(Node):
         return False
 
     def _send(self, part: ReceiverPart) -> bool:
-        if not part.is_ready:
-            part.take(self.link.credit)
-            return not part.kept.is_taking
         room = self.host.share.left_bytes(self.host.link_settings.read_bytes)
         if room <= 0:
             self.host.share.wait(self)

@@ -222,11 +222,15 @@ class ReceiverPart:
         """Whether the next message may be sent; otherwise `take` comes first."""
         return not self._takes_first or self.kept.is_taken
 
+    @property
+    def reserved(self) -> int:
+        """How much of the link's credit is for messages that it takes away first."""
+        return self.kept.reserved if self._takes_first else 0
+
     def take(self, count: int) -> None:
         """Take at most so many of the next messages away for good; `part_answered` follows, or `part_away`."""
-        if not self.kept.is_taking:
-            command = SettleMessages(self.place.log_id, self.kept.taking(count), SettleOutcome.COMPLETE)
-            self.place.broker.submit(command, self._took)
+        command = SettleMessages(self.place.log_id, self.kept.taking(count), SettleOutcome.COMPLETE)
+        self.place.broker.submit(command, self._took)
 
     def _took(self, answer: Answer) -> None:
         if not isinstance(answer, MessagesSettled):

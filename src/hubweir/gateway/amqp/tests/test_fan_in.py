@@ -1,0 +1,208 @@
+"""Receivers of a queue of 16 fragments at three brokers: whose messages come, in what order, how many are locked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hubweir.amqp.messaging.outcome import Accepted
+from hubweir.amqp.types.values import Short, Symbol
+from hubweir.broker.commands.fragment import CancelReceive, ReceiveMessages, SettleMessages
+from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, fragment_of, partitioned_world
+from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, RECEIVE_AND_DELETE, flows, settle, stored
+from hubweir.gateway.amqp.tests.world import Peer, World, keyed
+from hubweir.queue.settle_outcome import SettleOutcome
+
+NUMBER, PARTITION = Symbol("x-opt-sequence-number"), Symbol("x-opt-partition-id")
+# One key for each fragment, by number.
+KEYS = [next(key for key in map(str, range(1_000)) if fragment_of(key) == number) for number in range(FRAGMENTS)]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return partitioned_world(monkeypatch)
+
+
+def send_to(peer: Peer, *fragments: int, body: str = "") -> None:
+    """A message to each of these, all in one turn; its body is the number of the fragment, with more behind it."""
+    link = peer.sender("orders")
+    for fragment in fragments:
+        link.send(keyed(f"{fragment}{body}".encode(), KEYS[fragment]), settled=False)
+    peer.run()
+    assert {how for _, _, how in peer.outcomes(link)} == {"accepted"}
+    link.detach()
+    peer.run()
+
+
+def numbers(peer: Peer, link: Any) -> list[int]:
+    """The fragments that the bodies of what came name."""
+    return [int(body) for body in peer.bodies(link)]
+
+
+def sent(world: World, kind: Any) -> list[Any]:
+    return [command for gate in world.gates for command in gate.sent(kind)]
+
+
+def released(world: World) -> int:
+    """How many messages were given back."""
+    return sum(
+        len(command.tokens) // 16 for command in sent(world, SettleMessages) if command.outcome is SettleOutcome.RELEASE
+    )
+
+
+def active(world: World) -> int:
+    return sum(map(len, stored(world)))
+
+
+def test_messages_of_all_fragments_come_in_their_order_and_say_where_they_are_from(world: World, peer: Peer) -> None:
+    for turn in ("0", "1"):
+        send_to(peer, *range(FRAGMENTS), body=turn)
+    link = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    bodies = [body.decode() for body in peer.bodies(link)]
+    assert sorted(bodies) == sorted(f"{fragment}{turn}" for fragment in range(FRAGMENTS) for turn in "01")
+    assert all(bodies.index(f"{fragment}0") < bodies.index(f"{fragment}1") for fragment in range(FRAGMENTS))
+    for body, message in zip(bodies, peer.received(link), strict=True):
+        said = message.message_annotations or {}
+        fragment = int(body[:-1])
+        assert said[PARTITION] == fragment and isinstance(said[PARTITION], Short)
+        assert said[NUMBER] == (fragment << 48) + int(body[-1]) + 1
+
+
+@pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE])
+def test_a_receiver_that_waits_gets_a_message_of_any_fragment_at_once(peer: Peer, mode: dict[str, int]) -> None:
+    link = peer.receiver("orders", credit=FRAGMENTS, **mode)
+    peer.run(10_000)
+    for fragment in (3, 15, 3, 0):
+        send_to(peer, fragment)
+    assert numbers(peer, link) == [3, 15, 3, 0]
+
+
+@pytest.mark.parametrize("credit", [1, 3])
+def test_no_more_is_taken_than_there_is_credit_for(world: World, peer: Peer, credit: int) -> None:
+    send_to(peer, *range(FRAGMENTS))
+    send_to(peer, 5, 5, 5)
+    link = peer.receiver("orders", credit=credit, **PEEK_LOCK)
+    assert len(numbers(peer, link)) == credit
+    other = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    assert sorted(numbers(peer, link) + numbers(peer, other)) == sorted([*range(FRAGMENTS), 5, 5, 5])
+    assert released(world) == 0
+
+
+def test_with_one_credit_after_the_other_every_fragment_has_its_turn(world: World, peer: Peer) -> None:
+    send_to(peer, *[fragment for fragment in (2, 7, 11) for _ in range(10)])
+    link = peer.receiver("orders", **PEEK_LOCK)
+    for _ in range(9):
+        link.grant(1)
+        peer.run()
+    assert sorted(numbers(peer, link)) == sorted([2, 7, 11] * 3)
+    assert released(world) == 0
+
+
+def test_a_fragment_that_has_much_is_asked_for_all_that_is_wanted(world: World, peer: Peer) -> None:
+    send_to(peer, *[5] * 60)
+    link = peer.receiver("orders", credit=40, **PEEK_LOCK)
+    assert len(numbers(peer, link)) == 40
+    assert max(command.max_count for command in sent(world, ReceiveMessages)) == 40
+    assert len([command for command in sent(world, ReceiveMessages) if not command.waits]) <= FRAGMENTS
+
+
+@pytest.fixture
+def late_cancels(world: World) -> None:
+    """Brokers hear late that nothing is asked any more, as other processes do: messages come all the same."""
+    for gate in world.gates:
+        gate.hold[CancelReceive] = []
+
+
+def test_what_comes_over_the_credit_is_for_the_next_credit(world: World, peer: Peer, late_cancels: None) -> None:
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    send_to(peer, *range(FRAGMENTS))
+    assert len(numbers(peer, link)) == 1
+    kept = FRAGMENTS - 1
+    other = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    assert numbers(peer, other) == [], "the first one has them all"
+    link.grant(kept)
+    peer.run()
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
+    assert released(world) == 0
+
+
+def test_what_comes_over_the_credit_is_for_others_when_it_is_not_used(
+    world: World, peer: Peer, late_cancels: None
+) -> None:
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    send_to(peer, *range(FRAGMENTS))
+    other = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    assert numbers(peer, other) == []
+    peer.run(1_000)
+    assert sorted(numbers(peer, link) + numbers(peer, other)) == list(range(FRAGMENTS))
+    assert released(world) == FRAGMENTS - 1
+    assert all(message.header is not None and message.header.delivery_count == 0 for message in peer.received(other))
+
+
+@pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE])
+def test_a_drain_gives_what_there_is_in_all_fragments_and_ends_behind_it(
+    world: World, peer: Peer, mode: dict[str, int]
+) -> None:
+    send_to(peer, 1, 8, 8, 14)
+    link = peer.receiver("orders", **mode)
+    begun = len(peer.came)
+    link.grant(9, drain=True)
+    peer.run(200)
+    assert sorted(numbers(peer, link)) == [1, 8, 8, 14]
+    [flow] = flows(peer, begun)
+    assert (flow.drain, flow.link_credit, flow.delivery_count) == (True, 0, 9)
+    link.grant(1)
+    send_to(peer, 4)
+    assert numbers(peer, link)[-1] == 4
+
+
+def test_a_drain_of_a_receiver_that_waits_is_answered(world: World, peer: Peer) -> None:
+    link = peer.receiver("orders", credit=5, **PEEK_LOCK)
+    begun = len(peer.came)
+    link.grant(5, drain=True)
+    peer.run()
+    assert [(flow.drain, flow.link_credit) for flow in flows(peer, begun)] == [(True, 0)]
+    send_to(peer, 3)
+    assert numbers(peer, peer.receiver("orders", credit=1, **PEEK_LOCK)) == [3], "nobody else waits"
+
+
+def test_a_drain_gives_back_what_is_kept(world: World, peer: Peer, late_cancels: None) -> None:
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    send_to(peer, *range(FRAGMENTS))
+    for gate in world.gates:
+        gate.release(CancelReceive)
+    begun = len(peer.came)
+    link.grant(0, drain=True)
+    peer.run()
+    assert [(flow.drain, flow.link_credit) for flow in flows(peer, begun)] == [(True, 0)]
+    assert released(world) == FRAGMENTS - 1
+    other = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    assert len(numbers(peer, other)) == FRAGMENTS - 1
+
+
+def test_the_end_of_a_link_gives_back_what_is_kept(world: World, peer: Peer, late_cancels: None) -> None:
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    send_to(peer, *range(FRAGMENTS))
+    link.detach()
+    peer.run()
+    assert len(numbers(peer, peer.receiver("orders", credit=100, **PEEK_LOCK))) == FRAGMENTS - 1
+
+
+def test_receivers_share_what_comes_and_each_message_goes_to_one(world: World, peer: Peer) -> None:
+    links = [peer.receiver("orders", credit=8, **PEEK_LOCK) for _ in range(3)]
+    for _ in range(4):
+        send_to(peer, *range(FRAGMENTS))
+        for link in links:
+            link.grant(32)
+        peer.run(1_500)
+    assert sorted(number for link in links for number in numbers(peer, link)) == sorted([*range(FRAGMENTS)] * 4)
+
+
+def test_settlements_of_messages_of_several_fragments_are_done_and_answered(world: World, peer: Peer) -> None:
+    send_to(peer, *range(FRAGMENTS))
+    link = peer.receiver("orders", credit=FRAGMENTS, **PEEK_LOCK)
+    told = settle(peer, link, 0, FRAGMENTS - 1, Accepted())
+    assert {state for _, _, state in told} == {Accepted()}
+    assert sorted(number for first, last, _ in told for number in range(first, last + 1)) == list(range(FRAGMENTS))
+    assert active(world) == 0

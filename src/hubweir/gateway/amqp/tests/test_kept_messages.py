@@ -1,0 +1,79 @@
+"""Messages that a link keeps: which are given back, which were taken away, which are being taken."""
+
+from __future__ import annotations
+
+from array import array
+
+from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION
+
+
+def locked_rows(*locks: int) -> array[int]:
+    rows = array("q", bytes(8 * MESSAGE_WIDTH * len(locks)))
+    for row, lock in enumerate(locks):
+        rows[row * MESSAGE_WIDTH + Q_LOCK] = lock
+        rows[row * MESSAGE_WIDTH + Q_LOCK_CHECK] = -lock
+        rows[row * MESSAGE_WIDTH + Q_LOCKED_UNTIL_MS] = 1_000
+    return rows
+
+
+def kept(*locks: int, are_taken: bool = False) -> KeptMessages:
+    messages = KeptMessages()
+    messages.put(b"run", locked_rows(*locks), are_taken=are_taken)
+    return messages
+
+
+def locks_of(tokens: bytes) -> list[int]:
+    return [int.from_bytes(tokens[at : at + 8], "big") for at in range(0, len(tokens), 16)]
+
+
+def test_what_is_locked_is_given_back_once() -> None:
+    messages = kept(1, 2, 3)
+    assert messages and messages.are_locked and not messages.reserved
+    assert locks_of(messages.release()) == [1, 2, 3]
+    assert not messages and messages.release() == b""
+
+
+def test_what_was_received_and_deleted_is_never_given_back() -> None:
+    messages = kept(1, 2, are_taken=True)
+    assert messages.is_taken and not messages.are_locked
+    assert messages.release() == b"" and messages
+
+
+def test_the_next_ones_are_taken_away_and_the_rest_is_given_back_meanwhile() -> None:
+    messages = kept(1, 2, 3, 4)
+    assert locks_of(messages.taking(2)) == [1, 2]
+    assert (messages.is_taking, messages.is_taken, messages.reserved) == (True, False, 2)
+    assert locks_of(messages.release()) == [3, 4]
+    assert messages and not messages.are_locked
+    messages.took(bytes(2))
+    assert (messages.is_taking, messages.is_taken, messages.reserved) == (False, True, 2)
+    assert messages.release() == b""
+
+
+def test_what_was_taken_away_carries_no_lock_and_one_whose_lock_ended_is_somebody_elses() -> None:
+    messages = kept(1, 2, 3, 4)
+    messages.taking(3)
+    messages.took(bytes([0, 1, 0]))
+    rows = messages._rows
+    assert rows[Q_LOCK::MESSAGE_WIDTH].tolist() == [0, 0, 4] == [-each for each in rows[Q_LOCK_CHECK::MESSAGE_WIDTH]]
+    assert rows[Q_LOCKED_UNTIL_MS::MESSAGE_WIDTH].tolist() == [-1, -1, 1_000]
+    assert messages.reserved == 2 and locks_of(messages.release()) == [4]
+    messages = kept(1)
+    messages.taking(5)
+    messages.took(b"\1")
+    assert not messages and not messages.is_taking
+
+
+def test_what_could_not_be_taken_away_is_locked_as_before() -> None:
+    messages = kept(1, 2)
+    messages.taking(1)
+    messages.not_taken()
+    assert not messages.is_taking and not messages.reserved
+    assert locks_of(messages.release()) == [1, 2]
+
+
+def test_every_message_names_its_partition() -> None:
+    rows = locked_rows(1, 2)
+    name_partition(rows, 15)
+    assert rows[Q_PARTITION::MESSAGE_WIDTH].tolist() == [15, 15]

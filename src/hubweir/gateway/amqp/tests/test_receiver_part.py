@@ -1,0 +1,303 @@
+"""A part of a receiver's link: taken away before it is sent, opened again where its broker was away, sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hubweir.amqp.messaging.message import Properties
+from hubweir.amqp.messaging.outcome import Accepted, Released
+from hubweir.amqp.types.values import Symbol
+from hubweir.broker.commands.fragment import (
+    CancelReceive,
+    CloseReceiver,
+    GiveUpSession,
+    OpenReceiver,
+    ReceiveMessages,
+    SettleMessages,
+)
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import STORE_OFFLINE, TIMED_OUT
+from hubweir.gateway.amqp.queue_receiver_node import REOPEN_MS
+from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, PARTITIONED, fragment_of, partitioned_world
+from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, RECEIVE_AND_DELETE, create_queue, send, settle, transfers
+from hubweir.gateway.amqp.tests.test_fan_in import active, numbers, send_to, sent
+from hubweir.gateway.amqp.tests.test_queue_receiver_node import accept_session, granted_id
+from hubweir.gateway.amqp.tests.world import Peer, World
+from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.queue.settle_outcome import SettleOutcome
+
+AWAY = Refusal(STORE_OFFLINE, "its broker is away")
+LOST = Refusal(TIMED_OUT, "its broker went away meanwhile", known=False)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return partitioned_world(monkeypatch)
+
+
+def store_of(world: World, fragment: int) -> int:
+    entity = world.namespace.find("orders", QueueDescription)
+    assert entity is not None
+    return entity.placements[fragment].store_index
+
+
+def refuse(world: World, store: int, refusal: Refusal, *kinds: Any) -> None:
+    for kind in kinds or (OpenReceiver, ReceiveMessages, SettleMessages):
+        world.gates[store].refuse[kind] = refusal
+
+
+# Receive and delete
+
+
+def test_what_is_deleted_goes_out_settled_and_without_a_lock(world: World, peer: Peer) -> None:
+    send_to(peer, *range(FRAGMENTS))
+    begun = len(peer.came)
+    link = peer.receiver("orders", credit=FRAGMENTS + 5, **RECEIVE_AND_DELETE)
+    peer.run(200)
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
+    assert all(part.settled for part in transfers(peer, begun))
+    assert all(message.delivery_annotations is None for message in peer.received(link))
+    assert not any(
+        Symbol("x-opt-locked-until") in (message.message_annotations or {}) for message in peer.received(link)
+    )
+    assert active(world) == 0
+
+
+def test_of_what_comes_over_the_credit_nothing_is_deleted(world: World, peer: Peer) -> None:
+    for gate in world.gates:
+        gate.hold[CancelReceive] = []
+    link = peer.receiver("orders", credit=1, **RECEIVE_AND_DELETE)
+    send_to(peer, *range(FRAGMENTS))
+    peer.run(100)
+    assert (len(numbers(peer, link)), active(world)) == (1, FRAGMENTS - 1)
+    link.grant(2)
+    peer.run(100)
+    assert (len(numbers(peer, link)), active(world)) == (3, FRAGMENTS - 3)
+    peer.run(1_000)
+    other = peer.receiver("orders", credit=100, **RECEIVE_AND_DELETE)
+    peer.run(200)
+    assert sorted(numbers(peer, link) + numbers(peer, other)) == list(range(FRAGMENTS))
+
+
+def test_what_is_deleted_as_the_credit_is_taken_back_is_sent_with_the_next(world: World, peer: Peer) -> None:
+    send_to(peer, 3, 3, 3)
+    gate = world.gates[store_of(world, 3)]
+    gate.hold[SettleMessages] = []
+    link = peer.receiver("orders", credit=3, **RECEIVE_AND_DELETE)
+    peer.run(200)
+    link.grant(1)
+    peer.run()
+    gate.release(SettleMessages)
+    peer.run(2_000)
+    assert (numbers(peer, link), active(world)) == ([3], 0)
+    link.grant(5)
+    peer.run()
+    assert numbers(peer, link) == [3, 3, 3]
+
+
+def test_a_message_whose_lock_ended_before_it_could_be_deleted_goes_to_somebody_else(world: World, peer: Peer) -> None:
+    send_to(peer, 3, 3)
+    gate = world.gates[store_of(world, 3)]
+    gate.hold[SettleMessages] = []
+    link = peer.receiver("orders", credit=2, **RECEIVE_AND_DELETE)
+    peer.run(61_000)
+    gate.release(SettleMessages)
+    peer.run(200)
+    assert (numbers(peer, link), active(world)) == ([3, 3], 0), "each once, by its second lock"
+
+
+@pytest.mark.parametrize("refusal", [AWAY, LOST], ids=["known", "unknown"])
+def test_what_may_have_been_deleted_is_never_sent_and_the_link_goes_on(
+    world: World, peer: Peer, refusal: Refusal
+) -> None:
+    link = peer.receiver("orders", **RECEIVE_AND_DELETE)
+    send_to(peer, 3)
+    store = store_of(world, 3)
+    refuse(world, store, refusal, SettleMessages)
+    link.grant(5)
+    peer.run(500)
+    assert numbers(peer, link) == []
+    world.gates[store].refuse.clear()
+    send_to(peer, next(each for each in range(FRAGMENTS) if store_of(world, each) != store))
+    assert len(numbers(peer, link)) == 1 and peer.is_attached(link)
+    peer.run(62_000)
+    assert 3 in numbers(peer, link), "its lock ended, so it was in the queue"
+
+
+# Brokers that are away
+
+
+@pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE])
+def test_a_link_lives_on_without_a_broker_and_has_its_messages_when_it_is_back(
+    world: World, peer: Peer, mode: dict[str, int]
+) -> None:
+    refuse(world, 1, AWAY)
+    link = peer.receiver("orders", credit=100, **mode)
+    send_to(peer, *range(FRAGMENTS))
+    peer.run(200)
+    there = [each for each in range(FRAGMENTS) if store_of(world, each) != 1]
+    assert sorted(numbers(peer, link)) == there
+    world.gates[1].refuse.clear()
+    peer.run(REOPEN_MS + 200)
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
+
+
+def test_a_broker_that_goes_away_leaves_the_link_and_its_fragments_are_opened_again(world: World, peer: Peer) -> None:
+    link = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    refuse(world, 1, LOST)
+    send_to(peer, *range(FRAGMENTS))  # what waits there is answered, and asked again: that is refused
+    begun = len(sent(world, OpenReceiver))
+    assert peer.is_attached(link)
+    peer.run(3 * REOPEN_MS)
+    assert peer.is_attached(link) and len(sent(world, OpenReceiver)) > begun
+    world.gates[1].refuse.clear()
+    peer.run(REOPEN_MS + 200)
+    send_to(peer, *range(FRAGMENTS), body="0")
+    assert {number for number in numbers(peer, link) if number % 10 == 0} >= {10 * each for each in range(FRAGMENTS)}
+
+
+def test_a_link_ends_when_all_brokers_are_away_and_clients_may_attach_again(world: World, peer: Peer) -> None:
+    link = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    for store in range(3):
+        refuse(world, store, AWAY)
+    send_to(peer, *range(FRAGMENTS))
+    assert str(peer.refusal(link).condition) == "com.microsoft:store-offline"
+    refused = peer.receiver("orders", credit=3, **PEEK_LOCK)
+    assert str(peer.refusal(refused).condition) == "com.microsoft:store-offline"
+    for gate in world.gates:
+        gate.refuse.clear()
+    again = peer.receiver("orders", credit=3, **PEEK_LOCK)
+    send_to(peer, 7)
+    assert numbers(peer, again) == [7]
+
+
+def test_settlements_at_a_broker_that_goes_away_are_refused_and_the_link_lives_on(world: World, peer: Peer) -> None:
+    send_to(peer, *range(FRAGMENTS))
+    link = peer.receiver("orders", credit=FRAGMENTS, **PEEK_LOCK)
+    refuse(world, 1, LOST, SettleMessages)
+    told = settle(peer, link, 0, FRAGMENTS - 1, Accepted())
+    by_id = {number: state for first, last, state in told for number in range(first, last + 1)}
+    for delivery, fragment in enumerate(numbers(peer, link)):
+        if store_of(world, fragment) == 1:
+            assert str(by_id[delivery].error.condition) == "com.microsoft:timeout"
+        else:
+            assert by_id[delivery] == Accepted()
+    assert peer.is_attached(link)
+
+
+def test_settlements_of_one_turn_are_a_command_for_each_outcome_and_fragment(world: World, peer: Peer) -> None:
+    send_to(peer, 2, 2, 9, 9)
+    link = peer.receiver("orders", credit=4, **PEEK_LOCK)
+    for number, state in enumerate((Accepted(), Released(), Accepted(), Accepted())):
+        link.settle(number, number, state, settled=False)
+    link.grant(0)
+    peer.run()
+    asked = [(command.outcome, len(command.tokens) // 16) for command in sent(world, SettleMessages)]
+    assert sorted(asked) == [(SettleOutcome.COMPLETE, 1), (SettleOutcome.COMPLETE, 2), (SettleOutcome.RELEASE, 1)]
+
+
+# Sessions
+
+
+@pytest.fixture
+def sessions(world: World, peer: Peer) -> None:
+    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
+    for name in ("a", "b", "c"):
+        send(peer, f"{name}1".encode(), f"{name}2".encode(), queue="sessions", properties=Properties(group_id=name))
+
+
+def opened(world: World) -> list[OpenReceiver]:
+    return sent(world, OpenReceiver)
+
+
+def test_a_named_session_is_opened_at_the_fragment_of_its_key_alone(world: World, peer: Peer, sessions: None) -> None:
+    link = accept_session(peer, "b", credit=5)
+    assert (granted_id(peer, link), peer.bodies(link)) == ("b", [b"b1", b"b2"])
+    entity = world.namespace.find("sessions", QueueDescription)
+    assert entity is not None
+    [command] = opened(world)
+    assert command.log_id == entity.placements[fragment_of("b")].log_id
+    annotations = peer.received(link)[0].message_annotations or {}
+    assert annotations[Symbol("x-opt-partition-id")] == fragment_of("b")
+    assert settle(peer, link, 0, 1, Accepted()) == [(0, 1, Accepted())]
+
+
+def test_the_next_session_is_that_of_any_fragment_until_none_is_free(world: World, peer: Peer, sessions: None) -> None:
+    links = [accept_session(peer, None, credit=5) for _ in range(3)]
+    assert {granted_id(peer, link) for link in links} == {"a", "b", "c"}
+    for link in links:
+        name = granted_id(peer, link)
+        assert peer.bodies(link) == [f"{name}1".encode(), f"{name}2".encode()]
+    late = accept_session(peer, None, wait_ms=2_000)
+    peer.run(2_500)
+    assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
+
+
+def test_who_waits_for_the_next_session_gets_one_and_the_other_fragments_are_given_up(
+    world: World, peer: Peer, sessions: None
+) -> None:
+    links = [accept_session(peer, None) for _ in range(3)]
+    late = accept_session(peer, None, wait_ms=30_000, credit=5)
+    peer.run(1_000)
+    send(peer, b"d1", queue="sessions", properties=Properties(group_id="d"))
+    assert (granted_id(peer, late), peer.bodies(late)) == ("d", [b"d1"])
+    assert len(sent(world, GiveUpSession)) >= FRAGMENTS - 1
+    send(peer, b"e1", queue="sessions", properties=Properties(group_id="e"))
+    assert granted_id(peer, accept_session(peer, "e")) == "e", "nobody else holds it"
+    assert all(peer.is_attached(link) for link in links)
+
+
+def test_a_session_that_comes_for_a_link_that_has_one_is_free_again(world: World, peer: Peer) -> None:
+    """Two fragments have one at the same time, and their brokers are other processes."""
+    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
+    for name in map(str, range(40)):
+        send(peer, b"x", queue="sessions", properties=Properties(group_id=name))
+    for gate in world.gates:
+        gate.hold[OpenReceiver] = []
+    link = accept_session(peer, None, credit=1)
+    for gate in world.gates:
+        gate.release(OpenReceiver)
+    peer.run()
+    assert peer.is_attached(link)
+    closed, given_up = len(sent(world, CloseReceiver)), len(sent(world, GiveUpSession))
+    assert closed > 1 and given_up >= closed and len(opened(world)) == FRAGMENTS
+    link.detach()
+    peer.run()
+    assert peer.is_attached(accept_session(peer, granted_id(peer, link)))
+
+
+def test_a_fragment_that_is_away_does_not_keep_others_from_giving_a_session(
+    world: World, peer: Peer, sessions: None
+) -> None:
+    refuse(world, 1, AWAY)
+    late = accept_session(peer, None, wait_ms=1_000)
+    if not peer.is_attached(late):  # all three are at the broker that is away
+        peer.run(1_500)
+        assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
+
+
+def test_a_session_is_refused_while_its_fragment_is_away(world: World, peer: Peer, sessions: None) -> None:
+    entity = world.namespace.find("sessions", QueueDescription)
+    assert entity is not None
+    store = entity.placements[fragment_of("a")].store_index
+    refuse(world, store, AWAY)
+    assert str(peer.refusal(accept_session(peer, "a")).condition) == "com.microsoft:store-offline"
+
+
+def test_the_end_of_a_link_ends_its_wait_for_a_session_in_all_fragments(world: World, peer: Peer) -> None:
+    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
+    link = accept_session(peer, None, wait_ms=2**32 - 1)
+    link.detach()
+    peer.run()
+    assert len(sent(world, GiveUpSession)) == FRAGMENTS
+    send(peer, b"x", queue="sessions", properties=Properties(group_id="a"))
+    assert peer.is_attached(accept_session(peer, "a"))
+
+
+def test_a_session_whose_lock_ends_detaches_its_link(peer: Peer, sessions: None) -> None:
+    link = accept_session(peer, None, credit=1)
+    peer.run(61_000)
+    assert str(peer.refusal(link).condition) == "com.microsoft:session-lock-lost"
