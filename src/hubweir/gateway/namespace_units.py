@@ -19,7 +19,7 @@ from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.gateway.append_queue import PendingAppend, Taker
-from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.limits import UnitsLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -256,11 +256,7 @@ class NamespaceUnits:
             self._capped = is_capped
             for broker in self._brokers:
                 if broker.is_up:
-                    self.broker_came(broker)
-
-    def broker_came(self, broker: BrokerClient) -> None:
-        """Tell a broker whether partitions are capped: those that are away know when they are back."""
-        broker.submit(CapPartitions(self._capped, self._namespace.description.name), _log_refusal)
+                    broker.submit(CapPartitions(is_capped, self._namespace.description.name), _log_refusal)
 
 
 def unused_units(namespace: Namespace, limits: UnitsLimits) -> str | None:

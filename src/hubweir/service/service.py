@@ -24,6 +24,8 @@ from hubweir.config.token_issuer import token_issuer
 from hubweir.drivers.broker_driver import connect
 from hubweir.errors import ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
+from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_count
@@ -108,6 +110,8 @@ class Service(Parts):
         """A store came while gateways serve: what is placed on it is opened."""
         if store.is_up:
             for gateway in self.process.gateways:
+                assert isinstance(gateway.keeper, CatalogKeeper), "this process keeps its catalogs"
+                assert isinstance(gateway.units, NamespaceUnits), "and its units"
                 gateway.units.broker_came(store)
                 gateway.keeper.open_stores((store.index,), _log_problems)
 
