@@ -206,6 +206,7 @@ ASKED_OF: dict[int, tuple[str, ...]] = {
     43: ("Python", "JavaScript"),
     45: ("Python", "JavaScript"),
     53: ("Python", "JavaScript"),
+    54: ("Python", "JavaScript"),
     58: ("Python",),
     59: ("Python", "JavaScript"),
     63: ("JavaScript",),
@@ -240,3 +241,10 @@ _LATER_PARTS = {
 }
 # What waits for a part that is not built.
 LATER: dict[int, str] = {number: part for part, numbers in _LATER_PARTS.items() for number in numbers}
+
+# What of a check is not shown, or not so, and why.
+EXPLAINED: dict[int, str] = {
+    138: "the requests that it sends, over plain HTTP; not the client itself, for want of its toolchain",
+    142: "what the client makes of an answer without counts is not tried: the service gives none",
+    154: "410 is the answer to a send where the namespace has no event hubs; else it is 404, as of a hub",
+}

@@ -17,6 +17,7 @@ class Service:
     mark: of tests, by which its checks are numbered; also what their names begin with, in capitals.
     clients: every client has a row, also in a run that could not have it; the word by which the column "shown by"
     names it, by row. not_proven: the client that no test has. asked_of: clients that a check asks for, by such words.
+    explained: what of a check is not shown, or not so, and why.
     """
 
     mark: str
@@ -27,6 +28,7 @@ class Service:
     checks: Mapping[int, str]
     later: Mapping[int, str]
     asked_of: Mapping[int, tuple[str, ...]]
+    explained: Mapping[int, str]
 
 
 EVENT_HUBS_FEATURES = (
@@ -117,6 +119,7 @@ SERVICES = (
         checks=checklist.CHECKS,
         later=checklist.LATER,
         asked_of=dict.fromkeys(checklist.JAVASCRIPT_TOO, ("JavaScript",)),
+        explained={},
     ),
     Service(
         mark="sb",
@@ -127,6 +130,7 @@ SERVICES = (
         checks=servicebus_checklist.CHECKS,
         later=servicebus_checklist.LATER,
         asked_of=servicebus_checklist.ASKED_OF,
+        explained=servicebus_checklist.EXPLAINED,
     ),
 )
 
@@ -171,6 +175,10 @@ def page(results: list[Result]) -> str:
         "In the tables of checks *holds* is: the tests of this check passed. *not yet*: it needs a part that is not "
         "built, which the note names. *not run*: built, and no test of this run shows it. "
         f"*{SCRIPTED}*: a client of this repository that writes every frame by itself, or no client at all.",
+        "",
+        "A test says which checks it is of: `@pytest.mark.sb(27)` is of SB-27. So `grep -rnE 'sb\\(.*\\b27\\b' "
+        "tests/conformance` names the tests of one; what programs in other languages check has its numbers in the "
+        "tables of `tests/conformance/foreign/`.",
     ]
     for service in SERVICES:
         lines += _half(service, [result for result in results if service in _services_of(result)])
@@ -233,6 +241,7 @@ def _row(service: Service, number: int, results: list[Result]) -> str:
     notes = [service.later[number]] if is_later else []
     if not is_later:
         notes += [f"the part with {word}: not run" for word in service.asked_of.get(number, ()) if word not in shown]
+        notes += [service.explained[number]] if number in service.explained else []
     by = ", ".join(name for name in (SCRIPTED, *dict.fromkeys(service.clients.values())) if name in shown)
     name = f"{service.mark.upper()}-{number:02}"
     return f"| {name} | {service.checks[number]} | {status} | {by} | {'; '.join(notes)} |"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from hubweir.client.connection import Connection
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.conftest import HOST
+from tests.conformance.troubled_disk import troubled
 
 pytestmark = [pytest.mark.client("azure-servicebus, administration"), pytest.mark.feature("administration")]
 UNLIMITED = "P10675199DT2H48M5.4775807S"
@@ -289,8 +291,11 @@ def test_a_partitioned_queue_tells_its_whole_size_however_often_it_is_updated(
 @pytest.mark.sb(149, 172)
 def test_namespaces_tell_their_tier() -> None:
     with administered("premium") as premium, premium.client() as client:
+        before = datetime.now(UTC) - timedelta(minutes=5)
         properties = client.get_namespace_properties()
         assert (properties.name, properties.messaging_sku, properties.messaging_units) == ("hubweir", "Premium", 1)
+        for told in (properties.created_at_utc, properties.modified_at_utc):
+            assert before < told <= datetime.now(UTC) + timedelta(seconds=2)
         made = client.create_queue("q", max_message_size_in_kilobytes=102_400, max_size_in_megabytes=81_920)
         assert (made.max_message_size_in_kilobytes, made.max_size_in_megabytes) == (102_400, 81_920)
         assert client.create_queue("default").max_message_size_in_kilobytes == 1024
@@ -321,6 +326,35 @@ def test_refusals_become_the_client_s_own_errors(
     for rule, key in (("RootManageSharedAccessKey", "wrong"), ("missing", "SAS_KEY_VALUE")):
         with standard.client(rule=rule, key=key) as stranger, pytest.raises(ClientAuthenticationError):
             stranger.create_queue("q")
+
+
+@pytest.mark.sb(145)
+def test_what_a_tier_does_not_offer_is_403() -> None:
+    with administered("basic") as basic, basic.client() as client:
+        with pytest.raises(HttpResponseError, match="SubCode=40300") as refused:
+            client.create_topic("news")
+        assert refused.value.status_code == 403
+
+
+@pytest.mark.sb(145)
+def test_a_change_that_cannot_be_stored_now_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that finds out about the disk has no known outcome, which is 504; those behind it are not begun."""
+    with running_namespace(host=(HOST,)) as namespace, Administered(namespace).client() as client:
+        with troubled(monkeypatch) as disk:
+            disk.is_broken.set()
+            for name, status in (("first", 504), ("second", 503)):
+                with pytest.raises(HttpResponseError, match="SubCode=50004") as refused:
+                    client.create_queue(name)
+                assert refused.value.status_code == status
+        end = time.monotonic() + 30
+        while True:
+            try:
+                client.create_queue("third")
+                break
+            except HttpResponseError as error:
+                assert error.status_code == 503 and time.monotonic() < end
+                time.sleep(0.2)
+        assert "second" not in [queue.name for queue in client.list_queues()]
 
 
 @pytest.mark.sb(171)

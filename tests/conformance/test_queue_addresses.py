@@ -20,6 +20,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.conftest import HOST
 from tests.conformance.raw_client import RawClient, status_of
+from tests.conformance.test_administration import Administered
 
 QUEUES = ("q", "a/b", "txt/.-_123")
 EVENT = encode_message(Message(body=DataBody((b"x",))))
@@ -174,8 +175,10 @@ def test_a_status_stops_its_halves_until_the_queue_is_active_again(
         assert (sends(), receives()) == (may_send, may_receive), status
 
 
-@pytest.mark.sb(142, 173)
-def test_counts_tell_where_messages_are(client: ServiceBusClient, administration: Administration) -> None:
+@pytest.mark.sb(142, 143, 173)
+def test_counts_tell_where_messages_are(
+    namespace: RunningNamespace, client: ServiceBusClient, administration: Administration
+) -> None:
     administration.update(EntityType.QUEUE, "counted", {"UserMetadata": "an update is no use"})
     assert administration.get("counted").members["AccessedAt"] == "0001-01-01T00:00:00Z"
     before = datetime.now(UTC) - timedelta(seconds=5)
@@ -194,3 +197,7 @@ def test_counts_tell_where_messages_are(client: ServiceBusClient, administration
         assert found.members["MessageCount"] == "4" and int(found.members["SizeInBytes"]) > 0
         assert found.members["EntityAvailabilityStatus"] == "Available"
         assert before < datetime.fromisoformat(found.members["AccessedAt"]) < before + timedelta(minutes=2)
+        with Administered(namespace).client() as official:
+            told = official.get_queue_runtime_properties("counted")
+        counts = (told.active_message_count, told.dead_letter_message_count, told.scheduled_message_count)
+        assert (counts, told.total_message_count) == ((2, 1, 1), 4)

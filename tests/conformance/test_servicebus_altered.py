@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSender, ServiceBusSubQueue
-from azure.servicebus.exceptions import ServiceBusError
+from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
 from hubweir.amqp.messaging.outcome import Rejected
-from hubweir.amqp.transport.performatives import Disposition, Performative, Transfer
+from hubweir.amqp.transport.performatives import Attach, Disposition, Performative, Transfer
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Described, Symbol, UInt, ULong
 from hubweir.testing.frames import frame, listed, raw
+from hubweir.testing.running_namespace import running_namespace
 from tests.conformance.altered_answers import Alter, AlteredAnswers
-from tests.conformance.conftest import Doors
-from tests.conformance.servicebus_python import WAIT_S, connected, receive, receive_one, sender_to
+from tests.conformance.conftest import CALLS, Doors
+from tests.conformance.servicebus_python import WAIT_S, connected, is_empty, receive, receive_one, sender_to
+from tests.conformance.spoken_conditions import CONDITIONS, Rejecting, dead_letter_with_an_error
+from tests.conformance.test_raw_message_management import ask, tokens_of
 
 pytestmark = [
     pytest.mark.conformance,
@@ -48,6 +53,22 @@ def altered(doors: Doors, alter: Alter) -> Iterator[ServiceBusClient]:
             way.cut()
 
 
+class Quiet:
+    """Lets answers to settlements be lost where told to, and knows whether the client spoke to a management node."""
+
+    def __init__(self, *, loses: bool) -> None:
+        self._loses = loses
+        self.was_asked = False
+
+    def __call__(self, performative: Performative, came: bytes) -> bytes:
+        source = performative.source if isinstance(performative, Attach) else None
+        if source is not None and (source.address or "").endswith("/$management"):
+            self.was_asked = True
+        if self._loses and isinstance(performative, Disposition) and not performative.role:
+            return b""
+        return came
+
+
 def as_it_is(performative: Performative, came: bytes) -> bytes:
     return came
 
@@ -63,18 +84,6 @@ def error_of_two_fields(performative: Performative, came: bytes) -> bytes:
     last = None if performative.last is None else UInt(performative.last)
     settled = listed(Disposition, performative.role, UInt(performative.first), last, True, state, False)
     return raw(settled, channel=int.from_bytes(came[6:8], "big"))
-
-
-def dead_letter_with_an_error(performative: Performative, came: bytes) -> bytes:
-    """The answer to a dead-letter, which is rejected without an error, gets the one that the client said."""
-    if not isinstance(performative, Disposition) or performative.state != Rejected(error=None):
-        return came
-    error = AmqpError(condition=Symbol("com.microsoft:dead-letter"), description="said by the client")
-    told = Disposition(
-        role=performative.role, first=performative.first, last=performative.last, settled=True,
-        state=Rejected(error=error),
-    )  # fmt: skip
-    return frame(told, channel=int.from_bytes(came[6:8], "big"))
 
 
 @pytest.mark.sb(16, 54)
@@ -143,3 +152,61 @@ def test_an_error_in_the_answer_to_a_dead_letter_makes_the_client_raise(doors: D
     # It was done both times all the same.
     with connected(doors) as client, client.get_queue_receiver(queue, sub_queue=DEAD_LETTERS) as dead:
         assert [message.dead_letter_reason for message in receive(dead, 2)] == ["why", "why"]
+
+
+@PYTHON
+@pytest.mark.sb(156)
+def test_each_condition_of_a_rejected_send_becomes_its_class(doors: Doors, queue: str) -> None:
+    raised: dict[str, str] = {}
+    rejecting = Rejecting(queue, [each.condition for each in CONDITIONS])
+    with altered(doors, rejecting) as client:
+        for each in CONDITIONS:
+            with sender_to(client, queue) as sender, pytest.raises(ServiceBusError) as told:
+                sender.send_messages(ServiceBusMessage("x"))
+            raised[each.condition] = type(told.value).__name__
+    assert raised == {each.condition: each.python for each in CONDITIONS}
+
+
+@PYTHON
+@pytest.mark.sb(160)
+def test_a_lock_that_was_lost_is_told_over_the_link_and_nothing_is_asked_behind_it(doors: Doors, queue: str) -> None:
+    quiet = Quiet(loses=False)
+    with altered(doors, quiet) as client, sender_to(client, queue) as sender:
+        sender.send_messages(ServiceBusMessage("x"))
+        with client.get_queue_receiver(queue) as receiver:
+            message = receive_one(receiver)
+            assert isinstance(message.lock_token, UUID)
+            with doors.raw() as other:
+                completed = {**tokens_of(message.lock_token), "disposition-status": "completed"}
+                assert ask(other.trusted(), queue, "update-disposition", completed)[0] == 200
+            begun = time.monotonic()
+            with pytest.raises(MessageLockLostError):
+                receiver.complete_message(message)
+            assert time.monotonic() - begun < 2
+            assert not quiet.was_asked
+
+
+@PYTHON
+@pytest.mark.sb(160)
+@pytest.mark.timeout(150)
+def test_a_settlement_that_nobody_answers_is_asked_for_once_more(measure: Callable[[int], int]) -> None:
+    """With --all behind the minute that the client waits by default, else behind two seconds.
+
+    The service had done it, so the second one hears that its lock is over: nothing is done twice.
+    """
+    wait_s = 60 if measure(2) == 2 else 2
+    quiet = Quiet(loses=True)
+    with running_namespace() as namespace:
+        namespace.create_queue("orders")
+        doors = Doors(namespace, CALLS)
+        with altered(doors, quiet) as client, sender_to(client, "orders") as sender:
+            sender.send_messages(ServiceBusMessage("x"))
+            with client.get_queue_receiver("orders", timeout=wait_s) as receiver:
+                message = receive_one(receiver)
+                begun = time.monotonic()
+                with pytest.raises(MessageLockLostError):
+                    receiver.complete_message(message)
+                assert wait_s <= time.monotonic() - begun < wait_s + 5
+                assert quiet.was_asked
+        with connected(doors) as client, client.get_queue_receiver("orders") as receiver:
+            assert is_empty(receiver)

@@ -23,7 +23,8 @@ from azure.servicebus.exceptions import (
     MessageSizeExceededError,
 )
 
-from tests.conformance.conftest import Doors
+from hubweir.testing.running_namespace import running_namespace
+from tests.conformance.conftest import CALLS, HOST, Doors
 from tests.conformance.servicebus_python import (
     connected,
     is_empty,
@@ -60,6 +61,20 @@ def test_a_message_is_sent_received_and_completed(doors: Doors, queue: str, tls:
         assert message.delivery_count == 0
         receiver.complete_message(message)
         assert is_empty(receiver)
+
+
+@pytest.mark.sb(4)
+@pytest.mark.feature("send single")
+def test_without_a_port_in_its_string_the_client_uses_5672() -> None:
+    with running_namespace(host=(HOST,), port=(5672,)) as namespace:
+        namespace.create_queue("orders")
+        text = namespace.connection_string().replace(":5672", "")
+        assert f"Endpoint=sb://{HOST};" in text
+        with connected(Doors(namespace, CALLS), conn_str=text) as client:
+            with sender_to(client, "orders") as sender:
+                sender.send_messages(ServiceBusMessage("x"))
+            with client.get_queue_receiver("orders") as receiver:
+                assert str(receive_one(receiver)) == "x"
 
 
 @pytest.mark.both_ways

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -34,6 +35,7 @@ from tests.conformance.test_administration import Administered
 
 pytestmark = [pytest.mark.conformance, pytest.mark.client("azure-servicebus, blocking, plain")]
 Make = Callable[..., str]
+THREADS = 10
 
 
 @pytest.mark.sb(59, 60, 68, 71)
@@ -215,3 +217,30 @@ def test_a_queue_that_nobody_uses_is_deleted_and_one_that_is_received_from_stays
                 with sender_to(client, "used") as sender:
                     sender.send_messages(ServiceBusMessage("here"))
                 assert str(receive_one(receiver)) == "here"
+
+
+@pytest.mark.sb(167)
+@pytest.mark.feature("locks")
+@pytest.mark.timeout(300)
+def test_many_locks_live_by_single_renewals_of_several_threads_over_one_link(
+    doors: Doors, make_queue: Make, measure: Callable[[int], int]
+) -> None:
+    """With --all as clients try it, 300 locks of 55 s for 100 s; else 30 of the shortest that there are for 7 s."""
+    many, lock_s, whole_s = (300, 55, 100) if measure(2) == 2 else (30, LOCK_MS // 1_000, 7)
+    queue = make_queue(lock_duration_ms=lock_s * 1_000)
+    with connected(doors) as client, sender_to(client, queue) as sender, ThreadPoolExecutor(THREADS) as threads:
+        sender.send_messages([ServiceBusMessage(f"{number}") for number in range(many)])
+        with client.get_queue_receiver(queue, prefetch_count=many) as receiver:
+            messages = receive(receiver, many, seconds=60)
+            end = time.monotonic() + whole_s
+            while time.monotonic() < end:
+                began = time.monotonic()
+                before = [message.locked_until_utc for message in messages]
+                after = list(threads.map(receiver.renew_message_lock, messages))
+                assert all(until > was for until, was in zip(after, before, strict=True))
+                time.sleep(max(0.0, lock_s / 2 - (time.monotonic() - began)))
+            peeked = threads.map(lambda number: receiver.peek_messages(1, sequence_number=number), range(1, 11))
+            assert texts([message for [message] in peeked]) == [f"{number}" for number in range(10)]
+            for message in messages:
+                receiver.complete_message(message)
+            assert receiver.peek_messages(sequence_number=1) == []

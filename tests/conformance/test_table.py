@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+from tests.conformance.foreign.checks import CHECKS
+from tests.conformance.foreign.queue_checks import CHECKS as QUEUE_CHECKS
+from tests.conformance.foreign.topic_checks import TOPIC_CHECKS
 from tests.conformance.table import SERVICES, Result, page
 
 JAVASCRIPT = "@azure/event-hubs, JavaScript"
+FOLDER = Path(__file__).resolve().parent
 
 
 def row(results: list[Result], start: str) -> str:
@@ -44,6 +51,28 @@ def test_an_empty_run_holds_nothing_and_names_every_client_and_check() -> None:
         assert text.count(f"\n| {service.mark.upper()}-") == count
         assert list(service.checks) == list(range(1, count + 1))
         assert f"| {service.not_proven} | not proven |" in text
+
+
+def test_each_check_has_a_test_unless_it_waits_for_a_part() -> None:
+    """By the numbers in the marks of all tests of this folder, and in the tables of programs in other languages."""
+    numbered: dict[str, set[int]] = {service.mark: set() for service in SERVICES}
+    for path in FOLDER.rglob("test_*.py"):
+        for each in ast.walk(ast.parse(path.read_text())):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in numbered:
+                numbered[each.func.attr] |= {number.value for number in each.args if isinstance(number, ast.Constant)}
+    for check in (*CHECKS.values(), *QUEUE_CHECKS.values(), *TOPIC_CHECKS.values()):
+        numbered[check.mark] |= set(check.numbers)
+    for service in SERVICES:
+        assert numbered[service.mark] <= set(service.checks)
+        assert set(service.checks) - numbered[service.mark] <= set(service.later)
+
+
+def test_what_is_not_shown_of_a_check_stands_beside_it() -> None:
+    [service] = [service for service in SERVICES if service.explained]
+    for number, why in service.explained.items():
+        shown = Result("test", "", "", "passed", {service.mark: (number,)})
+        assert row([shown], f"SB-{number}").endswith(f"{why} |")
+        assert number not in service.later
 
 
 def test_a_client_without_a_row_is_not_lost() -> None:
