@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceiveMode
 from rich.console import Console
@@ -31,7 +32,8 @@ from hubweir.testing.server_process import ServerProcess
 from queue_cases.queues import create_queue
 from spine import pid_of, pin
 
-BODY, PROPERTIES = bytes(200), {"gate": 7, "carrier": "UA"}
+BODY = bytes(200)
+PROPERTIES: dict[Any, Any] = {"gate": 7, "carrier": "UA"}
 AT_ONCE = 100
 WAIT_S = 10
 JOBS = ("send 1", f"send {AT_ONCE}", "receive, complete", "receive, look, complete", "receive and delete")

@@ -30,7 +30,7 @@ from ceilings import loopback_bytes_per_second, memcpy_bytes_per_second
 from hubweir import kernels
 from hubweir.amqp.messaging.batch import BATCH_FORMAT
 from hubweir.amqp.messaging.message import DataBody, Message, encode_message
-from hubweir.amqp.types.values import Symbol
+from hubweir.amqp.types.values import Symbol, ULong
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
@@ -171,7 +171,7 @@ class Load:
 
 def keyed_event(key: str, size: int) -> bytes:
     """One encoded message with a partition key."""
-    annotations = {Symbol("x-opt-partition-key"): key}
+    annotations: dict[Symbol | ULong, object] = {Symbol("x-opt-partition-key"): key}
     return encode_message(Message(message_annotations=annotations, body=DataBody((bytes(size),))))
 
 

@@ -25,7 +25,10 @@ SESSION_WAIT_MS = 10_000
 
 # The head of a frame with a disposition of one delivery: role receiver, first, last, not settled; the state follows.
 _DISPOSITION = Struct(">IBBH3s 3B B BI BI B")
-_INFO = {Symbol("DeadLetterReason"): "bench", Symbol("DeadLetterErrorDescription"): "settled by a benchmark"}
+_INFO: dict[Symbol, object] = {
+    Symbol("DeadLetterReason"): "bench",
+    Symbol("DeadLetterErrorDescription"): "settled by a benchmark",
+}
 _DEAD_LETTER = AmqpError(condition=Symbol("com.microsoft:dead-letter"), description="bench", info=_INFO)
 OUTCOMES: dict[str, Outcome] = {
     "complete": Accepted(),
