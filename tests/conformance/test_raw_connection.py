@@ -193,18 +193,19 @@ def test_other_styles_of_encoding_are_taken(doors: Doors, style: str) -> None:
 @pytest.mark.eh(13)
 @pytest.mark.sb(14)
 @pytest.mark.timeout(400)
-def test_heartbeats_come_within_half_of_what_the_client_asks(doors: Doors, measure: Callable[[int], int]) -> None:
+def test_heartbeats_come_within_half_of_what_the_client_asks(
+    doors: Doors, hub: str, measure: Callable[[int], int]
+) -> None:
     """With --all also for the five minutes of a client that asks for a minute, as those of JavaScript and Go do."""
     for asked_s, count in ((1, 4), (60, 10))[: measure(2)]:
         with doors.raw() as client:
             client.start("PLAIN", f"\0{ROOT}\0{KEY}".encode(), idle_time_out=asked_s * 1_000)
-            client.attach("$cbs", sends=False)
-            client.expect(Attach)
+            client.receiver(READER.format(hub))
             client.forget()
             for _ in range(count):
                 began = time.monotonic()
                 client._read_frame(began + 0.75 * asked_s)
-                assert time.monotonic() - began <= asked_s / 2 + 0.1
+                assert time.monotonic() - began <= asked_s / 2 + 0.2
 
 
 @pytest.mark.eh(14)
