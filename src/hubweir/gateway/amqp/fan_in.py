@@ -3,7 +3,7 @@
 One part alone is asked to wait until there is a message. Of several, one at a time looks for what is there, in turn
 from behind the one that looked last; those that found nothing wait, while the others look. A part that waits asks for
 its share of what is wanted, so that all of them together bring little more. At a drain nobody waits: when all parts
-have looked and found nothing, there is nothing.
+have looked and found nothing, there is nothing. Nobody waits for a part whose broker is slow, either.
 """
 
 from __future__ import annotations
@@ -55,12 +55,22 @@ class FanIn:
 
     @property
     def is_asked(self) -> bool:
-        """Whether an answer is to come."""
-        return any(part.is_asked or part.kept.is_taking for part in self._parts)
+        """Whether an answer is to come, of brokers that are not slow."""
+        return any((part.is_asked or part.kept.is_taking) and not part.is_slow for part in self._parts)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether some answer is to come at once; of one part alone, nobody asks that."""
+        return len(self._parts) > 1 and any(part.is_due and not part.is_slow for part in self._parts)
+
+    def note_slow(self, limit_ms: int) -> None:
+        """Find those that are slow, and have others go on; see ReceiverPart."""
+        for part in self._parts:
+            part.note_slow(limit_ms)
 
     def ask(self, wanted: int, *, is_drain: bool) -> bool:
         """Ask a part for so many messages; False: none can be asked now."""
-        if any(part.state is PartState.LOOKING for part in self._parts):
+        if any(part.state is PartState.LOOKING and not part.is_slow for part in self._parts):
             return False
         part = self._next(is_drain=is_drain)
         if part is None:

@@ -49,6 +49,8 @@ from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # A part that is away is opened again so long after the last try: a broker that died is back in some seconds.
 REOPEN_MS = 1_000
+# A broker that is well answers in some milliseconds; other fragments are not kept from giving messages for longer.
+SLOW_MS = 200
 
 
 class ReceiverState(Enum):
@@ -87,6 +89,7 @@ class QueueReceiverNode(Node):
         self._refusal: ServiceError | None = None  # of an attach that a part was refused
         self._sent = SentTokens()
         self._reopen_timer: Timer | None = None
+        self._slow_timer: Timer | None = None  # while an answer is due at once
         self._is_pumping = False
         self.session_id: str | None = None
 
@@ -211,9 +214,10 @@ class QueueReceiverNode(Node):
 
     def closed(self) -> None:
         self._state = ReceiverState.OVER
-        if self._reopen_timer is not None:
-            self._reopen_timer.cancel()
-            self._reopen_timer = None
+        for timer in (self._reopen_timer, self._slow_timer):
+            if timer is not None:
+                timer.cancel()
+        self._reopen_timer = self._slow_timer = None
         self.host.share.forget(self)
         for part in self._parts:
             part.close()
@@ -283,7 +287,14 @@ class QueueReceiverNode(Node):
                 pass
         finally:
             self._is_pumping = False
+        if self._slow_timer is None and self._state is ReceiverState.READY and self._parts.is_due:
+            self._slow_timer = self.host.env.call_later(SLOW_MS, self._go_on_without_slow)
         self.host.wake()
+
+    def _go_on_without_slow(self) -> None:
+        self._slow_timer = None
+        self._parts.note_slow(SLOW_MS)
+        self._pump()
 
     def _step(self) -> bool:
         """One send or one question; False when no other can follow now."""

@@ -8,7 +8,8 @@ Where the link receives and deletes from several fragments, more may come than t
 they receive, and take it away for good when it is to be sent; it goes out when the broker says that this is durable. So
 nothing is sent twice, and nothing is lost by being kept.
 
-A part whose broker does not answer as it should is *away*: what it kept is released, and it may be opened anew.
+A part whose broker does not answer as it should is *away*: what it kept is released, and it may be opened anew. One
+whose broker says nothing for a while, where it would answer at once, is *slow*, and nobody waits for it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class ReceiverPart:
     """See the module's text.
 
     takes_first: under RECEIVE_AND_DELETE messages are locked first, and taken away when they are to be sent.
-    names_partition: messages say of which fragment they are. found_nothing: the last look.
+    names_partition: messages say of which fragment they are. found_nothing: the last look. is_slow: see above.
     """
 
     def __init__(
@@ -97,6 +98,8 @@ class ReceiverPart:
         self.place = place
         self.state = PartState.OPENING
         self.found_nothing = False
+        self.is_slow = False
+        self._since_ms = 0  # when an answer was asked for that comes at once
         self.kept = KeptMessages()
         self._user = user
         self._host = host
@@ -175,6 +178,19 @@ class ReceiverPart:
         """Whether a receive is outstanding."""
         return self.state in _ASKED
 
+    @property
+    def is_due(self) -> bool:
+        """Whether an answer is outstanding that comes at once, where the broker is well."""
+        return self.state is PartState.LOOKING or (self.is_asked and not self._asked) or self.kept.is_taking
+
+    def note_slow(self, limit_ms: int) -> None:
+        """It is slow when an answer has been due for so long."""
+        if self.is_due and self._host.env.monotonic_ms() - self._since_ms >= limit_ms:
+            self.is_slow = True
+
+    def _due_from_now(self) -> None:
+        self._since_ms, self.is_slow = self._host.env.monotonic_ms(), False
+
     def look(self, count: int) -> None:
         """Ask for at most so many messages that are there now: `part_answered` follows soon, or `part_away`."""
         self._receive(PartState.LOOKING, count)
@@ -185,6 +201,7 @@ class ReceiverPart:
 
     def _receive(self, state: PartState, count: int) -> None:
         self.state, self._asked, self.found_nothing = state, count, False
+        self._due_from_now()
         waits, most_bytes = state is PartState.WAITING, self._host.link_settings.read_bytes
         command = ReceiveMessages(self.place.log_id, self._receiver_id, count, most_bytes, waits)
         self.place.broker.submit(command, self._received)
@@ -196,6 +213,7 @@ class ReceiverPart:
         """
         if self._asked > credit and (self.state is PartState.WAITING or not credit):
             self._asked = 0
+            self._due_from_now()
             self._submit(CancelReceive(self.place.log_id, self._receiver_id))
 
     def _received(self, answer: Answer) -> None:
@@ -229,6 +247,7 @@ class ReceiverPart:
 
     def take(self, count: int) -> None:
         """Take at most so many of the next messages away for good; `part_answered` follows, or `part_away`."""
+        self._due_from_now()
         command = SettleMessages(self.place.log_id, self.kept.taking(count), SettleOutcome.COMPLETE)
         self.place.broker.submit(command, self._took)
 

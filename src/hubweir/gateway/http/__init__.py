@@ -3,9 +3,9 @@
 Start with router.py, the one table of what there is and which right it needs (route.py is one line of it), then
 application.py, the life of one request. Events come in at send_events.py; event_json.py and custom_properties.py say
 what a request makes of them. Messages come in at send_messages.py and go out at receive_messages.py, where one receive
-is head_receive.py; locked_messages.py settles them and renews their locks. Which part of a queue a path names is
-message_source.py. broker_properties.py and property_headers.py read what a request says of a message,
-received_message.py writes it.
+is head_receive.py, and of several fragments partitioned_receive.py; locked_messages.py settles them and renews their
+locks. Which part of a queue a path names is message_source.py. broker_properties.py and property_headers.py read what a
+request says of a message, received_message.py writes it.
 
 Event hubs are managed by entities.py, their descriptions written by atom.py and read by description_xml.py. Queues,
 topics and subscriptions are messaging_entities.py, messaging_content.py and messaging_xml.py, their rules rule_xml.py;

@@ -1,4 +1,4 @@
-"""One receive of one message, for one request: a receiver is opened at the broker, asked once, and closed.
+"""One receive of one message from one fragment, for one request: a receiver is opened, asked once, and closed.
 
 However it ends, the receiver is closed. A message that came and that nobody takes is released: it is active again as
 if it had not been delivered. Under receive-and-delete it is gone once the broker has given it (contract P9).
@@ -52,10 +52,12 @@ class _Peer(Enum):
 class HeadReceive:
     """See the module's text. done: set with the answer, rows or none; or with why there is none."""
 
-    def __init__(self, place: FragmentPlace, sub_queue: SubQueue, mode: ReceiveMode) -> None:
-        self._place = place
+    def __init__(self, place: FragmentPlace, sub_queue: SubQueue, mode: ReceiveMode, *, waits: bool = True) -> None:
+        """waits: for a message; otherwise there is one now, or none."""
+        self.place = place
         self._sub_queue = sub_queue
         self._mode = mode
+        self.waits = waits
         self._step = _Step.OPENING
         self._receiver_id = -1
         self._peer = _Peer.WAITS
@@ -64,15 +66,15 @@ class HeadReceive:
     def start(self, process_id: int) -> None:
         """Ask for the next message. process_id: of the gateway."""
         owner = Owner(process_id, NO_CONNECTION)
-        command = OpenReceiver(self._place.log_id, owner, self._sub_queue, self._mode)
-        self._place.broker.submit(command, self._opened)
+        command = OpenReceiver(self.place.log_id, owner, self._sub_queue, self._mode)
+        self.place.broker.submit(command, self._opened)
 
     def stop_waiting(self) -> None:
         """The time is over: `done` follows with what is on its way, or with nothing."""
         if self._peer is _Peer.WAITS:
             self._peer = _Peer.LATE
         if self._step is _Step.RECEIVING:
-            self._place.broker.submit(CancelReceive(self._place.log_id, self._receiver_id), _nothing)
+            self.place.broker.submit(CancelReceive(self.place.log_id, self._receiver_id), _nothing)
 
     def taken(self) -> None:
         """The answer goes to the peer: the message is its own to settle."""
@@ -100,8 +102,8 @@ class HeadReceive:
             return
         self._step = _Step.RECEIVING
         # One message comes whole, however large it is.
-        command = ReceiveMessages(self._place.log_id, self._receiver_id, max_count=1, max_bytes=1)
-        self._place.broker.submit(command, self._received)
+        command = ReceiveMessages(self.place.log_id, self._receiver_id, 1, 1, self.waits)
+        self.place.broker.submit(command, self._received)
 
     def _received(self, answer: Answer) -> None:
         if self._peer is not _Peer.GONE:
@@ -109,7 +111,7 @@ class HeadReceive:
         if isinstance(answer, MessagesReceived):
             self._end(answer)
         elif isinstance(answer, Refusal) and not answer.known:
-            text = f"The outcome of this receive from '{self._place.entity}' is not known: {answer.text}"
+            text = f"The outcome of this receive from '{self.place.entity}' is not known: {answer.text}"
             self._end(ServiceError(TIMED_OUT, text))
         else:
             self._end(error_of(answer))
@@ -122,12 +124,12 @@ class HeadReceive:
             self.done.set_result(result)
 
     def _close(self) -> None:
-        self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), _nothing)
+        self.place.broker.submit(CloseReceiver(self.place.log_id, self._receiver_id), _nothing)
 
     def _release(self, result: MessagesReceived | ServiceError) -> None:
         if isinstance(result, MessagesReceived) and result.rows and self._mode is ReceiveMode.PEEK_LOCK:
             token = token_of(array("q", result.rows))
-            self._place.broker.submit(SettleMessages(self._place.log_id, token, SettleOutcome.RELEASE), _nothing)
+            self.place.broker.submit(SettleMessages(self.place.log_id, token, SettleOutcome.RELEASE), _nothing)
 
 
 def token_of(row: array[int]) -> bytes:

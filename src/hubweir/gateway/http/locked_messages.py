@@ -62,11 +62,15 @@ async def _settle(gateway: Gateway, request: Request, match: Match, outcome: Set
 async def _lock_of(gateway: Gateway, request: Request, match: Match) -> tuple[FragmentPlace, bytes]:
     """Where the lock is, and its token. Raises ServiceError; MESSAGE_LOCK_LOST for what cannot be a token."""
     await request.body(BODY_BYTES, "The body of a request on a lock")
-    place = source_of(gateway, match.entity).place
+    fragments = source_of(gateway, match.entity).fragments
     try:
-        return place, UUID(match.names["token"]).bytes
+        token = UUID(match.names["token"]).bytes
     except ValueError:
         raise lost_error(LOCK_LOST) from None
+    place = fragments.of_token(token)
+    if place is None:
+        raise lost_error(LOCK_LOST)
+    return place, token
 
 
 def _ask(place: FragmentPlace, command: Command, kind: type[A], on_done: Callable[[A | ServiceError], None]) -> None:

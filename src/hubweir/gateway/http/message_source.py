@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hubweir.errors import NOT_ALLOWED, NOT_FOUND, ServiceError
-from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.fragments import Fragments
 from hubweir.gateway.http.problem import HttpRefusal
 from hubweir.namespace.address import address_at, not_found
 from hubweir.namespace.entity import EntityKind, of_kind
@@ -32,7 +32,7 @@ class MessageSource:
     """Where messages are received from and settled."""
 
     entity: MessagingDescription
-    place: FragmentPlace
+    fragments: Fragments
     sub_queue: SubQueue
 
 
@@ -52,7 +52,7 @@ def source_of(gateway: Gateway, path: str) -> MessageSource:
     if entity.kind is EntityKind.TOPIC:
         text = f"{description.title} gives no messages out: receive from '{entity.name}/Subscriptions/NAME'."
         raise ServiceError(NOT_ALLOWED, text)
-    return MessageSource(entity.description, gateway.directory.fragments(entity).only, part.sub_queue)
+    return MessageSource(entity.description, gateway.directory.fragments(entity), part.sub_queue)
 
 
 @contextmanager

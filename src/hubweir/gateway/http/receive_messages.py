@@ -1,7 +1,7 @@
 """POST and DELETE …/messages/head: the next message of a queue or a subscription, locked or taken away for good.
 
-The request waits as long as its `timeout` says; 204: nothing came. A peer that goes away meanwhile leaves nothing
-locked. Messages of sessions are not received here: over HTTP nobody could hold one.
+The request waits as long as its `timeout` says; 204: nothing came, of any fragment. A peer that goes away meanwhile
+leaves nothing locked. Messages of sessions are not received here: over HTTP nobody could hold one.
 (contract "Service Bus", section 11)
 """
 
@@ -18,6 +18,7 @@ from hubweir.gateway.http.entity_requests import uri_of
 from hubweir.gateway.http.exchange import ClientGone, Request, Response
 from hubweir.gateway.http.head_receive import HeadReceive
 from hubweir.gateway.http.message_source import MessageSource, gone_where_absent, source_of
+from hubweir.gateway.http.partitioned_receive import PartitionedReceive
 from hubweir.gateway.http.pending_send import ANSWER_WAIT_S
 from hubweir.gateway.http.received_message import message_response
 from hubweir.gateway.http.route import Match
@@ -53,7 +54,11 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
     try:
         with gone_where_absent():
             source = _checked(gateway, match.entity)
-            receive = HeadReceive(source.place, source.sub_queue, mode)
+            receive: HeadReceive | PartitionedReceive
+            if source.fragments.is_partitioned:
+                receive = PartitionedReceive(source.fragments, source.sub_queue, mode, gateway.env.random_bytes(1)[0])
+            else:
+                receive = HeadReceive(source.fragments.only, source.sub_queue, mode)
             try:
                 receive.start(gateway.process.process_id)
                 found = await _wait(receive, request, wait_s)
@@ -62,7 +67,7 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
                 response = Response(204, content_type=None)
                 if found.rows:
                     uri = uri_of(request, match.entity)
-                    response = message_response(found, source.place.id_prefix, status, uri)
+                    response = message_response(found, receive.place.id_prefix, status, uri)
                 receive.taken()
             finally:
                 receive.give_up()
@@ -85,7 +90,7 @@ def _checked(gateway: Gateway, path: str) -> MessageSource:
     return source
 
 
-async def _wait(receive: HeadReceive, request: Request, wait_s: float) -> MessagesReceived:
+async def _wait(receive: HeadReceive | PartitionedReceive, request: Request, wait_s: float) -> MessagesReceived:
     """What came in time. Raises ServiceError, and ClientGone when the peer went away before."""
     async with asyncio.TaskGroup() as group:
         gone = group.create_task(request.gone())

@@ -19,9 +19,17 @@ from hubweir.broker.commands.fragment import (
 )
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT
-from hubweir.gateway.amqp.queue_receiver_node import REOPEN_MS
+from hubweir.gateway.amqp.queue_receiver_node import REOPEN_MS, SLOW_MS
 from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, PARTITIONED, fragment_of, partitioned_world
-from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, RECEIVE_AND_DELETE, create_queue, send, settle, transfers
+from hubweir.gateway.amqp.tests.queue_world import (
+    PEEK_LOCK,
+    RECEIVE_AND_DELETE,
+    create_queue,
+    flows,
+    send,
+    settle,
+    transfers,
+)
 from hubweir.gateway.amqp.tests.test_fan_in import active, numbers, send_to, sent
 from hubweir.gateway.amqp.tests.test_queue_receiver_node import accept_session, granted_id
 from hubweir.gateway.amqp.tests.world import Peer, World
@@ -172,6 +180,28 @@ def test_a_link_ends_when_all_brokers_are_away_and_clients_may_attach_again(worl
     again = peer.receiver("orders", credit=3, **PEEK_LOCK)
     send_to(peer, 7)
     assert numbers(peer, again) == [7]
+
+
+@pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE])
+@pytest.mark.parametrize("stalled", [ReceiveMessages, SettleMessages])
+def test_a_broker_that_says_nothing_keeps_neither_messages_of_others_nor_a_drain(
+    world: World, peer: Peer, mode: dict[str, int], stalled: Any
+) -> None:
+    send_to(peer, *range(FRAGMENTS))
+    world.gates[1].hold[stalled] = []
+    link = peer.receiver("orders", credit=FRAGMENTS, **mode)
+    peer.run(FRAGMENTS * SLOW_MS)
+    there = {each for each in range(FRAGMENTS) if store_of(world, each) != 1}
+    assert there <= set(numbers(peer, link))
+    begun = len(peer.came)
+    link.grant(FRAGMENTS, drain=True)
+    peer.run(FRAGMENTS * SLOW_MS)
+    assert [flow.drain for flow in flows(peer, begun)] == [True]
+    world.gates[1].release(stalled)
+    peer.run(500)
+    link.grant(FRAGMENTS)
+    peer.run(1_500)
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
 
 
 def test_settlements_at_a_broker_that_goes_away_are_refused_and_the_link_lives_on(world: World, peer: Peer) -> None:

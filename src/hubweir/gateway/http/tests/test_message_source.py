@@ -24,7 +24,7 @@ def test_a_path_names_a_queue_or_its_dead_letters_in_any_case() -> None:
         ("team/orders/$Transfer/$DeadLetterQueue", "team/orders", SubQueue.TRANSFER_DEAD_LETTERS),
     ):
         source = source_of(world.gateway, path)
-        assert (source.entity.name, source.place.entity, source.sub_queue) == (name, name, sub_queue)
+        assert (source.entity.name, source.fragments.entity, source.sub_queue) == (name, name, sub_queue)
 
 
 def test_a_path_names_a_subscription_in_any_case() -> None:
@@ -34,7 +34,8 @@ def test_a_path_names_a_subscription_in_any_case() -> None:
     source = source_of(world.gateway, "NEWS/subscriptions/ALL/$DeadLetterQueue")
     assert (source.entity.name, source.sub_queue) == ("news/Subscriptions/all", SubQueue.DEAD_LETTERS)
     [topic] = world.namespace.entities(TopicDescription)
-    assert source.place.stored_in == topic.placements[0].log_id and source.place.goes_with("news")
+    place = source.fragments.only
+    assert place.stored_in == topic.placements[0].log_id and place.goes_with("news")
 
 
 @pytest.mark.parametrize(
