@@ -13,6 +13,8 @@ Times are monotonic milliseconds. After a crash: buckets start full, usage as it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from msgspec import Struct
 
 from hubweir.errors import SERVER_BUSY, ServiceError
@@ -149,11 +151,16 @@ class NamespaceAdmission:
             limit, its = (self._ingress, self._egress)[number], asked[number]
             if limit is None:
                 continue
-            limit.give_back(its.unused.size_bytes, its.unused.events, now_ms)
             if limit.wait_ms(its.short, now_ms):
                 self._inflate(cause, limit, its.short.size_bytes, its.short.events, now_ms)
-            lent[number] = self._lenders[number].lend(limit, process, its.wanted, now_ms)
+            if self._may_grow:
+                its = replace(its, first=its.short)  # nobody is refused a part while there are units to add
+            lent[number] = self._lenders[number].lend(limit, process, its, now_ms)
         return lent[0], lent[1]
+
+    @property
+    def _may_grow(self) -> bool:
+        return self.units is not None and self.maximum_units is not None and self.units < self.maximum_units
 
     def forget(self, process: int) -> None:
         """Another process is gone, with what it was lent."""

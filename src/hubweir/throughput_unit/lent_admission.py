@@ -56,14 +56,15 @@ class _Lent:
             self.left_bytes -= size_bytes
             self.left_events -= events
 
-    def ask(self, short: Amount, now_ms: int) -> LeaseAsked:
-        self.until_ms = now_ms
+    def ask(self, short: Amount, first: Amount, now_ms: int) -> LeaseAsked:
+        is_late = now_ms >= self.until_ms + LEASE_MS  # the bucket is as full again as it would be with what was left
+        self.until_ms = min(self.until_ms, now_ms)
         self.expire(now_ms)
-        unused, self.unused = self.unused, Amount()
+        unused, self.unused = Amount() if is_late else self.unused, Amount()
         used_bytes, used_events = max(0, self.used_bytes), max(0, self.used_events)
         self.used_bytes = self.used_events = 0
         wanted = Amount(max(used_bytes, short.size_bytes), max(used_events, short.events))
-        return LeaseAsked(unused, wanted, short)
+        return LeaseAsked(unused, wanted, short, first)
 
     def delay_ms(self) -> int:
         """How long until a debt is paid, if all of the units were for this process."""
@@ -158,12 +159,12 @@ class LentAdmission:
 
     # Leases
 
-    def ask(self, waiting: Amount, now_ms: int) -> tuple[LeaseAsked, LeaseAsked]:
+    def ask(self, waiting: Amount, first: Amount, now_ms: int) -> tuple[LeaseAsked, LeaseAsked]:
         """End the lease, and say what the next one should bring: what was used or refused in this one, all debts, and
-        what waits to come in. Nothing is admitted until `lend`.
+        what waits to come in. first: of that, the run at the front. Nothing is admitted until `lend`.
         """
         debt = Amount(max(0, -self._out.left_bytes), max(0, -self._out.left_events))
-        return self._in.ask(waiting, now_ms), self._out.ask(debt, now_ms)
+        return self._in.ask(waiting, first, now_ms), self._out.ask(debt, Amount(), now_ms)
 
     def lend(self, amounts: tuple[Amount, Amount], processes: int, now_ms: int) -> None:
         """The next lease. processes: how many there are, this one too."""

@@ -23,12 +23,13 @@ FORGET_MS = 10 * LEASE_MS
 @dataclass(frozen=True, slots=True)
 class LeaseAsked:
     """What a process says of one direction. unused: of its last lease. wanted: for the next. short: what of that waits
-    now, because the last lease did not have it; units may be added for it.
+    now, because the last lease did not have it; units may be added for it. first: what of that passes whole or not.
     """
 
     unused: Amount = Amount()
     wanted: Amount = Amount()
     short: Amount = Amount()
+    first: Amount = Amount()
 
 
 class UnitLender:
@@ -41,18 +42,20 @@ class UnitLender:
         """It is gone, with what it was lent."""
         self._wanted.pop(process, None)
 
-    def lend(self, limit: RateLimit, process: int, wanted: Amount, now_ms: int) -> Amount:
-        """What a process may use in its next lease: it is taken out of limit."""
+    def lend(self, limit: RateLimit, process: int, asked: LeaseAsked, now_ms: int) -> Amount:
+        """What a process may use in its next lease: it is taken out of limit, to which it gives its unused back."""
+        limit.give_back(asked.unused.size_bytes, asked.unused.events, now_ms)
+        wanted, first = asked.wanted, asked.first
         self._wanted[process] = wanted, now_ms
-        self._wanted = {each: asked for each, asked in self._wanted.items() if now_ms - asked[1] < FORGET_MS}
+        self._wanted = {each: its for each, its in self._wanted.items() if now_ms - its[1] < FORGET_MS}
         room = limit.room(now_ms)
         lent = Amount(
             self._part(room.size_bytes, wanted.size_bytes, sum(each.size_bytes for each, _ in self._wanted.values())),
             self._part(room.events, wanted.events, sum(each.events for each, _ in self._wanted.values())),
         )
-        is_short = lent.size_bytes < wanted.size_bytes or lent.events < wanted.events
-        if is_short and not limit.wait_ms(wanted, now_ms):
-            lent = wanted  # more than a whole burst: it passes a full bucket, and leaves a debt (token_bucket.py)
+        if not limit.wait_ms(first, now_ms):
+            # A part of it would help nobody; and what is more than a whole burst leaves a debt (token_bucket.py).
+            lent = Amount(max(lent.size_bytes, first.size_bytes), max(lent.events, first.events))
         limit.take(lent)
         return lent
 

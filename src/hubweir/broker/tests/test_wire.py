@@ -73,7 +73,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
     tuple[tuple[int, ...], ...]: st.lists(st.lists(LONGS, max_size=3).map(tuple), max_size=3).map(tuple),
     Amount: AMOUNTS,
-    LeaseAsked: st.builds(LeaseAsked, AMOUNTS, AMOUNTS, AMOUNTS),
+    LeaseAsked: st.builds(LeaseAsked, *[AMOUNTS] * 4),
     MovedCounts: st.builds(MovedCounts, *[LONGS] * 7),
     int | None: st.none() | LONGS,
     str | None: st.none() | st.text(max_size=40),

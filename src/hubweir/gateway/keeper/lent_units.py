@@ -30,6 +30,8 @@ from hubweir.throughput_unit.rate_limit import Amount
 from hubweir.throughput_unit.unit_lender import LEASE_MS
 
 REPORT_MS = 1_000
+# Runs that come one after the other, each a little over what is lent, ask together.
+ASK_GAP_MS = 10
 
 
 @dataclass(slots=True)
@@ -65,7 +67,8 @@ class LentUnits:
         self.admission = LentAdmission(namespace.name, units=namespace.units.held or None, now_ms=env.monotonic_ms())
         self._waiting: deque[_Run] = deque()
         self._is_asking = False
-        self._told_connections = 0
+        self._asked_ms = -ASK_GAP_MS
+        self._soon: Timer | None = None
         self._short_until_ms = 0  # the newest lease has not enough for more until then
         self._timer: Timer = env.call_later(self._period_ms, self._tick)
 
@@ -84,8 +87,7 @@ class LentUnits:
             self._refuse(run, busy)
             return
         self._waiting.append(run)
-        if not self._is_asking:
-            self._ask()
+        self._ask_soon()
 
     def not_stored(self, admitted: Admitted, answer: Answer) -> None:
         """Give back what a run was charged, unless it may be stored all the same."""
@@ -137,10 +139,27 @@ class LentUnits:
             self._ask()
 
     def _has_news(self) -> bool:
-        return self.admission.has_moved or self._connections() != self._told_connections
+        """Whether there is something to tell, or to hear: connections that come elsewhere are told with a lease."""
+        return self.admission.has_moved or self._has_connection_quota
+
+    def _ask_soon(self) -> None:
+        """Ask for what waits, unless that is under way."""
+        if self._is_asking or self._soon is not None:
+            return
+        wait_ms = self._asked_ms + ASK_GAP_MS - self._env.monotonic_ms()
+        if wait_ms > 0:
+            self._soon = self._env.call_later(wait_ms, self._ask_now)
+        else:
+            self._ask()
+
+    def _ask_now(self) -> None:
+        self._soon = None
+        if self._waiting and not self._is_asking:
+            self._ask()
 
     def _ask(self) -> None:
         self._is_asking = True
+        self._asked_ms = self._env.monotonic_ms()
         self._lease(self._leased)
 
     def _lease(self, on_answer: Callable[[Answer], None]) -> None:
@@ -151,8 +170,10 @@ class LentUnits:
             size_bytes += run.command.size_bytes
             events += run.command.events
         counts = self.admission.take_counts()
-        asked_in, asked_out = self.admission.ask(Amount(size_bytes, events), self._env.monotonic_ms())
-        connections = self._told_connections = self._connections()
+        first = self._waiting[0].command if self._waiting else None
+        alone = Amount() if first is None else Amount(first.size_bytes, first.events)
+        asked_in, asked_out = self.admission.ask(Amount(size_bytes, events), alone, self._env.monotonic_ms())
+        connections = self._connections()
         link = self._source.link
 
         def answered(answer: Answer) -> None:
@@ -174,7 +195,7 @@ class LentUnits:
         while self._waiting:
             busy = self._admit(self._waiting[0])
             if busy is not None and is_lent and not self._waiting[0].is_asked:
-                self._ask()  # it came while this lease was on its way
+                self._ask_soon()  # it came while this lease was on its way
                 return
             run = self._waiting.popleft()
             if busy is not None:
