@@ -29,7 +29,9 @@ PAYLOAD = encode_message(Message(body=DataBody((b"x",))))
 class Disk:
     """Writes wait while `answers` is cleared, and fail while `is_broken` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, below: str = "") -> None:
+        """below: only files whose path has this folder in it."""
+        self.below = below
         self.answers, self.is_broken = threading.Event(), threading.Event()
         self.heal()
 
@@ -46,9 +48,9 @@ class Disk:
 
 
 @contextmanager
-def troubled(patch: pytest.MonkeyPatch) -> Iterator[Disk]:
-    """The disk of this process, sound at the beginning and again at the end."""
-    disk = Disk()
+def troubled(patch: pytest.MonkeyPatch, *, below: str = "") -> Iterator[Disk]:
+    """The disk of this process, sound at the beginning and again at the end. below: only what lies in this folder."""
+    disk = Disk(f"/{below}/" if below else "")
     for name in ("write", "write_and_sync", "sync"):
         patch.setattr(files.SystemFile, name, partialmethod(_through, disk, getattr(files.SystemFile, name)))
     try:
@@ -58,7 +60,7 @@ def troubled(patch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 
 def _through(file: files.SystemFile, disk: Disk, plain: Callable[..., Any], *args: Any) -> Any:
-    return disk.call(plain, file, *args)
+    return disk.call(plain, file, *args) if disk.below in file.path else plain(file, *args)
 
 
 def break_at_a_send(client: RawClient, disk: Disk) -> None:

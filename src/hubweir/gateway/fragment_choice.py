@@ -15,13 +15,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Clock
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.append_queue import AppendQueue, LogQueue
+from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.fragment_turn import FragmentTurn
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.kernels import find_message_keys, group_deliveries
@@ -66,7 +67,7 @@ class FragmentChoice:
     ) -> None:
         self._fragments = fragments
         self._takes_ids = takes_ids
-        self._queues = tuple(queues.of(place) for place in fragments.places)
+        self._queues = tuple(queues.of(KeyedPlace(place)) for place in fragments.places)
         self._turn = FragmentTurn(clock, fragments)
         self._keyless = queues.of(self._turn)
         self.turn_id = self._turn.log_id  # of the queue of what has no key
@@ -138,6 +139,10 @@ class FragmentChoice:
         """Where messages of a key are."""
         return self._fragments.of_key(key)
 
+    def told(self, answer: Answer) -> Answer:
+        """An answer as clients are told it: a fragment that is away is worth another try. (P9)"""
+        return _told(self._fragments.entity, answer)
+
     def scattered(self) -> ServiceError:
         """Why messages that come together are not taken."""
         text = (
@@ -146,12 +151,33 @@ class FragmentChoice:
         )
         return ServiceError(NOT_ALLOWED, text)
 
-    def told(self, answer: Answer) -> Answer:
-        """An answer as clients are told it: the fragment of a key that is away is worth another try. (P9)"""
-        if isinstance(answer, Refusal) and answer.known and answer.condition in (STORE_OFFLINE, ENTITY_MOVED):
-            text = f"A fragment of '{self._fragments.entity}' is away: {answer.text} Wait, then send again."
-            return Refusal(SERVER_BUSY, text)
-        return answer
+
+class KeyedPlace:
+    """A fragment as those see it whose keys lead there: while it is away they are told what they try again upon. (P9)
+
+    It stands for the fragment's place (append_queue.LogPlace), and for its broker.
+    """
+
+    def __init__(self, place: FragmentPlace) -> None:
+        self._place = place
+        self.entity = place.entity
+        self.log_id = place.log_id
+        self.store = place.store
+
+    @property
+    def broker(self) -> KeyedPlace:
+        """Who takes what is stored here."""
+        return self
+
+    def submit(self, command: Command, on_answer: OnAnswer) -> None:
+        """Have a run stored. See BrokerClient."""
+        self._place.broker.submit(command, lambda answer: on_answer(_told(self.entity, answer)))
+
+
+def _told(entity: str, answer: Answer) -> Answer:
+    if isinstance(answer, Refusal) and answer.known and answer.condition in (STORE_OFFLINE, ENTITY_MOVED):
+        return Refusal(SERVER_BUSY, f"A fragment of '{entity}' is away: {answer.text} Wait, then send again.")
+    return answer
 
 
 def several_keys(entity: str) -> ServiceError:

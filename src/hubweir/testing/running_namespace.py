@@ -112,6 +112,7 @@ class RunningNamespace:
         lock_duration_ms: int = 60_000,
         time_to_live_ms: int = UNLIMITED_MS,
         duplicate_window_ms: int | None = None,
+        is_partitioned: bool = False,
         max_message_kilobytes: int = 0,
         availability: Availability = Availability.ACTIVE,
         **delivery: Any,
@@ -120,7 +121,7 @@ class RunningNamespace:
 
         duplicate_window_ms None: duplicates are not detected. delivery: further fields of DeliverySettings.
         """
-        storage = StorageSettings(max_message_kilobytes=max_message_kilobytes)
+        storage = StorageSettings(max_message_kilobytes=max_message_kilobytes, is_partitioned=is_partitioned)
         if duplicate_window_ms is not None:
             window = written_duration_of(duplicate_window_ms)
             storage = replace(storage, requires_duplicate_detection=True, duplicate_window=window)

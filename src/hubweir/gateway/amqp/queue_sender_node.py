@@ -16,7 +16,6 @@ from hubweir.amqp.messaging.outcome import Accepted, TransactionalState
 from hubweir.amqp.transport.events import DeliveriesReceived, TransactionalReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands.command import Answer
 from hubweir.errors import UNAUTHORIZED, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus, OpenRun
@@ -64,7 +63,7 @@ class QueueSenderNode(IncomingNode):
         self._queue: RunQueue = host.gateway.enqueue_queue.of(place)
         self._way = way
         self._place = place
-        self._choice = choice
+        self._choice = self._sorts_by = choice  # sorts by: None while all that comes goes into one run
         self._uses = host.gateway.uses
         self._needs_session = needs_session
 
@@ -82,7 +81,10 @@ class QueueSenderNode(IncomingNode):
         data, rows, first = event.data, event.rows, 0
         while first < event.count:
             last, status = check_messages(data, rows, first, event.count, ID_LIMIT_CHARACTERS, self._needs_session)
-            self._spread(data, rows, first, last)
+            if self._sorts_by is None:
+                self._add(self._queue, data, rows, first, last)
+            else:
+                self._spread(self._sorts_by, data, rows, first, last)
             if last < event.count:
                 self.reject_row(rows, last, refusal_of(status, self.entity))
             first = last + 1
@@ -128,25 +130,13 @@ class QueueSenderNode(IncomingNode):
             except ServiceError as refusal:
                 self.host.detach(self, refusal)
 
-    def answered(self, submission: Submission, answer: Answer) -> None:
-        super().answered(submission, answer if self._choice is None else self._choice.told(answer))
-
-    def _spread(self, data: memoryview, rows: array[int], first: int, last: int) -> None:
+    def _spread(self, choice: FragmentChoice, data: memoryview, rows: array[int], first: int, last: int) -> None:
         """Put deliveries into the open runs of their fragments."""
-        choice = self._sorts_by
-        if choice is None:
-            self._add(self._queue, data, rows, first, last)
-            return
         found = choice.sort(data, rows, first, last)
         for row in found.scattered:
             self.reject_row(rows, row, choice.scattered())
         for share in found.shares:
             self._add(share.queue, data, share.rows, share.first, share.last)
-
-    @property
-    def _sorts_by(self) -> FragmentChoice | None:
-        """Among whose fragments what comes is spread now; None: all of it goes into one run."""
-        return self._choice
 
     def _add(self, queue: RunQueue, data: memoryview, rows: array[int], first: int, last: int) -> None:
         """Put deliveries into an open run; one whose properties are too large is rejected."""

@@ -54,7 +54,6 @@ class ViaSenderNode(QueueSenderNode):
         self.further_scopes = (destination_scope,)
         self._way: Way = way
         self._deliverable = self._queue
-        self._undelivered: UndeliveredQueue | None = None  # where what comes goes, while the destination takes nothing
 
     def start(self) -> None:
         self._uses.sender_came(self._way.via)
@@ -76,13 +75,11 @@ class ViaSenderNode(QueueSenderNode):
                     self.reject_row(event.rows, row, refusal)
                 self.host.finish_later(self)
             return
-        self._undelivered = None if why is None else UndeliveredQueue(self._way.via, why)
-        self._queue = self._deliverable if self._undelivered is None else self._undelivered
+        if why is None:
+            self._queue, self._sorts_by = self._deliverable, self._choice
+        else:
+            self._queue, self._sorts_by = UndeliveredQueue(self._way.via, why), None
         super().deliveries(event)
-
-    @property
-    def _sorts_by(self) -> FragmentChoice | None:
-        return self._choice if self._undelivered is None else None
 
     def catalog_changed(self) -> None:
         entity = self.host.gateway.namespace.find(self._way.via.entity, MessagingDescription)

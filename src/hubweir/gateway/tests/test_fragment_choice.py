@@ -9,12 +9,13 @@ from typing import Any, cast
 import pytest
 
 from hubweir.amqp.messaging.batch import BATCH_FORMAT, pack_batch
+from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import MessagesEnqueued
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, RESOURCE_LIMIT, SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.gateway.append_queue import AppendQueue
-from hubweir.gateway.fragment_choice import FragmentChoice
+from hubweir.gateway.fragment_choice import FragmentChoice, KeyedPlace
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.kernels.contract import D_DELIVERY_ID, D_FORMAT, DELIVERY_WIDTH
 from hubweir.queue.tests.conftest import message
@@ -90,12 +91,22 @@ def test_deliveries_are_sorted_and_those_that_go_nowhere_are_named_by_their_rows
         choice.queue_of(apart, array("q", [0, 0, len(apart), 0, BATCH_FORMAT]))
 
 
-def test_clients_hear_of_a_fragment_that_is_away_what_they_try_again_upon(choice: FragmentChoice) -> None:
+def test_clients_hear_of_a_fragment_that_is_away_what_they_try_again_upon() -> None:
+    said: list[Answer] = []
+    broker: Any = SimpleNamespace(is_up=True, submit=lambda command, on_answer: on_answer(said[-1]))
+    keyed = KeyedPlace(FragmentPlace("orders", "log", broker, "log", None, 3))
+    assert (keyed.entity, keyed.log_id, keyed.broker) == ("orders", "log", keyed)
+
+    def told(answer: Answer) -> Answer:
+        said.append(answer)
+        heard: list[Answer] = []
+        keyed.submit(keyed.store(bytearray(b"run"), 1, 3), heard.append)
+        [each] = heard
+        return each
+
     for condition in (STORE_OFFLINE, ENTITY_MOVED):
-        told = choice.told(Refusal(condition, "the disk is gone"))
-        assert isinstance(told, Refusal) and told.known and told.condition is SERVER_BUSY
-        assert told.text.startswith("A fragment of 'orders' is away: the disk is gone")
-    for answer in (
-        Refusal(STORE_OFFLINE, "x", known=False), Refusal(RESOURCE_LIMIT, "full"), MessagesEnqueued(1, 2),
-    ):  # fmt: skip
-        assert choice.told(answer) is answer
+        answer = told(Refusal(condition, "the disk is gone"))
+        assert isinstance(answer, Refusal) and answer.known and answer.condition is SERVER_BUSY
+        assert answer.text.startswith("A fragment of 'orders' is away: the disk is gone")
+    for answer in (Refusal(STORE_OFFLINE, "x", known=False), Refusal(RESOURCE_LIMIT, "full"), MessagesEnqueued(1, 2)):
+        assert told(answer) is answer

@@ -1,0 +1,222 @@
+"""The official Python client, blocking, sends to partitioned queues: by key, in turn, and while a store is away.
+
+The namespace has three messaging stores, over which the fragments lie. A sequence number says its fragment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage
+from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageProperties
+from azure.servicebus.exceptions import ServiceBusError, ServiceBusServerBusyError
+
+from hubweir.event_hub.partition_key import partition_of_key
+from hubweir.namespace import storage_settings
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from tests.conformance.servicebus_python import receive
+from tests.conformance.troubled_disk import WAIT_S, troubled
+
+pytestmark = [pytest.mark.conformance, pytest.mark.client("azure-servicebus, blocking, plain")]
+Make = Callable[..., str]
+STORES, FRAGMENTS, PREMIUM_FRAGMENTS = 3, 16, 2
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def several() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+        yield
+
+
+@pytest.fixture(scope="module")
+def namespace(several: None) -> Iterator[RunningNamespace]:
+    with running_namespace(stores=STORES) as namespace:
+        yield namespace
+
+
+@pytest.fixture
+def make(namespace: RunningNamespace) -> Make:
+    """Makes partitioned queues, with the settings of RunningNamespace.create_queue, and returns their names."""
+    return lambda **settings: partitioned(namespace, **settings)
+
+
+def partitioned(namespace: RunningNamespace, **settings: object) -> str:
+    name = f"partitioned-{next(_numbers)}"
+    namespace.create_queue(name, is_partitioned=True, **settings)  # type: ignore[arg-type]
+    return name
+
+
+@contextmanager
+def client_of(namespace: RunningNamespace) -> Iterator[ServiceBusClient]:
+    with ServiceBusClient.from_connection_string(namespace.connection_string(), retry_total=0) as client:
+        yield client
+
+
+def fragment_of(message: ServiceBusReceivedMessage) -> int:
+    assert message.sequence_number is not None
+    return message.sequence_number >> 48
+
+
+def fragments(client: ServiceBusClient, queue: str, count: int) -> dict[str, int]:
+    """The fragment of each of so many messages, by their bodies; they are gone then."""
+    with client.get_queue_receiver(queue) as receiver:
+        got = receive(receiver, count)
+        for message in got:
+            receiver.complete_message(message)
+    found = {str(message): fragment_of(message) for message in got}
+    assert len(found) == count
+    return found
+
+
+@pytest.mark.sb(126)
+@pytest.mark.feature("sessions")
+def test_messages_of_a_session_lie_in_one_fragment_and_sessions_spread(namespace: RunningNamespace, make: Make) -> None:
+    queue = make(requires_session=True)
+    names = [f"session-{number}" for number in range(12)]
+    seen: dict[str, set[int]] = {}
+    with client_of(namespace) as client:
+        with client.get_queue_sender(queue) as sender:
+            for turn in range(2):
+                for name in names:
+                    sender.send_messages(ServiceBusMessage(f"{turn}", session_id=name))
+        for name in names:
+            with client.get_queue_receiver(queue, session_id=name) as receiver:
+                got = receive(receiver, 2)
+                assert [str(message) for message in got] == ["0", "1"]
+                seen[name] = {fragment_of(message) for message in got}
+    assert seen == {name: {partition_of_key(name.encode(), FRAGMENTS)} for name in names}
+    assert len({number for numbers in seen.values() for number in numbers}) > 4
+
+
+@pytest.mark.sb(126)
+@pytest.mark.feature("send batch")
+def test_a_batch_of_one_key_lies_in_its_fragment_and_one_of_several_is_refused(
+    namespace: RunningNamespace, make: Make
+) -> None:
+    queue = make()
+    with client_of(namespace) as client:
+        with client.get_queue_sender(queue) as sender:
+            sender.send_messages([ServiceBusMessage(f"{number}", partition_key="key") for number in range(3)])
+            with pytest.raises(ServiceBusError, match="keys of several"):
+                sender.send_messages([ServiceBusMessage("x", partition_key=f"key-{number}") for number in range(9)])
+        assert set(fragments(client, queue, 3).values()) == {partition_of_key(b"key", FRAGMENTS)}
+
+
+@pytest.mark.sb(127)
+@pytest.mark.feature("errors")
+def test_a_partition_key_that_is_not_the_session_id_is_refused(namespace: RunningNamespace, make: Make) -> None:
+    """The client itself refuses to make such a message, so this one is put together from its parts."""
+    queue = make()
+    with pytest.raises(ValueError):
+        ServiceBusMessage("x", session_id="s", partition_key="k")
+    message = AmqpAnnotatedMessage(
+        data_body=b"x", properties=AmqpMessageProperties(group_id="s"), annotations={b"x-opt-partition-key": "k"}
+    )
+    with client_of(namespace) as client, client.get_queue_sender(queue) as sender:
+        with pytest.raises(ServiceBusError, match="partition key that is not its session id"):
+            sender.send_messages(message)
+        sender.send_messages(ServiceBusMessage("x", session_id="s", partition_key="s"))
+
+
+@pytest.mark.sb(128)
+@pytest.mark.feature("duplicates")
+def test_a_message_id_chooses_the_fragment_where_duplicates_are_detected_alone(
+    namespace: RunningNamespace, make: Make
+) -> None:
+    ids = [f"m{number}" for number in range(8)]
+    with client_of(namespace) as client:
+        found = {}
+        for queue in (make(duplicate_window_ms=60_000), make()):
+            with client.get_queue_sender(queue) as sender:
+                for each in ids:
+                    sender.send_messages(ServiceBusMessage(each, message_id=each))
+            found[queue] = fragments(client, queue, len(ids))
+    by_id, in_turn = found.values()
+    assert by_id == {each: partition_of_key(each.encode(), FRAGMENTS) for each in ids}
+    assert in_turn == {each: place for place, each in enumerate(ids)}
+
+
+@pytest.mark.sb(118)
+@pytest.mark.feature("duplicates")
+def test_a_duplicate_has_the_same_id_and_key(namespace: RunningNamespace, make: Make) -> None:
+    queue = make(duplicate_window_ms=60_000)
+    with client_of(namespace) as client:
+        with client.get_queue_sender(queue) as sender:
+            for turn in range(2):
+                for key in ("a", "b", None):
+                    sender.send_messages(ServiceBusMessage(f"{key}-{turn}", message_id="m", partition_key=key))
+        assert set(fragments(client, queue, 3)) == {"a-0", "b-0", "None-0"}
+
+
+@pytest.mark.sb(129)
+@pytest.mark.feature("send single")
+def test_without_a_key_fragments_take_turns(namespace: RunningNamespace, make: Make) -> None:
+    queue = make()
+    with client_of(namespace) as client:
+        with client.get_queue_sender(queue) as sender:
+            for number in range(2 * FRAGMENTS):
+                sender.send_messages(ServiceBusMessage(f"{number}"))
+        found = fragments(client, queue, 2 * FRAGMENTS)
+    assert found == {f"{number}": number % FRAGMENTS for number in range(2 * FRAGMENTS)}
+
+
+@pytest.mark.sb(129)
+@pytest.mark.feature("send single")
+def test_a_premium_namespace_has_two_fragments(several: None) -> None:
+    with running_namespace(profile="premium") as namespace, client_of(namespace) as client:
+        queue = partitioned(namespace)
+        with client.get_queue_sender(queue) as sender:
+            for number in range(6):
+                sender.send_messages(ServiceBusMessage(f"{number}"))
+        assert fragments(client, queue, 6) == {f"{number}": number % PREMIUM_FRAGMENTS for number in range(6)}
+
+
+@pytest.mark.sb(135)
+@pytest.mark.feature("errors")
+def test_while_a_store_is_away_keys_of_its_fragments_are_busy_and_all_else_is_sent(
+    several: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk of one store breaks; the first send that meets it has no known outcome, and later ones are refused."""
+    with running_namespace(stores=STORES) as namespace, client_of(namespace) as client:
+        queue = partitioned(namespace)
+        entity = namespace.service.gateway.namespace.get(queue, QueueDescription)
+        away = {number for number, each in enumerate(entity.placements) if each.store_index == 1}
+        keys = {partition_of_key(f"k{number}".encode(), FRAGMENTS): f"k{number}" for number in range(400)}
+        assert len(keys) == FRAGMENTS and 0 < len(away) < FRAGMENTS
+        sent = []
+
+        def send(sender: object, body: str, key: str | None = None) -> None:
+            sender.send_messages(ServiceBusMessage(body, partition_key=key))  # type: ignore[attr-defined]
+            sent.append(body)
+
+        with troubled(monkeypatch, below="store-1") as disk, client.get_queue_sender(queue) as sender:
+            disk.is_broken.set()
+            for number in away:
+                with pytest.raises(ServiceBusError):
+                    send(sender, f"unknown {number}", keys[number])
+            for number, key in keys.items():
+                if number in away:
+                    with pytest.raises(ServiceBusServerBusyError):
+                        send(sender, f"busy {number}", key)
+                else:
+                    send(sender, f"keyed {number}", key)
+            for number in range(2 * FRAGMENTS):
+                send(sender, f"any {number}")
+            disk.heal()
+            end = time.monotonic() + WAIT_S
+            for number in away:
+                while f"late {number}" not in sent:
+                    try:
+                        send(sender, f"late {number}", keys[number])
+                    except ServiceBusServerBusyError:
+                        assert time.monotonic() < end
+                        time.sleep(0.2)
+        found = set(fragments(client, queue, len(sent)))
+        assert found == set(sent)
