@@ -94,9 +94,15 @@ class FanIn:
         return None
 
     def ask_for_less(self, credit: int, *, is_drain: bool) -> None:
-        """Give up what is asked for beyond this credit; at a drain, whatever waits. What comes all the same is kept."""
+        """Give up what is asked for beyond this credit; at a drain, whatever waits. What comes all the same is kept.
+
+        Several parts together ask for little more than the credit, until there is none.
+        """
         for part in self._parts:
-            part.ask_for_less(0 if is_drain and part.state is PartState.WAITING else credit)
+            if is_drain and part.state is PartState.WAITING:
+                part.ask_for_less(0)
+            elif len(self._parts) == 1 or not credit:
+                part.ask_for_less(credit)
 
     def drained(self) -> None:
         """The drain is over: whoever found nothing may look again."""
@@ -107,8 +113,3 @@ class FanIn:
         """Let others have all that is kept and locked."""
         for part in self._parts:
             part.release()
-
-    def release_stale(self) -> None:
-        """The same of parts that brought and sent nothing since this was asked last."""
-        for part in self._parts:
-            part.release_stale()

@@ -23,11 +23,10 @@ class KeptMessages:
         self._next = 0  # the row that is to be sent next
         self._taken = 0  # rows in front of it are in no queue any more
         self._taking = 0  # rows in front of it are being taken away; 0: none is
-        self.is_fresh = False  # something came, or was sent
 
     def put(self, run: bytes | memoryview, rows: array[int], *, are_taken: bool) -> None:
         """Keep these; the ones before were sent. are_taken: they are in no queue any more."""
-        self._run, self._rows, self._next, self.is_fresh = run, rows, 0, True
+        self._run, self._rows, self._next = run, rows, 0
         self._taken = self._count if are_taken else 0
 
     @property
@@ -94,7 +93,6 @@ class KeptMessages:
             self._run, rows, first, id_prefix=id_prefix, settled=sent is None, max_bytes=max_bytes
         )
         self._next += progress.events
-        self.is_fresh = True
         if sent is not None:
             sent.add(progress.first_id, tokens_of(rows, first, self._next))
         if not self:

@@ -4,8 +4,8 @@ A link has a part for each fragment of the entity (receiver_part.py); of most en
 has credit, it asks its parts for messages, in the order that fan_in.py says. What comes is sent before anything more is
 asked. It goes out by one kernel call, with the token of the lock as delivery tag. What the session's window or the
 transport does not take is kept for the next turn.
-When the credit is used up, nothing is asked any more. What comes over it is kept for the next credit where there are
-several parts, a second at most; of one part, and at a drain, others have it at once.
+When the credit is used up, nothing is asked any more, and others have what came beyond it. Where there are several
+parts that is so after a moment: a client that goes on finds its questions as they were. At a drain it is so at once.
 When the receiver settles, what it said in one turn goes to the broker in a command for each outcome, and the answers
 go back to it when the broker says that they are durable (contract "Service Bus", 4.5). Under receive-and-delete
 messages go out settled, and are gone. Drain ends with a flow that has used the credit up, behind all that is there.
@@ -49,6 +49,9 @@ from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # A part that is away is opened again so long after the last try: a broker that died is back in some seconds.
 REOPEN_MS = 1_000
+# A link without credit keeps its questions and what comes for so long: clients that take one message at a time come
+# back sooner, and other receivers wait no longer for what it keeps. (contract "Service Bus", 4.7.5)
+KEEP_MS = 50
 # A broker that is well answers in some milliseconds; other fragments are not kept from giving messages for longer.
 SLOW_MS = 200
 
@@ -90,6 +93,8 @@ class QueueReceiverNode(Node):
         self._sent = SentTokens()
         self._reopen_timer: Timer | None = None
         self._slow_timer: Timer | None = None  # while an answer is due at once
+        self._keep_timer: Timer | None = None
+        self._used_up_ms = -1  # when the credit was, on the monotonic clock; -1: it is not
         self._is_pumping = False
         self.session_id: str | None = None
 
@@ -182,12 +187,8 @@ class QueueReceiverNode(Node):
         self._pump()
 
     def drop_stale_run(self) -> bool:
-        """What is kept over the credit for a while is for others. What waits for the window is sent, or ends with the
-        link.
-        """
-        if not self.link.credit:
-            self._parts.release_stale()
-        return any(part.kept.are_locked for part in self._parts)
+        """Messages that were received are locked: they stay until they are sent, or given up."""
+        return self._parts.kept is not None
 
     def is_idle(self) -> bool:
         return self.link.credit == 0 and not len(self._sent)
@@ -214,10 +215,10 @@ class QueueReceiverNode(Node):
 
     def closed(self) -> None:
         self._state = ReceiverState.OVER
-        for timer in (self._reopen_timer, self._slow_timer):
+        for timer in (self._reopen_timer, self._slow_timer, self._keep_timer):
             if timer is not None:
                 timer.cancel()
-        self._reopen_timer = self._slow_timer = None
+        self._reopen_timer = self._slow_timer = self._keep_timer = None
         self.host.share.forget(self)
         for part in self._parts:
             part.close()
@@ -307,9 +308,11 @@ class QueueReceiverNode(Node):
         if kept is not None and not kept.is_ready and credit:
             kept.take(credit)
             return True
-        if kept is not None:
-            self._keep()
-        parts.ask_for_less(credit, is_drain=is_drain)
+        if self.link.credit:
+            self._used_up_ms = -1
+            parts.ask_for_less(credit, is_drain=is_drain)
+        else:
+            self._keep(is_drain=is_drain)
         wanted = min(credit, self._room)
         if wanted > 0 and parts.ask(wanted, is_drain=is_drain):
             return True
@@ -326,12 +329,21 @@ class QueueReceiverNode(Node):
         self.host.gateway.counters["gateway.messages_delivered"] += progress.events
         return progress.events > 0
 
-    def _keep(self) -> None:
-        """There is more than the credit takes."""
-        if len(self._parts) > 1 and not self.link.drain:
-            self.host.share.holds_run(self)
-            return
-        self._parts.release()
+    def _keep(self, *, is_drain: bool) -> None:
+        """There is no credit: what is asked and what is kept is given up, in a moment or at once."""
+        now_ms = self.host.env.monotonic_ms()
+        if self._used_up_ms < 0:
+            self._used_up_ms = now_ms
+        left_ms = self._used_up_ms + KEEP_MS - now_ms
+        if is_drain or left_ms <= 0 or len(self._parts) == 1:
+            self._parts.ask_for_less(0, is_drain=is_drain)
+            self._parts.release()
+        elif self._keep_timer is None and (self._parts.is_asked or self._parts.kept is not None):
+            self._keep_timer = self.host.env.call_later(left_ms, self._keep_no_longer)
+
+    def _keep_no_longer(self) -> None:
+        self._keep_timer = None
+        self._pump()
 
     @property
     def _room(self) -> int:

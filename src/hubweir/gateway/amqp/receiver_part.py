@@ -272,12 +272,6 @@ class ReceiverPart:
         if self.kept.are_locked:
             self._submit(SettleMessages(self.place.log_id, self.kept.release(), SettleOutcome.RELEASE))
 
-    def release_stale(self) -> None:
-        """The same when nothing was received, or sent, since this was asked last."""
-        if not self.kept.is_fresh:
-            self.release()
-        self.kept.is_fresh = False
-
     # Settling
 
     def settle_later(self, spoken: Spoken, first_id: int, last_id: int, tokens: bytes, *, waits: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.types.values import Short, Symbol
 from hubweir.broker.commands.fragment import CancelReceive, ReceiveMessages, SettleMessages
+from hubweir.gateway.amqp.queue_receiver_node import KEEP_MS
 from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, fragment_of, partitioned_world
 from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, RECEIVE_AND_DELETE, flows, settle, stored
 from hubweir.gateway.amqp.tests.world import Peer, World, keyed
 from hubweir.queue.settle_outcome import SettleOutcome
 
 NUMBER, PARTITION = Symbol("x-opt-sequence-number"), Symbol("x-opt-partition-id")
+# In which time a message is stored and given to who waits.
+STORED_MS = 40
 # One key for each fragment, by number.
 KEYS = [next(key for key in map(str, range(1_000)) if fragment_of(key) == number) for number in range(FRAGMENTS)]
 
@@ -114,30 +118,68 @@ def late_cancels(world: World) -> None:
         gate.hold[CancelReceive] = []
 
 
-def test_what_comes_over_the_credit_is_for_the_next_credit(world: World, peer: Peer, late_cancels: None) -> None:
+@pytest.fixture
+def burst(peer: Peer) -> Callable[[], None]:
+    """Sends a message to each fragment, all in one turn, and sees them stored; that takes less than KEEP_MS."""
+    link = peer.sender("orders")
+
+    def send_all() -> None:
+        for fragment in range(FRAGMENTS):
+            link.send(keyed(b"%d" % fragment, KEYS[fragment]), settled=True)
+        peer.run(STORED_MS)
+
+    return send_all
+
+
+def test_what_comes_over_the_credit_is_for_the_next_credit(
+    world: World, peer: Peer, late_cancels: None, burst: Callable[[], None]
+) -> None:
     link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    send_to(peer, *range(FRAGMENTS))
+    burst()
     assert len(numbers(peer, link)) == 1
-    kept = FRAGMENTS - 1
-    other = peer.receiver("orders", credit=100, **PEEK_LOCK)
-    assert numbers(peer, other) == [], "the first one has them all"
-    link.grant(kept)
-    peer.run()
+    link.grant(FRAGMENTS - 1)
+    peer.run(10)
     assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
     assert released(world) == 0
 
 
 def test_what_comes_over_the_credit_is_for_others_when_it_is_not_used(
-    world: World, peer: Peer, late_cancels: None
+    world: World, peer: Peer, late_cancels: None, burst: Callable[[], None]
 ) -> None:
     link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    send_to(peer, *range(FRAGMENTS))
-    other = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    other = peer.receiver("orders", **PEEK_LOCK)
+    burst()
+    other.grant(100)
+    peer.run(10)
     assert numbers(peer, other) == []
-    peer.run(1_000)
+    peer.run(KEEP_MS)
     assert sorted(numbers(peer, link) + numbers(peer, other)) == list(range(FRAGMENTS))
     assert released(world) == FRAGMENTS - 1
     assert all(message.header is not None and message.header.delivery_count == 0 for message in peer.received(other))
+
+
+def test_a_client_that_takes_one_at_a_time_finds_its_questions_as_they_were(world: World, peer: Peer) -> None:
+    link, sender = peer.receiver("orders", credit=1, **PEEK_LOCK), peer.sender("orders")
+    begun = len(sent(world, ReceiveMessages))
+    for number in range(10):
+        sender.send(keyed(b"5", KEYS[5]), settled=True)
+        peer.run(STORED_MS)
+        link.grant(1)
+        peer.run(10)
+        assert len(numbers(peer, link)) == number + 1
+    assert not sent(world, CancelReceive)
+    assert len(sent(world, ReceiveMessages)) - begun <= 20, "a look and a wait for each"
+
+
+def test_a_link_without_credit_asks_for_nothing_after_a_moment(world: World, peer: Peer) -> None:
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    send_to(peer, 5)
+    peer.run(KEEP_MS)
+    assert len(sent(world, CancelReceive)) == FRAGMENTS - 1
+    send_to(peer, *range(FRAGMENTS))
+    peer.run(1_000)
+    assert numbers(peer, link) == [5] and released(world) == 0
+    assert len(numbers(peer, peer.receiver("orders", credit=100, **PEEK_LOCK))) == FRAGMENTS
 
 
 @pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE])
