@@ -157,6 +157,11 @@ class LentAdmission:
         else:
             self._out.use(-size_bytes, -events)
 
+    @property
+    def owes(self) -> bool:
+        """Whether more goes out than was lent for it."""
+        return self.units is not None and self._out.alone is None and self._out.delay_ms() > 0
+
     # Leases
 
     def ask(self, waiting: Amount, first: Amount, now_ms: int) -> tuple[LeaseAsked, LeaseAsked]:

@@ -122,6 +122,8 @@ class KeeperClient:
         def answered(answer: Answer) -> None:
             if followed.attempt == attempt:
                 self._answered(followed, answer)
+            else:
+                followed.parts = []  # of the snapshot that was asked for before
 
         self._keeper.submit(FollowCatalog(self.owner, followed.namespace.name), answered)
 

@@ -98,7 +98,9 @@ class LentUnits:
             self.admission.give_back(admitted, self._env.monotonic_ms(), busy=busy)
 
     def inflated(self) -> None:
-        """The keeper lets units grow."""
+        """Events are to go out. Where they are more than what is lent, the next lease brings it, and units may grow."""
+        if self.admission.owes and self._source.link.is_up:
+            self._ask_soon()
 
     # Units and usage
 
@@ -154,8 +156,8 @@ class LentUnits:
 
     def _ask_now(self) -> None:
         self._soon = None
-        if self._waiting and not self._is_asking:
-            self._ask()
+        if not self._is_asking:
+            self._ask()  # it is refused while the keeper is away, and what waits goes by this process's own part
 
     def _ask(self) -> None:
         self._is_asking = True

@@ -112,6 +112,15 @@ def test_each_operation_has_its_own_time_and_one_that_goes_on_lives(watched: Wat
     assert watched.dead == [ONE]
 
 
+def test_one_that_applied_a_part_in_time_is_dead_for_the_rest(watched: Watched) -> None:
+    watched.came(ONE)
+    watched.change()
+    watched.change()
+    watched.followers.applied(ONE, 1)
+    watched.env.run_for(APPLY_LIMIT_MS)
+    assert watched.dead == [ONE] and watched.answered == [1, 2]
+
+
 def test_one_that_has_all_is_never_dead(watched: Watched) -> None:
     watched.came(ONE)
     watched.env.run_for(100 * APPLY_LIMIT_MS)

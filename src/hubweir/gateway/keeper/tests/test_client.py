@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.keeper import CatalogApplied, CatalogChanged, CatalogPart, FollowCatalog
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.tests.world import HOUR_MS, event
@@ -252,6 +253,47 @@ def test_an_operation_that_does_not_fit_has_the_whole_taken_anew(world: KeeperWo
     world.create(hub("new"))
     assert have(three, "new") == [True, True, True]
     assert [type(each) for each in follower.stream.commands].count(FollowCatalog) == 2
+
+
+def test_operations_behind_one_that_does_not_fit_are_in_the_snapshot_that_is_asked_for_once(
+    world: KeeperWorld, three: list[Follower]
+) -> None:
+    follower = three[0]
+    follower.stream.is_held = True
+    follower.stream.send(0, CatalogChanged(follower.client.owner, NAMESPACE, 999, b"nothing"))
+    for number in range(5):
+        world.gateway.keeper.create(hub(f"hub-{number}"), lambda _: None)
+    world.run_for(500)
+    follower.stream.release()
+    world.run_for(50)
+    assert follower.snapshot() == world.namespace._catalog.snapshot()
+    assert [type(each) for each in follower.stream.commands].count(FollowCatalog) == 2
+
+
+def test_of_two_snapshots_that_are_asked_for_the_second_counts(world: KeeperWorld) -> None:
+    follower = world.follower(101)
+    followed = follower.client._followed[NAMESPACE]
+    restored: list[int] = []
+    restore = followed.namespace.catalog.restore
+    followed.namespace.catalog.restore = lambda data: (restored.append(len(data)), restore(data))  # type: ignore
+    follower.client._begin(followed)
+    follower.client._begin(followed)
+    world.run_for(50)
+    assert follower.client.is_following(NAMESPACE) and len(restored) == 1
+
+
+def test_what_is_pushed_for_another_process_is_for_nobody_here(world: KeeperWorld) -> None:
+    follower = world.follower(101)
+    follower.client._pushed(CatalogChanged(Owner(202, -1), NAMESPACE, 999, b"nothing"))
+    assert follower.client.is_following(NAMESPACE)
+    follower.client._pushed(CatalogChanged(follower.client.owner, "another", 999, b"nothing"))
+    assert follower.client.is_following(NAMESPACE)
+
+
+def test_a_process_that_left_is_forgotten_after_a_while(world: KeeperWorld, three: list[Follower]) -> None:
+    three[0].went()
+    world.run_for(APPLY_LIMIT_MS + 100)
+    assert world.gateway.keeper.followers._followers.keys() == {202, 303}  # type: ignore[attr-defined]
 
 
 def test_a_namespace_that_is_not_kept_yet_is_asked_for_again(world: KeeperWorld) -> None:
